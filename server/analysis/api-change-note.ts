@@ -26,7 +26,7 @@ export async function apiChangeNote(earlier: AnalysisTask['earlier'], version: s
   if (!verdict || verdict.isHonest) return summary
   const broken = brokenBy(changes)
   const named = broken.length > 0 ? ` (${firstOf(broken.map(code))})` : ''
-  return `${summary} **${verdict.sentence}**${named}: semantic versioning asks for a ${verdict.needed} release.`
+  return `${summary} **${verdict.sentence}**${named}: semantic versioning requires a ${verdict.needed} release.`
 }
 
 const brokenBy = ({ removed, changed }: ApiChanges) =>

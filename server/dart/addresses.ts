@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 
-/** The file of this package that a URI in `from` means; null when it means another package or a library of Dart's. */
+/** Resolves a URI in the file `from` to a file of this package. Returns null for other packages and `dart:` libraries. */
 export function fileAt(uri: string, from: string, packageName: string | null): string | null {
   const own = /^package:([^/]+)\/(.+)$/.exec(uri)
   if (own !== null) return own[1] === packageName ? posix.normalize(`lib/${own[2]}`) : null

@@ -1,28 +1,31 @@
-/** The public API of a package as its sources show it: what reading them gives, and what points, pages and comparisons are made of. */
+/** The public API of a package, as read from its sources. The input of scoring, documentation pages and API comparisons. */
 export type Api = {
-  /** The libraries below `lib/`, those below `lib/src/` left out, by path. */
+  /** The libraries below `lib/`, sorted by path, without those below `lib/src/`. */
   libraries: Library[]
-  /** What each file below `lib/` imports and exports, those below `lib/src/` included, by its path in the archive; that of a part stands with its library. */
+  /**
+   * Imports and exports of each library file below `lib/`, including `lib/src/`, by path in the archive. Imports of a part file belong to its
+   * library.
+   */
   files: { path: string; imports: LibraryImport[] }[]
-  /** Types below `lib/` that no library shows: private ones, those of `lib/src/` that are not exported, and those that no documentation is to show. */
+  /** Types below `lib/` that no library exports: private types, types in `lib/src/` that are not exported, and types marked with `@nodoc`. */
   hidden: Declaration[]
-  /** Files in which something was not understood, by their paths below `lib/`. What stands around it is there all the same. */
+  /** Paths below `lib/` of files that could not be parsed completely. The rest of such a file is still included. */
   unclear: string[]
 }
 
 export type Library = {
-  /** Below `lib/`, such as `widgets.dart`. */
+  /** Path below `lib/`, such as `widgets.dart`. */
   path: string
-  /** What a `library` directive says, else its path without `.dart`. */
+  /** Name in the `library` directive, else the path without `.dart`. */
   name: string
   doc: string | null
-  /** Libraries that it imports or exports, as written, with those of conditions. */
+  /** Imports and exports as written, with their conditional URIs. */
   imports: LibraryImport[]
-  /** What it declares and what it exports from files of this package, exports followed through `show` and `hide`. */
+  /** Declarations of the library and its exports from other files of this package, after `show` and `hide`. */
   declarations: Declaration[]
-  /** What it exports of other packages, as written. */
+  /** URIs that the library itself exports from other packages, as written. */
   foreignExports: string[]
-  /** What it exports of other packages, by itself or through files of this package, with the names that it shows or hides on the way. */
+  /** Exports from other packages, direct or through files of this package, with all `show` and `hide` combinators on the path. */
   reexports: Reexport[]
 }
 
@@ -31,7 +34,7 @@ export type Reexport = { uri: string; combinators: { shows: boolean; names: stri
 export type LibraryImport = {
   kind: 'import' | 'export'
   uri: string
-  /** `if (dart.library.js_interop) 'web.dart'`: the condition and what is taken then. */
+  /** Conditional URIs: `if (dart.library.js_interop) 'web.dart'` consists of a condition and a URI. */
   conditions: { condition: string; uri: string }[]
 }
 
@@ -50,10 +53,13 @@ export type DeclarationKind =
 
 export type Declaration = Described & {
   kind: DeclarationKind
-  /** Types that it extends, implements, mixes in, or stands `on`, as written, with their type arguments. */
+  /**
+   * Types in the `extends`, `implements`, `with` and `on` clauses as written, with type arguments. `represents` is the representation type of an
+   * extension type.
+   */
   supertypes: { relation: 'extends' | 'implements' | 'with' | 'on' | 'represents'; type: string }[]
   members: Member[]
-  /** Whether it is a class with the constructor that one has which declares none; absent where that could not be read. */
+  /** Whether a class has the implicit default constructor; absent if the class could not be parsed completely. */
   hasDefaultConstructor?: boolean
 }
 
@@ -62,21 +68,21 @@ export type MemberKind = 'constructor' | 'method' | 'operator' | 'getter' | 'set
 export type Member = Described & {
   kind: MemberKind
   isStatic: boolean
-  /** Whether it says that it overrides what it inherits; it inherits its documentation, too. */
+  /** Whether the member has an `@override` annotation. Such members inherit their documentation. */
   isOverride: boolean
-  /** The name of the superclass's constructor that a constructor calls; absent for the unnamed one. */
+  /** Name of the superclass constructor that a constructor calls; absent for the unnamed constructor. */
   superConstructor?: string
 }
 
 type Described = {
-  /** Without type parameters; that of a constructor is `Name` or `Name.named`, that of an unnamed extension empty. */
+  /** Name without type parameters. Constructors are named `Name` or `Name.named`; the name of an unnamed extension is empty. */
   name: string
-  /** As a reader of the documentation sees it: modifiers, types, parameters with defaults, without annotations and body, in one line. */
+  /** Signature on one line, as shown in documentation: modifiers, types and parameters with defaults, without annotations and body. */
   signature: string
-  /** Its doc comment as Markdown, without slashes or stars; null where there is none. */
+  /** Doc comment as Markdown, without slashes or stars; null if there is no comment. */
   doc: string | null
-  /** The message of `@Deprecated`, empty for `@deprecated`; null when it is neither. */
+  /** Message of `@Deprecated`, empty for `@deprecated`; null if not deprecated. */
   deprecated: string | null
-  /** Where it is declared: a path in the archive and a line, from 1. */
+  /** Location of the declaration: path in the archive, and line number starting at 1. */
   source: { path: string; line: number }
 }

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
 const element = z.object({
-  /** The library that shows it, by its path below `lib/`. */
+  /** Path below `lib/` of the library that exports the element. */
   library: z.string(),
-  /** Such as `class`, `method`, `library`. */
+  /** Kind, such as `class`, `method` or `library`. */
   kind: z.string(),
-  /** `Name`, or `Name.member`; the path of a library. */
+  /** `Name` or `Name.member`; for a library, its path. */
   name: z.string(),
 })
 
 const single = element.extend({ signature: z.string() })
 
-/** How the public API of one version differs from that of another. */
+/** Differences between the public APIs of two versions. */
 export const apiChangesSchema = z.object({
   added: z.array(single),
   removed: z.array(single),
@@ -19,7 +19,7 @@ export const apiChangesSchema = z.object({
     element.extend({
       before: z.string(),
       after: z.string(),
-      /** What code that uses it may stumble over; empty for a change that breaks none. */
+      /** Reasons why callers may break, as sentence fragments; empty for a compatible change. */
       breaks: z.array(z.string()),
     }),
   ),

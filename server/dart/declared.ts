@@ -4,11 +4,11 @@ import { publicName } from './signature.ts'
 import type { Shape, Variable } from './syntax/shapes.ts'
 import { tidy } from './syntax/tidy.ts'
 
-/** What stands around a signature: its documentation and place. */
+/** Documentation and location of a declaration. */
 export type Around = Pick<Member, 'doc' | 'deprecated' | 'source'>
 export type MemberAround = Around & Pick<Member, 'isOverride' | 'superConstructor'>
 
-/** The declarations outside a class that a piece of code makes: several for several variables. */
+/** Returns the top-level declarations in a parsed piece of code. A variable declaration may declare several. */
 export function declarationsOf(shape: Shape, around: Around): Declaration[] {
   if (shape.kind === 'variables') {
     const prefix = tidy(shape.prefix, unseen)
@@ -27,13 +27,13 @@ export function declarationsOf(shape: Shape, around: Around): Declaration[] {
   return [{ ...around, kind, name, signature: tidy(shape.signature, unseen), supertypes: [], members: [] }]
 }
 
-/** `final int x`, with the type of its value where none is written. */
+/** Formats a variable such as `final int x`. Adds the type of the value if no type is written. */
 function variableLine(prefix: string, { name, valueType }: Variable): string {
   const isTyped = valueType === null || !/^(?:static )?(?:var|final|const)$/.test(prefix)
   return isTyped ? `${prefix} ${name}` : `${prefix.replace(/\bvar$/, '')} ${tidy(valueType)} ${name}`.replaceAll('  ', ' ').trimStart()
 }
 
-/** The members that a piece of code in a class makes. */
+/** Returns the members in a parsed piece of code. */
 export function membersOf(shape: Shape, className: string, around: MemberAround): Member[] {
   const code = shape.kind === 'variables' ? shape.prefix : shape.signature
   const line = tidy(code, unseen)
@@ -45,7 +45,7 @@ export function membersOf(shape: Shape, className: string, around: MemberAround)
   return [{ ...around, kind: memberKind(shape, line, className), name: shape.name, signature: line, isStatic }]
 }
 
-/** The constructor and the field that the head of an extension type declares. */
+/** Returns the constructor and field that the header of an extension type declares. */
 export function primaryMembers({ name, primary, supertypes }: Head, around: Around): Member[] {
   const [, suffix = '', parameter = ''] = /^(?:\.\s*([\w$]+))?\s*\((?:.*?\s)?([\w$]+)\s*\)$/s.exec(primary ?? '') ?? []
   const type = supertypes.find(({ relation }) => relation === 'represents')?.type
@@ -58,10 +58,10 @@ export function primaryMembers({ name, primary, supertypes }: Head, around: Arou
   ]
 }
 
-/** Whether others see what has this name: no part of it is private. */
+/** Whether a name is public: no part of it begins with an underscore. */
 export const isPublic = (name: string): boolean => name !== '' && !name.split('.').some((part) => part.startsWith('_'))
 
-/** Gives the parameters of constructors that set a field that field's type. */
+/** Adds the field type to constructor parameters such as `this.x`. */
 export function withFieldTypes(members: readonly Member[], all: readonly Member[]): Member[] {
   const types = new Map(all.filter(({ kind }) => kind === 'field').map(({ name, signature }) => [name, typeOf(signature, name)]))
   return members.map((member) => (member.kind === 'constructor' ? { ...member, signature: typed(member.signature, types) } : member))
@@ -81,16 +81,16 @@ const typed = (signature: string, types: ReadonlyMap<string, string>): string =>
     )
     .replace(/(?<!\b(?:required|final|const|covariant)|,) (?:this|super)\.(?=[\w$])/g, ' ')
 
-/** Whether a place in the signature of a constructor is among its named parameters. */
+/** Whether an index in a constructor signature is inside the named parameters. */
 export const isNamedAt = (signature: string, at: number): boolean => {
   const before = signature.slice(0, at)
   return before.split('{').length > before.split('}').length
 }
 
-/** Modifiers that say nothing to whoever uses a declaration. */
+/** Modifiers that are irrelevant to users of a declaration. */
 const unseen = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])
 
-/** A grammar cannot tell a constructor from a method without a type; its name does. */
+/** The grammar cannot distinguish a constructor from a method without a return type; the name can. */
 function memberKind({ kind, name }: Shape & { name: string }, line: string, className: string): MemberKind {
   if (kind !== 'function' && kind !== 'constructor') return kind === 'typedef' || kind === 'variables' ? 'method' : kind
   if (kind === 'function') return name === className && line.startsWith(name) ? 'constructor' : 'method'

@@ -2,14 +2,14 @@ import type { LibraryImport } from './api.ts'
 import { contentOf } from './syntax/doc-comments.ts'
 import { plainTokenAt } from './syntax/tokens.ts'
 
-/** An import or export, and what it takes of what is there. */
+/** An import or export directive with its `show` and `hide` combinators. */
 export type Directive = LibraryImport & { combinators: { shows: boolean; names: Set<string> }[] }
 
-/** What stands before the declarations of a file. */
+/** The directives at the beginning of a file. */
 export type Directives = {
-  /** What a `library` directive says; empty for one without a name. */
+  /** Name in the `library` directive; empty if it has no name. */
   library: string | null
-  /** The library that a file is part of: an address, or the library's name. */
+  /** The library that the file is part of, by URI or by name. */
   partOf: { uri: string } | { library: string } | null
   parts: string[]
   imports: Directive[]
@@ -17,7 +17,7 @@ export type Directives = {
 
 type Word = { text: string; isString: boolean }
 
-/** Takes in a directive; false when the code is none. */
+/** Parses a directive and adds it to `into`. Returns false if the code is not a directive. */
 export function takeDirective(code: string, into: Directives): boolean {
   const words = wordsOf(code)
   const [first, second] = words
@@ -32,7 +32,7 @@ export function takeDirective(code: string, into: Directives): boolean {
   return true
 }
 
-/** Words, strings and marks up to the `;`, with strings that follow each other as one. */
+/** Splits code into words, strings and punctuation up to the `;`. Adjacent strings are joined. */
 function wordsOf(code: string): Word[] {
   const words: Word[] = []
   let at = 0

@@ -1,9 +1,12 @@
 import type { Api, Declaration, Library, Member } from './api.ts'
 
-/** How much of a public API has doc comments, and the first few names that have none. */
+/** Number of public API elements with doc comments, and the first few names without one. */
 export type DocumentedShare = { documented: number; total: number; missing: string[] }
 
-/** Counts what dartdoc lists, as pana does: libraries, declarations and members; a getter and its setter as one; each once, wherever it is exported. What overrides is documented by what it overrides, if only outside this package. */
+/**
+ * Counts libraries, declarations and members as pana does. A getter and its setter count once, as does an element exported by several libraries. An
+ * overriding member counts as documented if the overridden member is, or is declared outside of this package.
+ */
 export function documentedShare({ libraries }: Pick<Api, 'libraries'>): DocumentedShare {
   const classes = classesByName(libraries)
   const elements = new Map<string, { name: string; isDocumented: boolean }>()
@@ -33,7 +36,7 @@ export function documentedShare({ libraries }: Pick<Api, 'libraries'>): Document
 
 const lastPart = ({ kind, name }: Member): string => (kind === 'constructor' ? (name.split('.')[1] ?? 'new') : name)
 
-/** What every object has, and an unnamed constructor of a documented class, need no comment of their own. */
+/** Members that every object has are not counted. The unnamed constructor of a documented class needs no comment of its own. */
 const isCounted = (member: Member, { name, doc }: Declaration): boolean =>
   !common.has(member.name) && (member.doc !== null || doc === null || member.kind !== 'constructor' || member.name !== name)
 
@@ -50,7 +53,7 @@ const classesByName = (libraries: readonly Library[]): Map<string, Type> =>
     ),
   )
 
-/** Types above one, past which nobody looks. */
+/** Maximum number of supertypes visited. */
 const mostAncestors = 100
 
 function isDocumented({ doc, name, isOverride }: Member, { supertypes }: Declaration, classes: ReadonlyMap<string, Type>): boolean {

@@ -6,13 +6,13 @@ import { plainTokenAt } from './syntax/tokens.ts'
 
 export type Head = Pick<Declaration, 'name' | 'signature' | 'supertypes'> & {
   kind: 'class' | 'mixin' | 'extension' | 'extension type' | 'enum'
-  /** What follows the name of an extension type, such as `.named(int value)`. */
+  /** The part after the name of an extension type, such as `.named(int value)`. */
   primary: string | null
 }
 
 type Word = { text: string; start: number; end: number }
 
-/** Reads the head of a class, mixin, extension, extension type or enum; null when it is none. */
+/** Parses the header of a class, mixin, extension, extension type or enum. Returns null for other code. */
 export function readHead(code: string): Head | null {
   if (!isContainer(leadingWords(code))) return null
   const signature = tidy(code, hidden)
@@ -44,7 +44,7 @@ function leadingWords(code: string): string[] {
   return words
 }
 
-/** Words, marks, and brackets with all that is in them. */
+/** Splits a signature into words, punctuation, and brackets with their contents. */
 function wordsOf(signature: string): Word[] {
   const words: Word[] = []
   for (let at = 0; words.length < 10_000;) {

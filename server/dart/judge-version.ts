@@ -1,20 +1,23 @@
 import { compareParsed, parseVersion, type Version } from '../pub/version.ts'
 import type { ApiChanges } from './changes.ts'
 
-/** Parts of a version, least first: `prerelease` changes nothing else, `build` only what follows a `+`. */
+/** Kinds of version increments, smallest first. `prerelease` changes only the prerelease part, `build` only the part after `+`. */
 const steps = ['build', 'prerelease', 'patch', 'minor', 'major'] as const
 export type Step = (typeof steps)[number]
 
 export type Verdict = {
   isHonest: boolean
-  /** What the version's number says, and the least that the changes ask for. */
+  /** The actual increment of the version number, and the smallest increment that the changes require. */
   step: Step
   needed: Step
-  /** Such as `2 removals in a minor release`; null for an honest number. */
+  /** Such as `2 removals in a minor release`; null if the increment is large enough. */
   sentence: string | null
 }
 
-/** Whether a version's number says what changed since an earlier one, as Dart reads semantic versions: before 1.0.0, a minor release breaks, and a patch adds. Null for what is no later version. */
+/**
+ * Checks whether a version number follows semantic versioning, in Dart's reading: before 1.0.0, a minor release may break and a patch may add.
+ * Returns null unless `later` is a later version.
+ */
 export function judgeVersion(earlier: string, later: string, changes: ApiChanges): Verdict | null {
   const [before, after] = [parseVersion(earlier), parseVersion(later)]
   if (before === null || after === null || compareParsed(before, after) >= 0) return null
@@ -26,7 +29,7 @@ export function judgeVersion(earlier: string, later: string, changes: ApiChanges
   return { isHonest, step, needed, sentence: isHonest ? null : `${told(changes, breaking)} in ${releases[step]}` }
 }
 
-/** A prerelease is on its way to its own release: what changes from one to the next, or to that release, is as its number says. */
+/** Changes between prereleases, or from a prerelease to its release, count as a prerelease step, which may contain any change. */
 function stepBetween(before: Version, after: Version): Step {
   const at = before.release.findIndex((number, index) => number !== after.release[index])
   if (at !== -1) return (['major', 'minor', 'patch'] as const)[at] ?? 'patch'

@@ -3,7 +3,7 @@ import type { Declaration, Reexport } from './api.ts'
 import type { Directive } from './directives.ts'
 import type { SourceFile } from './read-file.ts'
 
-/** What every library lets others see: what it declares, its parts included, and what it exports of this package. */
+/** Computes the export namespace of each library: its own declarations including those of its parts, and its exports from this package. */
 export function namespacesOf(
   libraries: ReadonlyMap<string, Pick<SourceFile, 'imports' | 'declarations'>>,
   packageName: string | null,
@@ -25,10 +25,10 @@ export function namespacesOf(
   return new Map([...seen].map(([path, names]) => [path, [...names.values()]]))
 }
 
-/** Names of all libraries together: far beyond those of any package that people wrote. */
+/** Maximum number of names in all libraries together: far more than any hand-written package has. */
 const mostNames = 1_000_000
 
-/** A getter and a setter share their name. */
+/** A getter and its setter have the same name, so setters get a separate key. */
 const keyOf = ({ kind, name }: Declaration): string => (kind === 'setter' ? `${name}=` : name)
 
 type Exporter = { exporter: string; combinators: Directive['combinators'] }
@@ -47,7 +47,7 @@ function exportersOf(libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>
   return exporters
 }
 
-/** The file that is exported: that of the first condition that a complete SDK meets, as documentation is made with one. */
+/** Returns the exported file. For conditional exports, this is the first URI whose condition holds in a complete SDK, as in dartdoc. */
 function exportedFile(
   { uri, conditions }: Directive,
   from: string,
@@ -59,10 +59,10 @@ function exportedFile(
   return files.find((file) => file !== null && libraries.has(file)) ?? null
 }
 
-/** The most exports of other packages that a library is said to have. */
+/** Maximum number of exports from other packages per library. */
 const mostReexports = 1000
 
-/** What a library exports of other packages, directly or through files of this package. */
+/** Returns the exports from other packages, direct or through files of this package. */
 export function reexportsOf(
   path: string,
   libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>,

@@ -2,40 +2,46 @@ import type { Api } from './api.ts'
 import { type KnownPackage, librariesReached, type LibraryGraph, packageOf, type Runtime } from './reach.ts'
 import { type Platform, platformNames, platforms, runtimes } from './runtimes.ts'
 
-/** What a pubspec says about platforms, and what is known of others. */
+/** The platform declarations of a pubspec, and the known dependencies. */
 export type PlatformFacts = {
   name: string
-  /** The SDKs besides Dart's that it needs, also for its development. */
+  /** Required SDKs other than Dart, including those of dev dependencies. */
   sdks: readonly string[]
-  /** Whether it is an app or a package of Flutter's, or depends on one. */
+  /** Whether the package is a Flutter app or package, or depends on one. */
   usesFlutter: boolean
-  /** The platforms under `platforms:`; empty when it names none. */
+  /** Platforms declared under `platforms:`; empty without such a section. */
   platforms: readonly string[]
-  /** Those under `flutter: plugin: platforms:`; null when it is no plugin. */
+  /** Platforms declared under `flutter: plugin: platforms:`; null if the package is not a plugin. */
   pluginPlatforms: readonly string[] | null
-  /** The file below `lib/` that is a plugin's for the web; null when there is none. */
+  /** File below `lib/` that implements the plugin for the web; null without such a file. */
   webPlugin: string | null
-  /** Whether it has programs in `bin/`. */
+  /** Whether the package has programs in `bin/`. */
   hasPrograms: boolean
-  /** The names of the packages that its users get along with it. */
+  /** Names of the direct dependencies, without dev dependencies. */
   dependencies: readonly string[]
-  /** The packages that it leads to, as far as they are known. */
+  /** The known packages among the transitive dependencies. */
   packages: ReadonlyMap<string, KnownPackage>
 }
 
-/** Why something is not supported: a chain of files or packages, each of which imports or needs the next; empty when the pubspec declares others. */
+/**
+ * Why a tag is not supported: a chain of files or packages, each of which imports or depends on the next; empty if the pubspec declares other
+ * platforms.
+ */
 type Obstacle = { path: string[] }
 
-/** Something that is not supported. */
+/** A tag that is not supported, with the reason. */
 export type Hindrance = Obstacle & { tag: string }
 
 /**
- * Tags of SDKs, platforms and runtimes, and what hinders those that are missing. A package that is not known, such as one of pub.dev, is assumed to
- * hinder none; `unknownPackages` names these.
+ * Supported tags of SDKs, platforms and runtimes, and the reasons for missing ones. Unknown packages, such as those on pub.dev, are assumed to
+ * support everything; `unknownPackages` lists them.
  */
 export type PlatformSupport = { tags: string[]; hindrances: Hindrance[]; unknownPackages: string[] }
 
-/** Where a package works, by pana's rules: what its pubspec declares, else what its library, that of its name or all of them, does not rule out by what it imports. */
+/**
+ * Determines the supported platforms by pana's rules. Platforms declared in the pubspec take precedence. Otherwise a platform is supported unless an
+ * import rules it out; the imports start at the library with the package's name, or else at all libraries.
+ */
 export function platformsOf(api: Pick<Api, 'libraries' | 'files'>, facts: PlatformFacts): PlatformSupport {
   const roots = rootsOf(api, facts)
   if (!facts.usesFlutter && api.libraries.length === 0 && facts.hasPrograms) return programs
@@ -58,10 +64,10 @@ export function platformsOf(api: Pick<Api, 'libraries' | 'files'>, facts: Platfo
   }
 }
 
-/** What stands in the way; null when nothing does. Without a platform, what packages declare does not count. */
+/** Returns the first obstacle, or null. Without a platform, the platforms that packages declare are ignored. */
 type Look = (runtime: Runtime, platform: Platform | null) => Obstacle | null
 
-/** A package without libraries, but with programs, runs where terminals are. */
+/** Support of a package with programs but without libraries: the desktop platforms. */
 const programs: PlatformSupport = {
   tags: ['sdk:dart', 'sdk:flutter', 'platform:linux', 'platform:macos', 'platform:windows', 'runtime:native-aot', 'runtime:native-jit'],
   hindrances: ['android', 'ios', 'web'].map((platform) => ({ tag: `platform:${platform}`, path: [] })),
@@ -80,7 +86,9 @@ const withWebPlugin = (roots: readonly string[], { webPlugin }: PlatformFacts): 
 
 type Search = { runtime: Runtime; platform: Platform | null; unknown: Set<string> }
 
-/** The nearest library that is not there, or that its package does not declare for the platform. Adds the packages that are not known to `unknown`. */
+/**
+ * Finds the nearest library that does not exist in the runtime, or whose package does not declare the platform. Adds unknown packages to `unknown`.
+ */
 function obstacleIn(graph: LibraryGraph, roots: readonly string[], { runtime, platform, unknown }: Search): Obstacle | null {
   const declared = (to: string) => (platform === null ? null : (graph.packages.get(packageOf(to) ?? '')?.platforms ?? null))
   for (const { to, path, isUnknown } of librariesReached(graph, roots, runtime, (each) => declared(each) !== null)) {
@@ -104,7 +112,7 @@ function sdkSupport(look: Look, facts: PlatformFacts): (readonly [string, Obstac
 
 const declaredOtherwise: Obstacle = { path: [] }
 
-/** The nearest of the packages that one leads to, of which something holds. */
+/** Finds the nearest transitive dependency that matches a condition. */
 function obstacleAmongPackages({ dependencies, packages }: PlatformFacts, holds: (known: KnownPackage) => boolean): Obstacle | null {
   const paths = new Map(dependencies.map((name) => [name, [name]]))
   for (const [name, path] of paths) {
@@ -116,7 +124,7 @@ function obstacleAmongPackages({ dependencies, packages }: PlatformFacts, holds:
   return null
 }
 
-/** What a pubspec declares is trusted. Without libraries, what the pubspecs of dependencies declare counts. */
+/** Declared platforms are trusted. A package without libraries is judged by the platforms that its dependencies declare. */
 function platformObstacle(platform: Platform, look: Look, roots: readonly string[], facts: PlatformFacts): Obstacle | null {
   const declared = facts.platforms.length > 0 ? facts.platforms : facts.pluginPlatforms
   if (declared !== null) return declared.includes(platform) ? null : declaredOtherwise

@@ -2,38 +2,44 @@ import { fileAt } from './addresses.ts'
 import type { Api, LibraryImport } from './api.ts'
 import { wellKnownImports } from './well-known-packages.ts'
 
-/** Where programs run, by the libraries that `dart:` has there. */
+/** A runtime, represented by the names of the `dart:` libraries it provides. */
 export type Runtime = ReadonlySet<string>
 
-/** What is known of another package. */
+/** Known data of another package. */
 export type KnownPackage = {
-  /** The SDKs besides Dart's that it needs, also for its development. */
+  /** Required SDKs other than Dart, including those of dev dependencies. */
   sdks: readonly string[]
-  /** The platforms that its pubspec declares, for itself or as those of a plugin; null when it declares none. */
+  /** Platforms declared in the pubspec, also as a plugin; null without a declaration. */
   platforms: readonly string[] | null
-  /** The names of the packages that its users get along with it. */
+  /** Names of the direct dependencies, without dev dependencies. */
   dependencies: readonly string[]
-  /** What its libraries import, by their paths in the archive; null when that is not known. */
+  /** Imports of the package's libraries, by path in the archive; null if unknown. */
   files: ReadonlyMap<string, readonly ImportedUri[]> | null
 }
 
-/** An import or export, whichever it is. */
+/** An import or export URI with its conditional alternatives. */
 export type ImportedUri = Pick<LibraryImport, 'uri' | 'conditions'>
 
-/** The libraries of a package and of those that it leads to. */
+/** The libraries of a package and of its transitive dependencies. */
 export type LibraryGraph = { name: string; files: Api['files']; packages: ReadonlyMap<string, KnownPackage> }
 
-/** What a library imports and exports, itself or through others: `dart:` libraries and those of other packages by URI, files of this package by path. */
+/**
+ * A library that is imported or exported, directly or indirectly. Libraries of other packages and `dart:` libraries are identified by URI, files of
+ * this package by path.
+ */
 export type Reached = {
-  /** `dart:io`, `package:web/web.dart` or `lib/src/io.dart`. */
+  /** For example `dart:io`, `package:web/web.dart` or `lib/src/io.dart`. */
   to: string
-  /** Gives the libraries from a root to it, both included. */
+  /** Returns the import chain from a root to this library, including both. */
   path(): string[]
-  /** Whether it is a library of a package whose imports are not known. */
+  /** Whether the library belongs to a package with unknown imports. */
   isUnknown: boolean
 }
 
-/** Everything that files of a package reach where a runtime decides conditional imports, nearest first. What leaves import is not followed. */
+/**
+ * Yields all libraries that are reachable from the roots, nearest first. The runtime selects conditional imports. The imports of leaves are not
+ * followed.
+ */
 export function* librariesReached(
   graph: LibraryGraph,
   roots: readonly string[],
@@ -49,7 +55,7 @@ export function* librariesReached(
   }
 }
 
-/** What a library imports, of which `own` is known when it is one of the package itself; null when its package is not known. */
+/** Returns the imports of a library. `own` is given for libraries of the package itself. Returns null if the library's package is unknown. */
 function importsOf(
   to: string,
   own: readonly ImportedUri[] | undefined,
@@ -67,10 +73,10 @@ function importsOf(
   })
 }
 
-/** The package that a URI names; null for other URIs and for paths. */
+/** Returns the package name of a `package:` URI; null for other URIs and paths. */
 export const packageOf = (to: string): string | null => /^package:([^/]+)\//.exec(to)?.[1] ?? null
 
-/** The URI that an import takes: that of the first condition that holds, else the one without. */
+/** Returns the imported URI: that of the first condition that holds, else the default URI. */
 function target({ uri, conditions }: ImportedUri, from: string, packageName: string, runtime: Runtime): string {
   const met = conditions.find(({ condition }) => holds(condition, runtime))?.uri ?? uri
   return fileAt(met, from, packageName) ?? met

@@ -5,17 +5,23 @@ import { namespacesOf, reexportsOf } from './namespaces.ts'
 import { readFile, type SourceFile } from './read-file.ts'
 import { typeSuperParameters } from './super-parameters.ts'
 
-/** Most characters of one file that is read; longer ones count as unclear. */
+/** Maximum number of characters per file. Longer files are reported as unclear. */
 const mostCharacters = 16 * 1024 * 1024
-/** Most declarations and members of a package; files past them count as unclear. */
+/** Maximum number of declarations and members per package. Further files are reported as unclear. */
 const mostDeclarations = 400_000
 
-/** Files that take longer than sound ones may do so for this long together, in milliseconds; the files after them count as unclear. */
+/**
+ * Limit for the accumulated CPU time above the usual time, in milliseconds. Protects against files that are slow to parse on purpose. Further files
+ * are reported as unclear.
+ */
 const mostExcessMs = 10_000
-/** Most of what a sound file takes, with some to spare: a kilobyte takes a third of a millisecond. */
+/** Generous upper bound for the parse time of normal code in milliseconds. A kilobyte usually takes a third of a millisecond. */
 const usualMs = (text: string): number => 50 + text.length / 1000
 
-/** Reads a package's public API from its files, by their paths in the archive; those outside `lib/` are not looked at. Its name is that which `package:` URIs of its own have. */
+/**
+ * Reads the public API of a package from its sources, given by path in the archive. Files outside `lib/` are ignored. `packageName` is needed to
+ * resolve the package's own `package:` URIs.
+ */
 export async function readApi(sources: ReadonlyMap<string, string>, packageName: string | null): Promise<Api> {
   const grammar = await openGrammar()
   const files = new Map<string, SourceFile>()
@@ -72,7 +78,7 @@ const isType = ({ kind }: Declaration): boolean => ['class', 'mixin', 'extension
 
 const importsOf = ({ imports }: SourceFile): Library['imports'] => imports.map(({ kind, uri, conditions }) => ({ kind, uri, conditions }))
 
-/** The files that are libraries, each with what its parts declare. */
+/** Returns the files that are libraries, each merged with its parts. */
 function withParts(files: ReadonlyMap<string, SourceFile>, packageName: string | null): Map<string, SourceFile> {
   const libraries = new Map<string, SourceFile>()
   for (const file of files.values()) {
@@ -88,7 +94,7 @@ function withParts(files: ReadonlyMap<string, SourceFile>, packageName: string |
   return libraries
 }
 
-/** The parts of a library, and theirs. */
+/** Returns the parts of a library, including parts of parts. */
 function partsOf(library: SourceFile, files: ReadonlyMap<string, SourceFile>, packageName: string | null): SourceFile[] {
   const found = new Set([library])
   for (const file of found) {

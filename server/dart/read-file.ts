@@ -9,29 +9,29 @@ import { type Piece, shapesOf } from './syntax/pieces.ts'
 import type { Shape } from './syntax/shapes.ts'
 import { type Chunk, skim } from './syntax/skim.ts'
 
-/** What one file says. */
+/** The parsed contents of one file. */
 export type SourceFile = Directives & {
   path: string
-  /** The comment of the `library` directive, else the one before the first directive. */
+  /** Doc comment of the `library` directive, else of the first directive. */
   doc: string | null
-  /** Private ones left out. */
+  /** The public declarations. */
   declarations: Declaration[]
-  /** Types that are private, or that no documentation is to show. */
+  /** Types that are private or marked with `@nodoc`. */
   hidden: Declaration[]
-  /** How many declarations and members were read. */
+  /** Number of declarations and members read. */
   size: number
   isClear: boolean
 }
 
 type Reading = {
   file: SourceFile
-  /** A part of the text as the grammar sees it. */
+  /** Returns a range of the text as passed to the grammar. */
   codeOf(from: number, to: number): string
   around(chunk: Chunk): Around
   aroundMember(chunk: Chunk): MemberAround
 }
 
-/** Reads a file of at most `limit` declarations and members. */
+/** Parses a file with at most `limit` declarations and members. */
 export function readFile(grammar: Grammar, path: string, text: string, limit: number): SourceFile {
   const { chunks, code, toCode, isClear } = skim(text, limit)
   const file: SourceFile = {
@@ -65,13 +65,13 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
   return file
 }
 
-/** The constructor of the superclass that initializers call, if it has a name. */
+/** Returns the name of the superclass constructor that the initializers call, if it is a named one. */
 function superConstructorIn(initializers: string): Pick<Member, 'superConstructor'> {
   const superConstructor = /(?:^|,)\s*super\s*\.\s*([\w$]+)\s*\(/.exec(initializers)?.[1]
   return superConstructor === undefined ? {} : { superConstructor }
 }
 
-/** Takes in the directives that lead, and gives the rest. */
+/** Parses the leading directives and returns the remaining chunks. */
 function takeDirectives({ file, codeOf, around }: Reading, chunks: readonly Chunk[]): Chunk[] {
   const first = chunks.findIndex(({ start, end, body }) => body !== null || !takeDirective(codeOf(start, end), file))
   const directives = first === -1 ? chunks : chunks.slice(0, first)
@@ -80,10 +80,13 @@ function takeDirectives({ file, codeOf, around }: Reading, chunks: readonly Chun
   return chunks.slice(directives.length)
 }
 
-/** Whether others can make what has this head: not enums, nor classes that are sealed, or abstract and not to be extended. */
+/**
+ * Whether other libraries can create instances of a type, directly or through a subclass: not of enums, sealed classes, or abstract classes that
+ * cannot be extended.
+ */
 const isMadeByOthers = (head: string): boolean => !/^(?:enum|sealed|abstract (?:final|interface))\b/.test(head)
 
-/** Whether others can call what may be a constructor. */
+/** Whether other libraries can call a member, if it is a constructor. */
 const isCallable = ({ kind, signature }: Member, head: string): boolean =>
   kind !== 'constructor' || /^(?:const )?factory\b/.test(signature) || isMadeByOthers(head)
 
@@ -105,7 +108,7 @@ function takeAll(grammar: Grammar, reading: Reading, chunks: readonly Chunk[]): 
 
 const hiddenKinds = new Set<Declaration['kind']>(['class', 'mixin', 'extension type', 'enum', 'typedef'])
 
-/** What no documentation is to show is no part of an API. */
+/** Whether a declaration belongs to the public API: it is public and not marked with `@nodoc`. */
 const isShown = ({ name, doc }: { name: string; doc: string | null }): boolean => isPublic(name) && !/@nodoc\b|<nodoc>/.test(doc ?? '')
 
 function entryOf({ codeOf }: Reading, chunk: Chunk): Entry {
@@ -126,7 +129,7 @@ function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: Read
     return shaped(shapes.get(member.piece), (shape) => membersOf(shape, name, reading.aroundMember(member.chunk)))
   })
   const all = [...primaryMembers(head, around), ...members]
-  // One without a body takes over the constructors of another class.
+  // A class without a body (`class A = B with C;`) takes over the constructors of another class.
   const isRead = chunk.body !== null && pieces.every(({ piece }) => piece === null || shapes.get(piece) != null)
   return [
     {

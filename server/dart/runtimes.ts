@@ -19,7 +19,7 @@ const browser = [
 
 const runtime = (...libraries: string[][]): Runtime => new Set(libraries.flat())
 
-/** Where code of Dart runs, and the libraries that `dart:` has there. Source: pana, `lib/src/tag/_specs.dart`. */
+/** The runtimes of Dart code and the `dart:` libraries they provide. Source: pana, `lib/src/tag/_specs.dart`. */
 export const runtimes = {
   nativeAot: runtime(everywhere, native, ['cli', 'nativewrappers']),
   nativeJit: runtime(everywhere, native, ['cli', 'mirrors', 'nativewrappers']),
@@ -27,16 +27,16 @@ export const runtimes = {
   wasm: runtime(everywhere, ['ui', 'ui_web', 'js_interop', 'js_interop_unsafe']),
   flutterNative: runtime(everywhere, native, ['ui']),
   flutterWeb: runtime(everywhere, browser, ['ui', 'ui_web']),
-  /** Whatever works without Flutter. */
+  /** Union of all runtimes without Flutter. */
   anyDart: runtime(everywhere, native, browser, ['cli', 'mirrors', 'nativewrappers']),
-  /** Whatever works with Flutter. */
+  /** Union of all runtimes with Flutter. */
   anyFlutter: runtime(everywhere, native, browser, ['cli', 'ui', 'ui_web']),
 }
 
 export const platformNames = ['android', 'ios', 'windows', 'linux', 'macos', 'web'] as const
 export type Platform = (typeof platformNames)[number]
 
-/** How a platform runs a program of Dart's, and an app of Flutter's. */
+/** The runtimes of Dart programs and Flutter apps on each platform. */
 export const platforms: Record<Platform, { dart: Runtime | null; flutter: Runtime }> = {
   android: { dart: runtimes.nativeAot, flutter: runtimes.flutterNative },
   ios: { dart: null, flutter: runtimes.flutterNative },

@@ -4,10 +4,10 @@ import { plainTokenAt } from './syntax/tokens.ts'
 
 export type Parameter = { name: string; type: string; isNamed: boolean; isRequired: boolean; default: string | null }
 
-/** The parts of the signature of something that is called. A type is empty where none is written. */
+/** The parts of a callable's signature. A type is empty if none is written. */
 export type Callable = { modifiers: string[]; returns: string; typeParameters: string[]; parameters: Parameter[] }
 
-/** Takes apart the signature of a function, method, operator or constructor; null when it has no parameters. */
+/** Parses the signature of a function, method, operator or constructor. Returns null if there is no parameter list. */
 export function callableOf(signature: string): Callable | null {
   const open = lastBracket(signature)
   if (open === null) return null
@@ -24,7 +24,7 @@ export function callableOf(signature: string): Callable | null {
 
 const isOperator = (before: string): boolean => /\boperator [^\w\s(]{1,3}$/.test(before.slice(-16))
 
-/** Where the `<` stands that is closed at the end; the end itself where none is. */
+/** Returns the index of the `<` whose `>` ends the text; the length of the text if it does not end with type parameters. */
 function startOfTypeParameters(text: string): number {
   let depth = 0
   for (let at = text.length - 1; text.endsWith('>') && at >= 0; at--) {
@@ -34,7 +34,7 @@ function startOfTypeParameters(text: string): number {
   return text.length
 }
 
-/** What stands before the name at the end. */
+/** Returns the text before the name at the end. */
 function beforeName(text: string): string {
   if (isOperator(text)) return text.slice(0, text.lastIndexOf('operator')).trim()
   let at = text.length
@@ -42,7 +42,7 @@ function beforeName(text: string): string {
   return text.slice(0, at).trim()
 }
 
-/** Splits at commas outside every bracket. */
+/** Splits a text at commas that are not inside brackets. */
 export function splitAtCommas(text: string): string[] {
   const parts: string[] = []
   let from = 0
@@ -62,17 +62,17 @@ export function splitAtCommas(text: string): string[] {
   return last === '' ? parts : [...parts, last]
 }
 
-/** Parts of `<A, B extends C>`. */
+/** Splits `<A, B extends C>` into its type parameters. */
 export const splitTypeParameters = (written: string): string[] => (written === '' ? [] : splitAtCommas(written.slice(1, -1)))
 
-/** The type parameters of a type as written, such as `T extends num`. */
+/** Returns the type parameters of a declaration as written, such as `T extends num`. */
 export function typeParametersOf({ name, signature }: { name: string; signature: string }): string[] {
   const start = signature.search(new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}<`)) + name.length
   const end = signature[start] === '<' ? endOfTypeArguments(signature, start) : null
   return end === null ? [] : splitTypeParameters(signature.slice(start, end))
 }
 
-/** Where the bracket opens that ends a signature. */
+/** Returns the index of the parenthesis that opens the parameter list at the end of a signature. */
 function lastBracket(signature: string): number | null {
   for (let at = 0; at < signature.length;) {
     const { start, end } = plainTokenAt(signature, at)
@@ -100,7 +100,7 @@ function parametersIn(inside: string): Parameter[] {
   })
 }
 
-/** Longer ones are not taken apart. */
+/** Longer parameters are not parsed. */
 const longestParameter = 4000
 
 function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Parameter {
@@ -113,5 +113,5 @@ function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Param
   return { name: isNamed ? publicName(plain) : plain, type: written, isNamed, isRequired, default: value }
 }
 
-/** What callers write for a named parameter: since Dart 3.12, `this._size` is passed as `size`. */
+/** Returns the name that callers use for a named parameter. Since Dart 3.12, `this._size` is passed as `size`. */
 export const publicName = (name: string): string => name.replace(/^_(?=[A-Za-z$])/, '')

@@ -4,13 +4,16 @@ import type { z } from 'zod'
 import type { KnownPackage } from './reach.ts'
 import { importsSchema } from './surface.ts'
 
-/** What is stored of another package: `surface` is its public API in short as gzipped JSON, with what its libraries import; null before there is one. */
+/** Stored data of another package. `surface` is the summary of its public API and imports as gzipped JSON; null if it has not been analyzed yet. */
 export type StoredPackage = Omit<KnownPackage, 'files'> & { surface: Uint8Array | null }
 
 const decompress = promisify<Uint8Array, { maxOutputLength: number }, Buffer>(gunzip)
 const maxSurfaceBytes = 64 * 1024 ** 2
 
-/** Reads a gzipped surface, or a part of it; null for one of another format: an engine of another version made it. */
+/**
+ * Reads a gzipped surface, or the part of it that the schema describes. Returns null for another format, which a different version of the engine may
+ * have written.
+ */
 export async function readSurface<T>(gzipped: Uint8Array, schema: z.ZodType<T>): Promise<T | null> {
   try {
     const json: unknown = JSON.parse((await decompress(gzipped, { maxOutputLength: maxSurfaceBytes })).toString())
@@ -20,7 +23,7 @@ export async function readSurface<T>(gzipped: Uint8Array, schema: z.ZodType<T>):
   }
 }
 
-/** Reads what the libraries of other packages import, one after the other: surfaces are large. */
+/** Reads the imports of other packages, one package at a time, because surfaces are large. */
 export async function readPackages(packages: Readonly<Record<string, StoredPackage>>): Promise<Map<string, KnownPackage>> {
   const known = new Map<string, KnownPackage>()
   for (const [name, { surface, ...said }] of Object.entries(packages)) {

@@ -4,10 +4,10 @@ import type { SourceFile } from './read-file.ts'
 import { callableOf, type Parameter } from './signature.ts'
 import { argumentsOf, fillIn, nameOf } from './type-arguments.ts'
 
-/** A parameter such as `super.name` whose type is not written, and where its name stands. */
+/** Matches a parameter such as `super.name` without a type. */
 const superParameter = /(?<=[({[]|, |required |final )super\.([\w$]+)(?![\w$<(])/g
 
-/** Gives `super.name` parameters of constructors the types that they have in the constructors of superclasses, as far as those are known. */
+/** Adds types to `super.name` parameters of constructors, taken from the superclass constructors if these are known. */
 export function typeSuperParameters(libraries: Iterable<SourceFile>): void {
   const classes = [...libraries].flatMap(({ declarations, hidden }) => [...declarations, ...hidden]).filter(({ kind }) => kind === 'class')
   const byName = Map.groupBy(classes, ({ name }) => name)
@@ -22,13 +22,13 @@ export function typeSuperParameters(libraries: Iterable<SourceFile>): void {
   for (const each of classes) typeAll(each, 0)
 }
 
-/** Superclasses above one that are looked at. */
+/** Maximum number of superclasses visited per class. */
 const mostSuperclasses = 100
 
 type Superclass = { written: string; declaration: Declaration | null }
 type ClassesByName = ReadonlyMap<string, readonly Declaration[]>
 
-/** The superclass of a class, which `declaration` lacks where it is one of another package, or ambiguous. */
+/** Returns the superclass of a class. `declaration` is null if the superclass belongs to another package or its name is ambiguous. */
 function superclassOf({ supertypes, source }: Declaration, byName: ClassesByName): Superclass | null {
   const written = supertypes.find(({ relation }) => relation === 'extends')?.type
   if (written === undefined) return null
@@ -50,7 +50,7 @@ function typed(member: Member, parent: Superclass | null, byName: ClassesByName)
   return { ...member, signature }
 }
 
-/** The parameters of a constructor of a superclass. Classes that mix something in (`class A = B with C;`) have those of theirs. */
+/** Returns the parameters of a superclass constructor. A mixin application (`class A = B with C;`) has the constructors of its own superclass. */
 function parametersOf({ written, declaration }: Superclass, constructor: string, byName: ClassesByName): Parameter[] {
   if (declaration === null) return widget.test(nameOf(written)) ? [key] : []
   const name = constructor === '' ? declaration.name : `${declaration.name}.${constructor}`
@@ -62,6 +62,6 @@ function parametersOf({ written, declaration }: Superclass, constructor: string,
   return all.map((parameter) => ({ ...parameter, type: fillIn(parameter.type, typeArguments) }))
 }
 
-/** The widgets of Flutter, and of packages that follow it, take a key. */
+/** Widgets of Flutter, and of packages that follow its conventions, have a `key` parameter. */
 const widget = /Widget$/
 const key: Parameter = { name: 'key', type: 'Key?', isNamed: true, isRequired: false, default: null }

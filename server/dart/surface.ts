@@ -24,14 +24,14 @@ const declaration = z.object({
   signature: z.string(),
   supertypes: z.array(z.object({ relation: z.enum(['extends', 'implements', 'with', 'on', 'represents']), type: z.string() })).optional(),
   members: z.array(member).optional(),
-  /** Of classes; surfaces that were made before this was known do not have it. */
+  /** Only for classes. Missing in surfaces written before this property was added. */
   hasDefaultConstructor: z.boolean().optional(),
 })
 
-/** What a library exports of another package, by itself or through its own files; surfaces that were made before this was known do not have it. */
+/** An export from another package, direct or through the library's own files. Missing in surfaces written before this property was added. */
 const reexport = z.object({ uri: z.string(), combinators: z.array(z.object({ shows: z.boolean(), names: z.array(z.string()) })) })
 
-/** What the libraries below `lib/` import, by path. */
+/** Imports of the libraries below `lib/`, by path. */
 const files = z.array(
   z.object({
     path: z.string(),
@@ -39,15 +39,15 @@ const files = z.array(
   }),
 )
 
-/** The part of a surface that following imports into a package needs. */
+/** The part of a surface needed to follow imports into a package. */
 export const importsSchema = z.object({ files: files.optional() })
 
-/** What comparing the public APIs of two versions needs, and following imports into one of them, as JSON. */
+/** Summary of a public API as JSON: the data for comparing two versions and for following imports into the package. */
 export const surfaceSchema = z.object({
   format: z.literal(1),
-  /** Each once, however many libraries show it. */
+  /** All declarations. Each is contained once, even if several libraries export it. */
   declarations: z.array(declaration),
-  /** What each library below `lib/` shows, as places in `declarations`. */
+  /** The exports of each library below `lib/`, as indexes into `declarations`. */
   libraries: z.array(
     z.object({
       path: z.string(),
@@ -56,16 +56,16 @@ export const surfaceSchema = z.object({
       reexports: z.array(reexport).optional(),
     }),
   ),
-  /** Types that no library shows and that public ones stand on or name; surfaces that were made before this was known do not have them. */
+  /** Types that no library exports but that public types inherit from or mention. Missing in surfaces written before this property was added. */
   hidden: z.array(declaration).optional(),
-  /** Surfaces that were made before this was known do not have it. */
+  /** Missing in surfaces written before this property was added. */
   files: files.optional(),
 })
 export type Surface = z.infer<typeof surfaceSchema>
 export type SurfaceDeclaration = z.infer<typeof declaration>
 export type SurfaceMember = z.infer<typeof member>
 
-/** The outline of an API: without documentation and places. */
+/** Converts an API to a surface, which has no documentation and source locations. */
 export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'libraries' | 'hidden' | 'files'>): Surface {
   const places = new Map<Declaration, number>()
   const shown = libraries.map(({ path, declarations, foreignExports, reexports }) => ({
@@ -88,7 +88,7 @@ export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'librari
   }
 }
 
-/** The hidden types that others stand on, with what they hand down, and those that signatures name. */
+/** Returns the hidden types that public types inherit from, with their members, and the hidden types that signatures mention, without members. */
 function behind(declarations: readonly Declaration[], hidden: readonly Declaration[]): SurfaceDeclaration[] {
   const byName = Map.groupBy(hidden, ({ name }) => name)
   const handingDown = new Set<Declaration>()

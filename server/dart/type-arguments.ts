@@ -1,10 +1,10 @@
 import type { Declaration } from './api.ts'
 import { splitTypeParameters, typeParametersOf } from './signature.ts'
 
-/** The name of a type without its prefix and type arguments. */
+/** Returns the name of a type without import prefix and type arguments. */
 export const nameOf = (type: string): string => /(?:[\w$]+\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
-/** The type arguments of a type as written, by the names of its parameters. Those left out are the bounds. */
+/** Maps the type parameters of a declaration to the type arguments of a written type. Omitted arguments are replaced by the bounds. */
 export function argumentsOf(declaration: Pick<Declaration, 'name' | 'signature'>, written: string): Map<string, string> {
   const given = splitTypeParameters(/<.*>/s.exec(written)?.[0] ?? '')
   return new Map(
@@ -15,6 +15,6 @@ export function argumentsOf(declaration: Pick<Declaration, 'name' | 'signature'>
   )
 }
 
-/** Code with type parameters replaced by type arguments. */
+/** Replaces type parameters in code by type arguments. */
 export const fillIn = (code: string, typeArguments: ReadonlyMap<string, string>): string =>
   typeArguments.size === 0 ? code : code.replace(/(?<![\w$.])[\w$]+/g, (word) => typeArguments.get(word) ?? word)

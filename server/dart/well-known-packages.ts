@@ -1,7 +1,7 @@
-/** Flutter's own code imports what it likes, and chooses what it uses. */
+/** Imports assumed for Flutter packages: their implementation selects the platform libraries itself, so only `dart:ui` counts. */
 const flutter = ['dart:ui']
 
-/** What the libraries of packages import that come with Flutter or wrap one library of Dart's. */
+/** Assumed imports of packages that are part of Flutter or wrap a single Dart library. */
 export const wellKnownImports: ReadonlyMap<string, readonly string[]> = new Map([
   ['flutter', flutter],
   ['flutter_driver', flutter],

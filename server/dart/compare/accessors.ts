@@ -1,12 +1,14 @@
 import { isMissed, isRefused, type Typing } from './signatures.ts'
 import { callableOf } from '../signature.ts'
 
-/** Something with a name, a kind and a signature: of a declaration or a member. */
+/** Name, kind and signature of a declaration or member. */
 export type Named = { kind: string; name: string; signature: string }
 
 type Accessors = { read: string | null; write: string | null; isConstant: boolean; isStatic: boolean }
 
-/** What breaks those who read or set a variable, field, or a getter with its setter, in words. Which of these it is does not matter to them. */
+/**
+ * Describes what breaks for code that reads or sets a variable, field, getter or setter. Replacing one of these by another is not a break in itself.
+ */
 export function accessBreaks(before: readonly Named[], after: readonly Named[], typing: Typing): string[] {
   const [was, is] = [accessorsOf(before), accessorsOf(after)]
   const lost = [

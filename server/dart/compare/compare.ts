@@ -9,8 +9,8 @@ import { typeParametersOf } from '../signature.ts'
 import { lookUpIn } from '../types/known-types.ts'
 
 /**
- * Compares the public API of a later version with that of an earlier one. What several libraries show is reported once. Only what breaks callers for
- * certain counts as a break: what depends on types of other packages does not.
+ * Compares the public APIs of two versions. A change that is visible in several libraries is reported once. Reports a break only if it is certain:
+ * differences that depend on types of other packages are not breaks.
  */
 export function compareSurfaces(earlier: Surface, later: Surface): ApiChanges {
   const changes: ApiChanges = { added: [], removed: [], changed: [] }
@@ -37,20 +37,20 @@ export function compareSurfaces(earlier: Surface, later: Surface): ApiChanges {
 type Library = Surface['libraries'][number]
 type Comparing = {
   changes: ApiChanges
-  /** Declarations that were reported, of either version. */
+  /** Declarations of either version that have already been reported. */
   told: Set<SurfaceDeclaration>
   types: TypesOfBoth
   typing: Typing
-  /** Whether both versions have what stands behind their public types. */
+  /** Whether both surfaces contain the hidden types that public types depend on. */
   areHiddenKnown: boolean
 }
 
-/** Types of two versions are compared in so many steps at most; what is left is not judged. */
+/** Step limit for subtype checks per comparison. Checks after the limit report no breaks. */
 const mostSteps = 3_000_000
 
 const libraryAt = (path: string) => ({ library: path, kind: 'library', name: path, signature: path })
 
-/** The types of a version by name: public ones first, then those behind them, unless several have a name. */
+/** Maps names to types: public types first, then hidden types with a unique name. */
 function typesIn({ declarations, hidden = [] }: Surface): KnownTypes {
   const shown = new Set(declarations.filter(isType).map(({ name }) => name))
   const byName = new Map<string, SurfaceDeclaration>()
@@ -88,7 +88,7 @@ function compareDeclarations(
 
 type Libraries = { was: Library; is: Library }
 
-/** What is exported of another package on the other side is moved, if it is the same: that cannot be judged. */
+/** If the other version exports the same name from another package, the declaration has moved there. Such a change is not judged. */
 function addOrMove({ added, changed }: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[]): void {
   const before = exportOf(all[0]?.name ?? '', was, is)
   for (const each of all) {
@@ -109,7 +109,7 @@ function removeOrMove({ removed, changed }: ApiChanges, { was, is }: Libraries, 
 
 const outline = ({ kind, name, signature }: Named) => ({ kind, name, signature })
 
-/** What has the same name on either side: a getter and its setter go together. */
+/** Pairs elements by name. A getter and its setter form one pair. */
 function pairs<T extends Named>(before: readonly T[], after: readonly T[]): { was: T[]; is: T[] }[] {
   const found = new Map<string, { was: T[]; is: T[] }>()
   const at = (name: string) => {
@@ -133,7 +133,9 @@ function signatureBreaks(was: readonly Named[], is: readonly Named[], typing: Ty
   return isCalled(before) ? callBreaks(before.signature, after.signature, typing) : accessBreaks(was, is, typing)
 }
 
-/** Whatever may be compared with everything: its operand is never null, and takes any object. */
+/**
+ * Matches `operator ==` with any equivalent parameter type. The operand is never null and may be any object, so changes of its type do not matter.
+ */
 const equality = /\boperator ==\((?:covariant )?(?:(?:dynamic|Object\??) )?[\w$]+\)$/
 
 function tell({ changed }: ApiChanges, library: string, name: string, was: readonly Named[], is: readonly Named[], breaks: string[]): void {
@@ -147,7 +149,7 @@ function compareTypes(comparing: Comparing, library: string, before: SurfaceDecl
   const { types, changes } = comparing
   const typing = inside(comparing.typing, typeParametersOf(before), typeParametersOf(after))
   tell(changes, library, after.name, [before], [after], headBreaks(before, after, typing, types))
-  // The members of an alias are those of what it stands for.
+  // The members of an alias belong to the aliased type.
   if ((before.kind === 'typedef') !== (after.kind === 'typedef')) return
   const [all, allNow] = membersOf(before, after, types, comparing.areHiddenKnown)
   const kept = inheritedBy(after, types.later, ancestorsOf(before, types.earlier).unknown)

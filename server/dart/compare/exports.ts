@@ -5,13 +5,13 @@ type Library = Surface['libraries'][number]
 type Reexport = NonNullable<Library['reexports']>[number]
 type Side = { library: Library; shown: readonly SurfaceDeclaration[] }
 
-/** Compares what a library exports of other packages: names where the exports say them, else whole libraries. */
+/** Compares the exports from other packages: by name if the exports list names, else by URI. */
 export function compareExports(before: Side, after: Side, { added, removed }: ApiChanges): void {
   removed.push(...lostExports(before, after))
   added.push(...lostExports(after, before))
 }
 
-/** What one side exports of other packages and the other one certainly does not. */
+/** Returns the exports that are certainly missing on the other side. */
 function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
   const told = (uri: string, name = uri) => ({ library: library.path, kind: 'export', name, signature: `export '${uri}'` })
   const [own, theirs] = [library.reexports, other.library.reexports]
@@ -21,7 +21,7 @@ function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
   }
   const shown = new Set(other.shown.map(({ name }) => name))
   const uris = new Set(theirs.map(({ uri }) => uri))
-  // What another library lets through may be the same names.
+  // An export without `show` on the other side may provide the same names.
   const isOpen = theirs.some((each) => !namesShown(each) && !own.some(({ uri }) => uri === each.uri))
   const whole = new Set(own.filter((each) => !namesShown(each) && !uris.has(each.uri)).map(({ uri }) => uri))
   const names = new Map(own.flatMap((each) => (namesShown(each) ?? []).map((name) => [name, each.uri] as const)))
@@ -29,7 +29,7 @@ function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
   return [...(isOpen ? [] : [...whole].map((uri) => told(uri))), ...lost.map(([name, uri]) => told(uri, name))]
 }
 
-/** The names that an export lets through, where it lists them. */
+/** Returns the names that an export shows, or null if it does not list names. */
 const namesShown = ({ combinators }: Reexport): string[] | null => {
   const shown = combinators.filter(({ shows }) => shows)
   return shown.length === 0
@@ -40,8 +40,8 @@ const namesShown = ({ combinators }: Reexport): string[] | null => {
 const lets = ({ combinators }: Reexport, name: string): boolean => combinators.every(({ shows, names }) => names.includes(name) === shows)
 
 /**
- * The export of another package through which a library may show what the other version declares: one that names it, or that the other version
- * does not have. Null when there is none.
+ * Finds the export from another package that may provide a name which the other version declares: an export that shows the name, or one that the
+ * other version does not have. Returns null if there is no such export.
  */
 export function exportOf(name: string, library: Library, other: Library): string | null {
   const known = new Set((other.reexports ?? []).map((each) => JSON.stringify(each)))

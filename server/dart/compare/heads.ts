@@ -4,19 +4,19 @@ import { coreTypes } from '../types/core-types.ts'
 import { typeParametersOf } from '../signature.ts'
 import { aliasedBy } from '../types/known-types.ts'
 
-/** That something is of another kind, in words. */
+/** Describes a change of kind. */
 export const otherKind = (before: { kind: string }, after: { kind: string }): string =>
   `it is ${withArticle(after.kind)} in place of ${withArticle(before.kind)}`
 
 const withArticle = (kind: string): string => `${/^[aeio]/.test(kind) ? 'an' : 'a'} ${kind}`
 
-/** The types of one version: those that its libraries show, and those that stand behind them. */
+/** The types of one version: exported ones, and hidden types that they depend on. */
 export type KnownTypes = { byName: ReadonlyMap<string, SurfaceDeclaration>; shown: ReadonlySet<string> }
 
-/** What breaks those who use a class or its like when its head changes, in words. */
+/** Describes what breaks when the header of a type declaration changes. */
 export function headBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, types: TypesOfBoth): string[] {
   if (before.kind !== after.kind) return isAliasOfType(before) || isAliasOfType(after) ? [] : [otherKind(before, after)]
-  if (before.kind === 'typedef') return isSameAlias(before, after, typing) ? [] : ['it stands for another type']
+  if (before.kind === 'typedef') return isSameAlias(before, after, typing) ? [] : ['it is an alias for another type']
   return [
     ...restrictions(before, after),
     ...typeParameterBreaks(typeParametersOf(before), typeParametersOf(after), typing),
@@ -26,17 +26,17 @@ export function headBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration
 
 export type TypesOfBoth = { earlier: KnownTypes; later: KnownTypes }
 
-/** Whether an alias may stand for a class: callers use it as that class. */
+/** Whether a declaration is a typedef for a class, which callers can use like the class itself. */
 const isAliasOfType = (declaration: SurfaceDeclaration): boolean =>
   declaration.kind === 'typedef' && /^(?:[\w$]+\.)?[\w$]+(?:<.*>)?$/s.test(aliasedBy(declaration) ?? '')
 
-/** Whether two aliases stand for the same type, as far as that can be judged. */
+/** Whether two typedefs denote the same type, or may do so. */
 function isSameAlias(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing): boolean {
   const [was, is] = [aliasedBy(before) ?? '', aliasedBy(after) ?? '']
   return !isMissed(was, is, typing) && !isRefused(was, is, typing)
 }
 
-/** Modifiers that keep others from making, extending or implementing a class. */
+/** Modifiers that prevent other libraries from instantiating, extending or implementing a class. */
 const restricting = ['abstract', 'base', 'final', 'interface', 'sealed']
 
 function restrictions(before: SurfaceDeclaration, after: SurfaceDeclaration): string[] {
@@ -55,12 +55,12 @@ function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, 
   const [was, is] = [before, after].map((declaration) => supertypesOf(declaration, (each) => each.relation === relation))
   const gained = (is ?? []).filter(({ type }) => (was ?? []).every((each) => isRefused(each.type, type, typing)))
   return [
-    ...gained.map(({ type }) => `it ${relation === 'on' ? 'is on' : 'stands for'} \`${type}\``),
+    ...gained.map(({ type }) => `it ${relation === 'on' ? 'is on' : 'represents'} \`${type}\``),
     ...lostSupertypes(before, after, typing, types).map((type) => `it is no longer a \`${type}\``),
   ]
 }
 
-/** The types above a class that callers saw there before, and that it is certainly below no more. */
+/** Returns the supertypes visible to callers of the earlier version that the later version certainly no longer has. */
 function lostSupertypes(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, { earlier, later }: TypesOfBoth): string[] {
   const seen = supertypesOf(before, isAbove).filter(({ type }) => isSeen(baseName(type), earlier))
   if (seen.length === 0) return []
@@ -70,10 +70,10 @@ function lostSupertypes(before: SurfaceDeclaration, after: SurfaceDeclaration, t
   return isWhole ? seen.flatMap(({ type }) => (names.has(meant(baseName(type), typing)) ? [] : [type])) : []
 }
 
-/** Whether callers of a version can name a type: one of its own that no library shows is not theirs to use. */
+/** Whether callers can name a type. Types of the package that no library exports are not accessible. */
 const isSeen = (name: string, { byName, shown }: KnownTypes): boolean => !name.startsWith('_') && (shown.has(name) || !byName.has(name))
 
-/** The name of the type that an alias stands for. */
+/** Resolves typedefs and returns the name of the aliased type. */
 function meant(name: string, { lookUp }: Typing): string {
   let found = name
   for (let depth = 0; depth < 20; depth++) {
@@ -90,16 +90,16 @@ const supertypesOf = ({ supertypes = [] }: SurfaceDeclaration, is: (supertype: S
   supertypes.filter(is)
 const isAbove = ({ relation }: Supertypes[number]): boolean => relation !== 'on' && relation !== 'represents'
 
-/** A type without its arguments and import prefix. */
+/** Returns the name of a type without type arguments and import prefix. */
 const baseName = (type: string): string => /^(?:[a-z_][\w$]*\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
-/** Past them nothing is looked at. */
+/** Maximum number of supertypes visited per type. */
 const mostAncestors = 60
 
-/** The types above one: their names, those that are known, nearest first, and the names of those that are not. */
+/** The transitive supertypes of a type: all names, the known declarations nearest first, and the names of unknown types. */
 export type Ancestors = { names: Set<string>; known: SurfaceDeclaration[]; unknown: Set<string> }
 
-/** Finds all types above one. Those of Dart's own libraries are neither known nor unknown: they have no members of this package. */
+/** Collects all transitive supertypes. Types of the Dart SDK are neither known nor unknown, since they have no members of this package. */
 export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTypes): Ancestors {
   const [names, unknown, known] = [new Set<string>(), new Set<string>(), new Set([declaration])]
   for (const each of known) {

@@ -1,7 +1,10 @@
 import type { SurfaceDeclaration, SurfaceMember } from '../surface.ts'
 import { ancestorsOf, type KnownTypes, type TypesOfBoth } from './heads.ts'
 
-/** The members of both, with the default constructors of classes and what they inherit from types that no library shows, where that is known of both. */
+/**
+ * Returns the members of both types. Includes default constructors and members inherited from hidden types, if both surfaces contain this
+ * information.
+ */
 export function membersOf(
   before: SurfaceDeclaration,
   after: SurfaceDeclaration,
@@ -35,15 +38,15 @@ function inheritedFromHidden(type: SurfaceDeclaration, types: KnownTypes): Surfa
 const isInherited = (kind: SurfaceMember['kind'], signature: string): boolean =>
   kind !== 'constructor' && kind !== 'enum value' && !/^(?:static|const)\b/.test(signature)
 
-/** The name of a member as callers write it, with that of its type. */
+/** Returns the qualified name of a member, as callers write it. */
 export function memberName(type: string, member: SurfaceMember | undefined): string {
   if (member?.kind !== 'constructor') return `${type}.${member?.name ?? ''}`
   return member.name === type ? `${type}.new` : member.name
 }
 
 /**
- * Whether a type may have a member that it does not declare: it inherits it, perhaps from a type that is not known and that the other version was
- * not below, or has the constructor that needs no words.
+ * Returns a predicate: whether a type may have a member that it does not declare. It may inherit the member, possibly from an unknown type that is
+ * not in `known`, or have a default constructor.
  */
 export function inheritedBy(type: SurfaceDeclaration, types: KnownTypes, known: ReadonlySet<string>): (member: SurfaceMember) => boolean {
   const hasDefault = type.hasDefaultConstructor ?? !(type.members ?? []).some(({ kind }) => kind === 'constructor')

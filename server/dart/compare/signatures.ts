@@ -3,7 +3,7 @@ import type { TypeLookup } from '../types/known-types.ts'
 import { type DartType, parseType } from '../types/parse.ts'
 import { isSubtype } from '../types/relation.ts'
 
-/** What breaks callers for certain when the first signature becomes the second, in words. */
+/** Describes what certainly breaks for callers when one signature replaces another. */
 export function callBreaks(before: string, after: string, typing: Typing): string[] {
   if (Math.max(before.length, after.length) > longestSignature) return []
   const [earlier, later] = [callableOf(before), callableOf(after)]
@@ -20,29 +20,32 @@ export function callBreaks(before: string, after: string, typing: Typing): strin
   ]
 }
 
-/** Callers who give no type arguments have those inferred: whatever they pass fits. */
+/** Callers without type arguments have them inferred, so new type parameters accept any argument. */
 function inferring(typeParameters: readonly string[], lookUp: TypeLookup): TypeLookup {
   const names = new Set(typeParameters.map(nameIn))
   return (name) => (names.has(name) ? { parameters: [], alias: 'dynamic' } : lookUp(name))
 }
 
-/** Longer ones are not taken apart. */
+/** Longer signatures are not compared. */
 const longestSignature = 50_000
 
-/** What is known where two signatures are compared: the type parameters in sight on either side as written, outermost first, and what names mean. */
+/** Context of a comparison: the type parameters in scope on either side as written, outermost first, and the resolution of type names. */
 export type Typing = { before: readonly string[]; after: readonly string[]; lookUp: TypeLookup; steps: { left: number } }
 
-/** The same inside a declaration that has type parameters of its own. */
+/** Returns the context inside a declaration with type parameters of its own. */
 export const inside = (typing: Typing, before: readonly string[], after: readonly string[]): Typing => ({
   ...typing,
   before: [...typing.before, ...before],
   after: [...typing.after, ...after],
 })
 
-/** Whether callers who get a value of the second type miss something of the first, for certain. A type that is not written is not judged. */
+/**
+ * Whether a value of the later type certainly cannot replace a value of the earlier type that callers receive. Types that are not written are not
+ * compared.
+ */
 export const isMissed = (before: string, after: string, typing: Typing): boolean => isRefuted('gotten', after, before, typing)
 
-/** Whether a value of the first type cannot be passed as one of the second, for certain. */
+/** Whether an argument of the earlier type certainly cannot be passed as the later type. */
 export const isRefused = (before: string, after: string, typing: Typing): boolean => isRefuted('passed', before, after, typing)
 
 function isRefuted(use: 'gotten' | 'passed', type: string, above: string, typing: Typing): boolean {
@@ -61,7 +64,7 @@ const stepsPerQuestion = 2000
 
 const scopeOf = (parameters: readonly string[]): Map<string, string> => new Map(parameters.map((each, at) => [nameIn(each), `#${at}`]))
 
-/** The name of a type parameter that may have a bound. */
+/** Returns the name of a type parameter, without its bound. */
 const nameIn = (parameter: string): string => /^[\w$]+/.exec(parameter)?.[0] ?? parameter
 
 const boundOf = (parameter: string): string => /^[\w$]+ extends (.+)$/s.exec(parameter)?.[1] ?? 'Object?'
@@ -76,10 +79,10 @@ function boundsOf(parameters: readonly string[]): Map<string, DartType> {
   )
 }
 
-/** What may break those who give type arguments, where both are in sight already. */
+/** Describes what may break for callers that pass type arguments. Both parameter lists must be in scope. */
 export function typeParameterBreaks(before: readonly string[], after: readonly string[], typing: Typing): string[] {
   if (before.length === 0) return []
-  if (before.length !== after.length) return ['it has other type parameters']
+  if (before.length !== after.length) return ['the number of its type parameters differs']
   const isNarrower = before.some((parameter, at) => isRefused(boundOf(parameter), boundOf(after[at] ?? ''), typing))
   return isNarrower ? ['the bounds of its type parameters differ'] : []
 }
@@ -107,7 +110,7 @@ function positionalBreaks(before: readonly Parameter[], after: readonly Paramete
   const found: string[] = []
   for (const [index, { name, type, isRequired }] of before.entries()) {
     const now = after[index]
-    if (now === undefined) found.push(`the parameter \`${name}\` is gone`)
+    if (now === undefined) found.push(`the parameter \`${name}\` was removed`)
     else if (!isRequired && now.isRequired) found.push(`the parameter \`${now.name}\` is required`)
     else if (isRefused(type, now.type, typing)) found.push(`the parameter \`${now.name}\` is a \`${now.type}\` in place of a \`${type}\``)
   }
@@ -118,7 +121,7 @@ function positionalBreaks(before: readonly Parameter[], after: readonly Paramete
 function namedBreaks(before: readonly Parameter[], after: readonly Parameter[], typing: Typing): string[] {
   const later = new Map(after.map((parameter) => [parameter.name, parameter]))
   const earlier = new Map(before.map((parameter) => [parameter.name, parameter]))
-  const gone = before.filter(({ name }) => !later.has(name)).map(({ name }) => `the parameter \`${name}\` is gone`)
+  const gone = before.filter(({ name }) => !later.has(name)).map(({ name }) => `the parameter \`${name}\` was removed`)
   const found = after.flatMap(({ name, type, isRequired }) => {
     const was = earlier.get(name)
     if (isRequired && was?.isRequired !== true) return [`the parameter \`${name}\` is required`]

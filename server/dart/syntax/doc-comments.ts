@@ -1,7 +1,7 @@
 import type { Span } from './lead.ts'
 import { tokenAt } from './tokens.ts'
 
-/** A doc comment as Markdown; null when there is none or nothing is in it. */
+/** Converts a doc comment to Markdown. Returns null if it is missing or empty. */
 export function markdownOf(text: string, docs: readonly Span[]): string | null {
   const lines = docs.flatMap(({ start, end }) =>
     text.startsWith('///', start) ? [text.slice(start + 3, end)] : starredLines(text.slice(start + 3, end)),
@@ -19,7 +19,7 @@ const starredLines = (inside: string): string[] =>
     .split('\n')
     .map((line) => line.replace(/^\s*\*/, ''))
 
-/** The message of `@Deprecated`, empty for `@deprecated`; null when no annotation is either. */
+/** Returns the message of `@Deprecated`, '' for `@deprecated`, and null without either annotation. */
 export function deprecationOf(text: string, annotations: readonly Span[]): string | null {
   for (const { start, end } of annotations) {
     const annotation = text.slice(start, end)
@@ -36,7 +36,7 @@ function messageIn(annotation: string): string {
   return message
 }
 
-/** What a string literal holds, interpolations as written. */
+/** Returns the contents of a string literal. Interpolations remain as written. */
 export function contentOf(literal: string): string {
   const [, raw, , content = ''] = /^(r?)('''|"""|'|")(.*?)\2?$/s.exec(literal) ?? []
   return raw === 'r' ? content : content.replace(/\\(.)/gs, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped))

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { Language, type Node, Parser, type Tree } from 'web-tree-sitter'
 
-/** Dart's grammar, ready to read code. */
+/** The tree-sitter grammar of Dart. */
 export type Grammar = {
-  /** Reads code and gives what `take` makes of its syntax tree; null when it takes longer than any sound code does. */
+  /** Parses code and returns the result of `take` for the root node. Returns null if parsing exceeds the time limit. */
   read<T>(code: string, take: (root: Node) => T): T | null
 }
 
-/** The grammar, loaded when it is first asked for. */
+/** Returns the grammar. Loads it on the first call. */
 export function openGrammar(): Promise<Grammar> {
   opened ??= load()
   return opened
@@ -31,7 +31,7 @@ async function load(): Promise<Grammar> {
   }
 }
 
-/** A kilobyte takes a third of a millisecond; what is built to be ambiguous can take far longer. */
+/** Time limit for parsing in milliseconds. A kilobyte usually takes a third of a millisecond; deliberately ambiguous code can take far longer. */
 const longestMs = (code: string): number => 500 + code.length / 250
 
 function parse(parser: Parser, code: string): Tree | null {

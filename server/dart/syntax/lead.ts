@@ -3,10 +3,10 @@ import { tokenAt } from './tokens.ts'
 
 export type Span = { start: number; end: number }
 
-/** What stands before a declaration, and where that itself begins. */
+/** The doc comments and annotations before a declaration, and the position where the declaration begins. */
 export type Lead = { docs: Span[]; annotations: Span[]; end: number }
 
-/** The comments and annotations at `from`. A declaration's doc comment is the last one before it, as Dart has it. */
+/** Reads the comments and annotations at `from`. As in Dart, only the last doc comment before a declaration counts. */
 export function leadAt(text: string, from: number): Lead {
   const lead: Lead = { docs: [], annotations: [], end: from }
   let docs: Span[] = []
@@ -23,7 +23,9 @@ export function leadAt(text: string, from: number): Lead {
   }
 }
 
-/** Lines with three slashes add up; a comment with two stars replaces what stood before it, and is replaced. */
+/**
+ * Adds a comment to a doc comment. Adjacent `///` lines form one comment. A `/**` comment replaces any earlier one, and is replaced by later ones.
+ */
 function withComment(text: string, docs: Span[], comment: Span): Span[] {
   if (text.startsWith('/**', comment.start)) return [comment]
   if (!text.startsWith('///', comment.start)) return docs
@@ -32,7 +34,7 @@ function withComment(text: string, docs: Span[], comment: Span): Span[] {
   return docs
 }
 
-/** Where an annotation ends whose name begins at `from`: only a bracket that follows at once belongs to it. */
+/** Returns the end of an annotation whose name begins at `from`. An argument list must follow the name immediately. */
 function endOfAnnotation(text: string, from: number): number {
   name.lastIndex = from
   const end = name.test(text) ? name.lastIndex : from

@@ -1,4 +1,4 @@
-/** Counts lines, from 1; quick for places asked in their order. */
+/** Returns a function that converts an offset to a line number, starting at 1. Fast for ascending offsets. */
 export function lineCounter(text: string): (at: number) => number {
   const endFrom = (from: number) => {
     const end = text.indexOf('\n', from)

@@ -1,4 +1,4 @@
-/** Where the comment that begins at `start` ends; null when none does. Those with stars nest, as Dart has it. */
+/** Returns the end of the comment at `start`, or null if there is no comment. Block comments nest, as in Dart. */
 export function endOfComment(text: string, start: number): number | null {
   if (text.startsWith('//', start)) {
     const end = text.indexOf('\n', start)
@@ -14,14 +14,14 @@ export function endOfComment(text: string, start: number): number | null {
   return text.length
 }
 
-/** Where the string that begins at `start` ends; null when none does. One that is never closed ends with its line. */
+/** Returns the end of the string at `start`, or null if there is no string. An unterminated single-line string ends with its line. */
 export function endOfString(text: string, start: number): number | null {
   quoted.lastIndex = start
   const found = quoted.exec(text)
   return found === null ? null : (endOfNested(text, quoted.lastIndex, [found[0]]) ?? text.length)
 }
 
-/** Where the bracket is closed that opens at `start`; null when it is not. */
+/** Returns the end of the bracket that opens at `start`, or null if it is not closed. */
 export function endOfBracket(text: string, start: number): number | null {
   const closing = closings.get(text.charAt(start))
   return closing === undefined ? start + 1 : endOfNested(text, start + 1, [closing])
@@ -35,9 +35,9 @@ const closings = new Map([
   ['{', '}'],
 ])
 
-/** What matters in code: strings, comments and brackets. */
+/** Matches the tokens that are relevant for nesting in code: strings, comments and brackets. */
 const inCode = /\br(?:'''|"""|'|")|'''|"""|['"/()[\]{}]/g
-/** What matters in each kind of string. */
+/** Matches the tokens that are relevant for nesting in each kind of string. */
 const inString = new Map(
   ["'", '"', "'''", '"""'].flatMap((quote) => {
     const end = quote.length === 1 ? `${quote}|\\n` : quote
@@ -49,8 +49,8 @@ const inString = new Map(
 )
 
 /**
- * Walks on until everything in `open` is closed: closing brackets that are due, and opening quotes of strings around the position. Null when the
- * text ends before, or a brace closes something around all of that.
+ * Advances until everything in `open` is closed. `open` is a stack of expected closing brackets and of the opening quotes of enclosing strings.
+ * Returns null if the text ends first, or if a brace closes a block outside of the stack.
  */
 function endOfNested(text: string, from: number, open: string[]): number | null {
   let at = from
@@ -83,7 +83,7 @@ function passCode(text: string, { 0: met, index }: RegExpExecArray, open: string
   return after
 }
 
-/** A brace closes what was left open within it; `open` has one. */
+/** Closes everything up to the innermost brace in `open`, which must contain one. */
 function closeBrace(open: string[]): void {
   while (open.pop() !== '}');
 }

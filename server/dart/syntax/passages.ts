@@ -1,7 +1,10 @@
 import { endOfBracket } from './nesting.ts'
 import { plainTokenAt } from './tokens.ts'
 
-/** Where an expression ends that begins at `from`: before the `;`, `}` or, if asked, `,` after it. Null when a bracket in it is never closed. */
+/**
+ * Returns the end of the expression at `from`: the position of the following `;`, `}`, closing bracket or, if `stopsAtComma`, `,`. Returns null if a
+ * bracket is not closed.
+ */
 export function endOfExpression(text: string, from: number, stopsAtComma: boolean): number | null {
   let at: number | null = from
   while (at !== null) {
@@ -16,7 +19,7 @@ export function endOfExpression(text: string, from: number, stopsAtComma: boolea
   return null
 }
 
-/** Where a constructor's initializers end that begin at `from`: before the `;` or the body after them. */
+/** Returns the end of the constructor initializers at `from`: the position of the following `;` or body. */
 export function endOfInitializers(text: string, from: number): number | null {
   let at: number | null = from
   let previous = ':'
@@ -34,10 +37,10 @@ export function endOfInitializers(text: string, from: number): number | null {
 }
 
 const opens = new Set(['(', '[', '{'])
-/** What stands before the `{` of a set or map. */
+/** Matches tokens after which `{` opens a set or map literal. */
 const beforeLiteral = /^(?:const|[=,?:&|<>+!~*/%^-]=?|=>|\?\?=?|\.{2,3}\??)$/
 
-/** Where type arguments end that begin at `start`; null when that `<` is none of theirs. */
+/** Returns the end of the type arguments at `start`, or null if the `<` does not open type arguments. */
 export function endOfTypeArguments(text: string, start: number): number | null {
   let depth = 0
   angle.lastIndex = start
@@ -50,10 +53,10 @@ export function endOfTypeArguments(text: string, start: number): number | null {
   return null
 }
 
-/** Angles, and what no type has. */
+/** Matches angle brackets, and characters that cannot occur in a type. */
 const angle = /[<>]|[^<>\w$\s.,?(){}[\]@]/g
 
-/** Whether a declaration that begins with these words is one with members. */
+/** Whether a declaration that begins with these words has members. */
 export function isContainer(words: readonly string[]): boolean {
   const at = words.findIndex((word, index) => !(modifiers.has(word) || (word === 'mixin' && words[index + 1] === 'class')))
   const [keyword = '', next] = words.slice(at)

@@ -2,10 +2,13 @@ import type { Node } from 'web-tree-sitter'
 import type { Grammar } from './grammar.ts'
 import { type Shape, shapeOf } from './shapes.ts'
 
-/** A declaration or member as code: `isMember` tells that it makes sense in a class only. */
+/** The code of a declaration or member. `isMember` means that the code is only valid inside a class. */
 export type Piece = { code: string; isMember: boolean }
 
-/** What pieces of code declare, in their order; null for one that is not understood. All are read at once; those around a mistake each for itself, so that it hides none but its own. */
+/**
+ * Parses pieces of code and returns their shapes in the same order; null for pieces that cannot be parsed. All pieces are parsed together first.
+ * Pieces affected by a syntax error are then parsed individually, so that the error does not affect others.
+ */
 export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | null)[] {
   const { code, starts } = join(pieces)
   const shapes = grammar.read(code, (root) => shapesAmong(nodesBy(root, starts), pieces, code, starts))
@@ -13,12 +16,12 @@ export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | n
   return pieces.map((piece, index) => shapes?.[index] ?? (performance.now() < until ? alone(grammar, piece) : null))
 }
 
-/** For those pieces of a file that are read by themselves: thousands of sound ones. */
+/** Time limit per file for parsing pieces individually, in milliseconds: enough for thousands of normal pieces. */
 const longestAloneMs = 1000
 
 const opening = 'class _{\n'
 
-/** One text of all pieces, with members in classes, and where each begins. */
+/** Joins all pieces into one text, with members wrapped in classes. Also returns the start of each piece. */
 function join(pieces: readonly Piece[]): { code: string; starts: number[] } {
   const parts: string[] = []
   const starts: number[] = []
@@ -35,7 +38,7 @@ function join(pieces: readonly Piece[]): { code: string; starts: number[] } {
   return { code: parts.join(''), starts }
 }
 
-/** The nodes in each piece. */
+/** Assigns the syntax nodes to the pieces that contain them. */
 function nodesBy(root: Node, starts: readonly number[]): Node[][] {
   const found = starts.map((): Node[] => [])
   let piece = 0
@@ -56,7 +59,10 @@ function shapesAmong(nodes: readonly Node[][], pieces: readonly Piece[], code: s
   })
 }
 
-/** A piece by itself, whatever is wrong in it; without modifiers that not every grammar knows everywhere, such as those of `external int field;`. */
+/**
+ * Parses a single piece, even if it contains errors. Removes `external` and `augment`, which the grammar does not accept everywhere, such as in
+ * `external int field;`.
+ */
 function alone(grammar: Grammar, { code, isMember }: Piece): Shape | null {
   const plain = code.replace(/^(?:(?:external|augment)\s+)+/, '')
   const from = isMember ? opening.length : 0

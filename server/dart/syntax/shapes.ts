@@ -1,15 +1,15 @@
 import type { Node } from 'web-tree-sitter'
 import { typeOfStandIn } from './values.ts'
 
-/** What a declaration outside a class, or a member, is found to be. */
+/** The parsed form of a declaration or member. */
 export type Shape =
   | { kind: 'function' | 'getter' | 'setter' | 'operator' | 'constructor' | 'typedef'; name: string; signature: string }
   | { kind: 'variables'; prefix: string; variables: Variable[] }
 
-/** The type that its value has, where that shows. */
+/** A variable, with the type of its value if it is evident. */
 export type Variable = { name: string; valueType: string | null }
 
-/** Finds what a piece of code declares among the nodes that a grammar made of it; null when it is nothing known. */
+/** Finds the declaration among the syntax nodes of a piece. Returns null if no node is of a known kind. */
 export function shapeOf(nodes: readonly Node[], code: string, from: number): Shape | null {
   const found = signatureAmong(nodes)
   if (found === null) return null
@@ -35,7 +35,7 @@ const kinds = new Map([
 ] as const)
 const kindByType = new Map<string, Shape['kind']>(kinds)
 
-/** Around a signature. */
+/** Node types that may contain a signature. */
 const wrappers = new Set(['declaration', 'method_declaration', 'method_signature', 'function_declaration', 'ERROR'])
 
 function signatureAmong(nodes: readonly Node[]): { node: Node; kind: Shape['kind'] } | null {
@@ -58,7 +58,7 @@ const variablesIn = (list: Node): Variable[] =>
     return [{ name: name.text, valueType: typeOfStandIn(value) }]
   })
 
-/** A redirecting factory's signature ends where it says to what. */
+/** The signature of a redirecting factory ends before the redirection. */
 function endOf(node: Node): number {
   if (node.type !== 'redirecting_factory_constructor_signature') return node.endIndex
   return node.namedChildren.find(({ type }) => type === 'formal_parameter_list')?.endIndex ?? node.endIndex
@@ -71,7 +71,7 @@ function nameOf(kind: Shape['kind'], node: Node): string {
   return node.childForFieldName('name')?.text ?? ''
 }
 
-/** `Name` or `Name.named`; `Name.new` is `Name`. */
+/** Returns `Name` or `Name.named`. `Name.new` is returned as `Name`. */
 function constructorName({ namedChildren }: Node): string {
   const parameters = namedChildren.findIndex(({ type }) => type === 'formal_parameter_list')
   const words = namedChildren.slice(0, parameters).filter(({ type }) => type === 'identifier' || type === 'type_identifier')

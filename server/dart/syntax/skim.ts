@@ -4,27 +4,30 @@ import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } f
 import { plainTokenAt } from './tokens.ts'
 import { standIn } from './values.ts'
 
-/** A directive, a declaration or a member: where it stands in the text, without what stands before it. */
+/** The source range of a directive, declaration or member, without preceding comments and annotations. */
 export type Chunk = Span &
   Omit<Lead, 'end'> & {
-    /** Of a class and its like: where its body opens, and what is in it. */
+    /** Body of a class or other type: its start and members. */
     body: { start: number; members: Chunk[] } | null
-    /** What a constructor does before its body. */
+    /** Initializer list of a constructor. */
     initializers: Span | null
     isEnumValue: boolean
   }
 
-/** A text cut into declarations, and what a grammar is to read of it. */
+/** A file split into declarations, and the reduced code for the grammar. */
 export type Skimmed = {
   chunks: Chunk[]
-  /** The text without comments and annotations before declarations, insides of functions and values of variables: they are most of a text, and hold most of what a grammar stumbles over. */
+  /**
+   * The text without leading comments and annotations, function bodies and variable values. These make up most of a file, and contain most of the
+   * code that the grammar cannot parse.
+   */
   code: string
-  /** Where in `code` stands what stands there in the text. */
+  /** Converts an offset in the text to an offset in `code`. */
   toCode(at: number): number
   isClear: boolean
 }
 
-/** Cuts a text into at most `limit` declarations and members. */
+/** Splits a text into at most `limit` declarations and members. */
 export function skim(text: string, limit: number): Skimmed {
   const state: State = { text, at: 0, cuts: [], left: limit, recoveries: 20, isClear: true, initializers: null }
   if (text.startsWith('#!')) state.at = text.includes('\n') ? text.indexOf('\n') : text.length
@@ -41,21 +44,21 @@ type State = {
   text: string
   at: number
   cuts: Cut[]
-  /** Declarations that may follow. */
+  /** Remaining number of declarations. */
   left: number
-  /** How often the next declaration may be looked for where a bracket is never closed. */
+  /** Remaining number of recoveries from unclosed brackets. */
   recoveries: number
   isClear: boolean
-  /** Those of the declaration that is being read. */
+  /** Initializers of the current declaration. */
   initializers: Span | null
 }
 
-/** Something left out, and what stands there instead. */
+/** A removed range and its replacement. */
 type Cut = Span & { instead: string }
 
 type Place = 'file' | 'class' | 'enum values'
 
-/** What follows until a closing brace, which is left, or the end. */
+/** Reads chunks until an unmatched closing brace, which is not consumed, or the end of the text. */
 function takeChunks(state: State, from: Place): Chunk[] {
   const chunks: Chunk[] = []
   let place = from
@@ -77,7 +80,7 @@ function takeChunks(state: State, from: Place): Chunk[] {
   return chunks
 }
 
-/** The declaration that begins here. */
+/** Reads the declaration at the current position. */
 function takeChunk(state: State, place: Place): Span & Pick<Chunk, 'body'> {
   const start = state.at
   const head: Head = { place, words: [], isLeading: true }
@@ -98,7 +101,7 @@ function takeChunk(state: State, place: Place): Span & Pick<Chunk, 'body'> {
 
 type Head = {
   place: Place
-  /** Those before anything else, up to five. */
+  /** The leading words, up to five. */
   words: string[]
   isLeading: boolean
 }
@@ -110,7 +113,7 @@ function passWord(state: State, head: Head, word: string): void {
   if (operator.test(state.text)) state.at = operator.lastIndex
 }
 
-/** A name of an operator, up to its parameters. */
+/** Matches the symbol of an operator declaration before its parameters. */
 const operator = /\s*(?:==|<=|>=|<<|>>>?|\[\]=?|[<>+\-*/%~&|^]|~\/)\s*(?=\()/y
 
 function passMark(state: State, head: Head, start: number, at: number, mark: string): void {
@@ -127,7 +130,7 @@ function passMark(state: State, head: Head, start: number, at: number, mark: str
   }
 }
 
-/** A variable's value shrinks to something of its type, as far as that can be seen. */
+/** Replaces the value of a variable by a placeholder of the same type, if the type is evident. */
 function cutValue(state: State, start: number): void {
   const end = endOfExpression(state.text, state.at, true) ?? recover(state, start)
   cut(state, end, standIn(state.text, state.at, end))
@@ -136,7 +139,7 @@ function cutValue(state: State, start: number): void {
 const keepsValue = (words: readonly string[]): boolean =>
   words[0] === 'typedef' || words.slice(0, 3).includes('factory') || isContainer(words)
 
-/** The body of a class and its like, or that of a function, whose inside is blanked. */
+/** Reads the members of a class or other type. Removes the contents of a function body. */
 function takeBody(state: State, head: Head, start: number, at: number): Span & Pick<Chunk, 'body'> {
   if (head.place !== 'file' || !isContainer(head.words)) {
     cut(state, endOfInside(state.text, at) ?? recover(state, start), '')
@@ -159,7 +162,7 @@ function cut(state: State, end: number, instead: string): void {
   state.at = end
 }
 
-/** A bracket is never closed: goes on at the next line that is indented no deeper than this declaration. */
+/** Recovers from an unclosed bracket: continues at the next line that is not indented deeper than the declaration. */
 function recover(state: State, start: number): number {
   state.isClear = false
   if (state.recoveries-- <= 0) return state.text.length

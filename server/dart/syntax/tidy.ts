@@ -1,7 +1,10 @@
 import { leadAt } from './lead.ts'
 import { plainTokenAt } from './tokens.ts'
 
-/** Code in one line as a formatter would write it: without comments, annotations, needless blanks and trailing commas. Words of `without` are left out where they lead. */
+/**
+ * Formats code on one line: removes comments, annotations, redundant whitespace and trailing commas. Also removes leading words that are in
+ * `without`.
+ */
 export function tidy(code: string, without: ReadonlySet<string> = new Set()): string {
   let line = ''
   let last = ''

@@ -2,7 +2,7 @@ import { endOfComment, endOfString } from './nesting.ts'
 
 export type Token = { kind: 'word' | 'string' | 'number' | 'mark' | 'comment' | 'end'; start: number; end: number }
 
-/** The token at or after `from`; a comment is one too. Past the last one, of kind `end`. */
+/** Returns the token at or after `from`, including comments. Returns a token of kind `end` at the end of the text. */
 export function tokenAt(text: string, from: number): Token {
   blank.lastIndex = from
   blank.test(text)
@@ -16,7 +16,7 @@ export function tokenAt(text: string, from: number): Token {
   return { kind, start, end }
 }
 
-/** The same without comments. */
+/** Like `tokenAt`, but skips comments. */
 export function plainTokenAt(text: string, from: number): Token {
   let token = tokenAt(text, from)
   while (token.kind === 'comment') token = tokenAt(text, token.end)
@@ -26,7 +26,7 @@ export function plainTokenAt(text: string, from: number): Token {
 const blank = /[\s\u{feff}]*/uy
 const word = /[\p{L}_$][\p{L}\p{N}_$]*/uy
 const number = /\d[\d_a-zA-Z]*(?:\.\d[\d_]*(?:[eE][+-]?\d+)?)?/y
-/** Marks of several characters that hold an `=` or `>` which does not mean what it means alone. */
+/** Multi-character tokens that contain `=` or `>` with another meaning than the single character. */
 const mark = /=>|[=!<>]=|\?\?=|\.{2,3}\??|\?\.|[+\-*/%&|^~]=|./suy
 
 function shapeAt(text: string, start: number): ['word' | 'number' | 'mark', number] {

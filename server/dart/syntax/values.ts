@@ -2,7 +2,7 @@ import { endOfBracket } from './nesting.ts'
 import { endOfTypeArguments } from './passages.ts'
 import { plainTokenAt } from './tokens.ts'
 
-/** A short expression of the same type as that from `from` to `end`, where its type shows; else `0`. */
+/** Returns a short placeholder of the same type as the expression from `from` to `end` if its type is evident, else `0`. */
 export function standIn(text: string, from: number, end: number): string {
   const first = plainTokenAt(text, from)
   const isConst = text.slice(first.start, first.end) === 'const'
@@ -19,14 +19,14 @@ export function standIn(text: string, from: number, end: number): string {
 
 const isLast = (text: string, at: number, end: number): boolean => plainTokenAt(text, at).start >= end
 
-/** Strings that follow each other are one. */
+/** Whether the expression consists of adjacent strings only. */
 function isStrings(text: string, from: number, end: number): boolean {
   let token = plainTokenAt(text, from)
   while (token.kind === 'string' && token.start < end) token = plainTokenAt(text, token.end)
   return token.start >= end
 }
 
-/** `<A>[…]`, `<A>{…}` or `<A, B>{…}`. */
+/** Handles `<A>[…]`, `<A>{…}` and `<A, B>{…}`. */
 function collectionAt(text: string, start: number, end: number): string {
   const inner = endOfTypeArguments(text, start) ?? end
   const bracket = plainTokenAt(text, inner).start
@@ -35,7 +35,7 @@ function collectionAt(text: string, start: number, end: number): string {
   return close === null || !isLast(text, close, end) ? '0' : `${text.slice(start, inner)}${opening === '[' ? '[]' : '{}'}`
 }
 
-/** `A(…)`, `A<B>(…)` or `const A.named(…)`; without `const`, what a name after a dot gives is not known. */
+/** Handles `A(…)`, `A<B>(…)` and `const A.named(…)`. Without `const`, the result type of a named call is unknown. */
 function objectAt(text: string, name: string, next: number, end: number, isConst: boolean): string {
   let at = next
   const types = text.charAt(at) === '<' ? (endOfTypeArguments(text, at) ?? at) : at
@@ -46,7 +46,7 @@ function objectAt(text: string, name: string, next: number, end: number, isConst
   return close === null || !isLast(text, close, end) ? '0' : `${type}()`
 }
 
-/** The type of what `standIn` gave; null when it does not show. */
+/** Returns the type of a placeholder, or null if the type is not evident. */
 export function typeOfStandIn(value: string): string | null {
   const simple = simpleTypes.get(value)
   if (simple !== undefined) return simple

@@ -1,4 +1,4 @@
-/** The types of Dart's own libraries that signatures name most, each with its supertypes. Source: the API reference of the Dart SDK. */
+/** The types of the Dart SDK that signatures use most, with their supertypes. Source: the API reference of the Dart SDK. */
 const declarations = `
 Object; Null; Never; Function: Object; Record: Object; Type; Symbol; bool; num: Comparable<num>; int: num; double: num; BigInt: Comparable<BigInt>;
 String: Comparable<String>, Pattern; Pattern; RegExp: Pattern; Match; RegExpMatch: Match; Comparable<T>; DateTime: Comparable<DateTime>;
@@ -28,7 +28,7 @@ HttpServer: Stream<HttpRequest>; InternetAddress; Process; ProcessResult; Securi
 WebSocket: Stream<dynamic>, StreamSink<dynamic>; IOException: Exception; FileSystemException: IOException; HttpException: IOException;
 SocketException: IOException; ProcessException: IOException`
 
-/** A declared type: its type parameters and the types above it, as written. */
+/** The type parameters and supertypes of an SDK type, as written. */
 export type CoreType = { parameters: string[]; supertypes: string[] }
 
 export const coreTypes: ReadonlyMap<string, CoreType> = new Map(

@@ -2,13 +2,13 @@ import { callableOf, typeParametersOf } from '../signature.ts'
 import type { SurfaceDeclaration } from '../surface.ts'
 import { coreTypes } from './core-types.ts'
 
-/** What a name means: a class or its like with the types above it, or an alias of another type. Types are as written. */
+/** A resolved type name: a type with its supertypes, or an alias. Types are as written. */
 export type KnownType = { parameters: string[] } & ({ supertypes: string[] } | { alias: string })
 
-/** Finds what a name means; null for a name of another package. */
+/** Resolves a type name. Returns null for types of other packages. */
 export type TypeLookup = (name: string) => KnownType | null
 
-/** Looks names up in declarations of two versions, the later first, then among Dart's own types. */
+/** Creates a lookup that searches the declarations of the later version, then those of the earlier version, then the types of the Dart SDK. */
 export function lookUpIn(later: ReadonlyMap<string, SurfaceDeclaration>, earlier: ReadonlyMap<string, SurfaceDeclaration>): TypeLookup {
   const known = new Map<string, KnownType | null>()
   return (name) => {
@@ -31,7 +31,7 @@ function knownType(declaration: SurfaceDeclaration): KnownType | null {
   return alias === null ? null : { parameters, alias }
 }
 
-/** The type that a typedef stands for, as written; null when that cannot be read. */
+/** Returns the aliased type of a typedef as written, or null if it cannot be parsed. */
 export function aliasedBy({ signature }: SurfaceDeclaration): string | null {
   const modern = /^typedef [\w$]+ ?(?:<.*?>)? ?= ?(.+)$/s.exec(signature)?.[1]
   if (modern !== undefined) return modern

@@ -1,10 +1,10 @@
-/** A type as it is written. Aliases are not resolved; import prefixes are left out. */
+/** A parsed type. Aliases are not resolved, and import prefixes are omitted. */
 export type DartType =
   | { kind: 'name'; name: string; arguments: DartType[] }
   | { kind: 'nullable'; of: DartType }
   | { kind: 'function'; generics: string[]; returns: DartType; positional: PositionalType[]; named: NamedType[] }
   | { kind: 'record'; positional: DartType[]; named: { name: string; type: DartType }[] }
-  /** A type parameter in scope. `id` says which one, whatever its name. */
+  /** A type parameter in scope. The id is unique, even if names are equal. */
   | { kind: 'parameter'; id: string }
 
 export type PositionalType = { type: DartType; isRequired: boolean }
@@ -16,7 +16,7 @@ export type TypeScope = ReadonlyMap<string, string>
 export const named = (name: string, ...args: DartType[]): DartType => ({ kind: 'name', name, arguments: args })
 export const dynamicType = named('dynamic')
 
-/** Reads a type such as `Map<String, int Function(num x)?>`. Returns null for text that is no type, or is too long or too deeply nested. */
+/** Parses a type such as `Map<String, int Function(num x)?>`. Returns null for a text that is not a type, is too long, or is nested too deeply. */
 export function parseType(text: string, scope: TypeScope): DartType | null {
   if (text.length > longestType) return null
   const reader: Reader = { tokens: text.match(tokens) ?? [], at: 0, depth: 0 }
@@ -68,7 +68,7 @@ function nameAt(reader: Reader, scope: TypeScope): DartType | null {
   return args && { kind: 'name', name, arguments: args }
 }
 
-/** Items between commas up to a closing bracket, which is taken. */
+/** Parses comma-separated items up to and including a closing bracket. */
 function listAt<T>(reader: Reader, close: string, item: () => T | null): T[] | null {
   const items: T[] = []
   while (!take(reader, close)) {
@@ -85,7 +85,7 @@ function functionAt(reader: Reader, returns: DartType, outer: TypeScope): DartTy
   const scope = new Map(outer)
   const generics = take(reader, '<') ? listAt(reader, '>', () => genericAt(reader, scope)) : []
   if (generics === null || !take(reader, '(')) return null
-  // The return type stands before the type parameters that it may name.
+  // The return type precedes the declaration of the type parameters that it may mention.
   const own = new Map([...scope].filter(([, id]) => generics.includes(id)))
   const found: Extract<DartType, { kind: 'function' }> = {
     kind: 'function',
@@ -113,7 +113,7 @@ const isNamedType = (item: PositionalType | NamedType): item is NamedType => 'na
 
 let lastId = 0
 
-/** Binds a type parameter and returns its id, which no other one has. */
+/** Parses a type parameter and returns its unique id. */
 function genericAt(reader: Reader, scope: Map<string, string>): string | null {
   const name = peek(reader)
   if (!isWord(name)) return null
@@ -123,7 +123,7 @@ function genericAt(reader: Reader, scope: Map<string, string>): string | null {
   return take(reader, 'extends') && typeAt(reader, scope) === null ? null : id
 }
 
-/** The same type, with names that turn out to be type parameters as such. */
+/** Replaces names in a type that refer to type parameters in scope. */
 const rebound = (type: DartType, scope: TypeScope): DartType =>
   scope.size === 0
     ? type
@@ -132,7 +132,7 @@ const rebound = (type: DartType, scope: TypeScope): DartType =>
         return id === undefined ? null : { kind: 'parameter', id }
       })
 
-/** The same type, with some of its parts replaced. Looks at so many parts at most. */
+/** Replaces parts of a type. Visits at most `parts.left` parts. */
 export function replaceTypes(type: DartType, replacement: (part: DartType) => DartType | null, parts = { left: 10_000 }): DartType {
   if (--parts.left < 0) return type
   const inside = (part: DartType) => replaceTypes(part, replacement, parts)

@@ -1,19 +1,19 @@
 import type { KnownType, TypeLookup } from './known-types.ts'
 import { type DartType, dynamicType, named, parseType, replaceTypes, type TypeScope } from './parse.ts'
 
-/** Whether something holds; `unknown` where that depends on types of other packages. */
+/** Result of a check; `unknown` if it depends on types of other packages. */
 export type Answer = 'yes' | 'no' | 'unknown'
 
 /**
- * How a value is used. A caller who gets one that was `dynamic` may have called anything on it, so that `Object?` is no replacement; where a value
- * is passed, the two are the same.
+ * How callers use a value: `gotten` is received by callers, `passed` is an argument. Callers may call anything on a received `dynamic`, so `Object?`
+ * does not replace it. For arguments, `dynamic` and `Object?` are equivalent.
  */
 type Use = 'gotten' | 'passed'
 
-/** Compares types with each other. A judge stops looking after so many steps: what is left is unknown. */
+/** Context of subtype checks. When no steps are left, the result is `unknown`. */
 export type TypeJudge = { lookUp: TypeLookup; bounds: ReadonlyMap<string, DartType>; steps: { left: number } }
 
-/** Whether each value of the first type is one of the second. Source: the subtyping rules of the Dart language specification. */
+/** Whether `type` is a subtype of `above`. Source: the subtyping rules of the Dart language specification. */
 export function isSubtype(judge: TypeJudge, type: DartType, above: DartType, use: Use): Answer {
   if (--judge.steps.left < 0) return 'unknown'
   const [a, b] = [resolve(judge, type), resolve(judge, above)]
@@ -34,9 +34,9 @@ export function isSubtype(judge: TypeJudge, type: DartType, above: DartType, use
   return isPlainSubtype(judge, a, b, use)
 }
 
-/** The same for types that are neither nullable nor `FutureOr`, nor above everything. */
+/** Handles types that are neither nullable, nor `FutureOr`, nor top types. */
 function isPlainSubtype(judge: TypeJudge, a: DartType, b: DartType, use: Use): Answer {
-  // An alias of another package that stands for a nullable type would be a surprise.
+  // Assumes that an unknown alias does not denote a nullable type.
   if (isNamed(a, 'Null')) return isNamed(b, 'Null') ? 'yes' : 'no'
   if (isNamed(b, 'Object')) return a.kind === 'parameter' ? 'unknown' : 'yes'
   if (a.kind === 'parameter') {
@@ -49,13 +49,13 @@ function isPlainSubtype(judge: TypeJudge, a: DartType, b: DartType, use: Use): A
   if (a.kind === 'name' && b.kind === 'name') return isBelow(judge, a, b, use)
   if (isNamed(b, 'Function')) return a.kind === 'function' ? 'yes' : 'unknown'
   if (isNamed(b, 'Record')) return a.kind === 'record' ? 'yes' : 'no'
-  // A name of another package may be an alias; so may an object be callable.
+  // An unknown name may be an alias, and an object may be callable.
   return a.kind === 'name' || (b.kind === 'name' && judge.lookUp(b.name) === null) ? 'unknown' : 'no'
 }
 
 type NamedType = Extract<DartType, { kind: 'name' }>
 
-/** Types above one, past which nothing is looked at. */
+/** Maximum number of supertypes visited per type. */
 const mostAncestors = 60
 
 function isBelow(judge: TypeJudge, a: NamedType, b: NamedType, use: Use): Answer {
@@ -76,7 +76,7 @@ function isBelow(judge: TypeJudge, a: NamedType, b: NamedType, use: Use): Answer
   return isWhole ? 'no' : 'unknown'
 }
 
-/** The types above one with its arguments in them; null when one of them cannot be read. */
+/** Returns the supertypes with type arguments substituted, or null if one cannot be parsed. */
 function supertypesOf(judge: TypeJudge, known: KnownType & { supertypes: string[] }, { arguments: given }: NamedType): NamedType[] | null {
   const found: NamedType[] = []
   for (const written of known.supertypes) {
@@ -88,7 +88,7 @@ function supertypesOf(judge: TypeJudge, known: KnownType & { supertypes: string[
   return found
 }
 
-/** Arguments that are left out are `dynamic`. */
+/** Omitted type arguments are `dynamic`. */
 const areSubtypes = (judge: TypeJudge, a: readonly DartType[], b: readonly DartType[], use: Use): Answer =>
   all(
     Array.from(
@@ -123,7 +123,7 @@ function isSubfunction(judge: TypeJudge, a: FunctionType, other: FunctionType, u
   ])
 }
 
-/** The same function type with other ids of what it is generic over. */
+/** Replaces the ids of a function type's own type parameters. */
 function withGenerics(type: FunctionType, generics: string[]): FunctionType {
   if (generics.length === 0) return type
   const ids = new Map(type.generics.map((id, at) => [id, generics[at] ?? id]))
@@ -150,7 +150,7 @@ function isSubrecord(judge: TypeJudge, a: RecordType, b: RecordType, use: Use): 
   ])
 }
 
-/** A type without aliases on its outside; null when there is no end to them, or no step left. */
+/** Resolves aliases at the outside of a type. Returns null if aliases are cyclic or no steps are left. */
 function resolve(judge: TypeJudge, type: DartType): DartType | null {
   let found = type
   for (let depth = 0; depth < 20; depth++) {
@@ -159,7 +159,7 @@ function resolve(judge: TypeJudge, type: DartType): DartType | null {
       return inner && (isTop(inner) || inner.kind === 'nullable' || isNamed(inner, 'Null') ? inner : { kind: 'nullable', of: inner })
     }
     if (found.kind !== 'name') return found
-    // `FutureOr<void>` takes anything.
+    // `FutureOr<void>` accepts any value.
     if (found.name === 'FutureOr') {
       const of = resolve(judge, argumentOf(found))
       return of !== null && isTop(of) ? of : found

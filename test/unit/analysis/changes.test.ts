@@ -14,7 +14,7 @@ async function before(source: string, version = '1.1.0') {
 it('notes what changed in the public API, and a version number that hides it', async () => {
   const earlier = await before('int low() => 1;\nint high() => 2;')
   expect((await reported(api('int high() => 2;'), {}, earlier)).notes).toEqual([
-    'The public API has 1 removal since `1.1.0`. **1 removal in a minor release** (`low`): semantic versioning asks for a major release.',
+    'The public API has 1 removal since `1.1.0`. **1 removal in a minor release** (`low`): semantic versioning requires a major release.',
   ])
   expect((await reported(api('int high() => 2;\nint low() => 1;\nint ebb() => 3;'), {}, earlier)).notes).toEqual([
     'The public API has 1 addition since `1.1.0`.',

@@ -62,8 +62,8 @@ describe('two versions of an API', () => {
     ['void f(int a) {}', 'void f(int a, int b) {}', '! f: the parameter `b` is required'],
     ['void f(int a) {}', 'void f(int a, {required int b}) {}', '! f: the parameter `b` is required'],
     ['void f({int? a}) {}', 'void f({required int a}) {}', '! f: the parameter `a` is required'],
-    ['void f(int a, {int? b}) {}', 'void f(int a) {}', '! f: the parameter `b` is gone'],
-    ['void f({int? a}) {}', 'void f({int? renamed}) {}', '! f: the parameter `a` is gone'],
+    ['void f(int a, {int? b}) {}', 'void f(int a) {}', '! f: the parameter `b` was removed'],
+    ['void f({int? a}) {}', 'void f({int? renamed}) {}', '! f: the parameter `a` was removed'],
     ['void f(List<int> a) {}', 'void f(List<String> a) {}', '! f: the parameter `a` is a `List<String>` in place of a `List<int>`'],
     ['void f(void a(int b)) {}', 'void f(void Function(int b) a) {}', '~ f'],
     ['void f(int Function(int a, {int b}) c) {}', 'void f(int Function(int z, {int b}) c) {}', '~ f'],
@@ -81,7 +81,7 @@ describe('two versions of an API', () => {
     ['class A {}', 'enum A { a }', '! A: it is an enum in place of a class'],
     ['class A implements B {}', 'class A {}', '! A: it is no longer a `B`'],
     ['class A implements B {}', 'class A extends C {} class C implements B {}', '~ A'],
-    ['extension type A(int a) {}', 'extension type A(String a) {}', '! A: it stands for `String`'],
+    ['extension type A(int a) {}', 'extension type A(String a) {}', '! A: it represents `String`'],
   ])('%s → %s', async (before, after, expected) => {
     expect(await told(before, after)).toContain(expected)
   })

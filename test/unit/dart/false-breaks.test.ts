@@ -84,7 +84,7 @@ it.each([
     'void f((int, {int b}) a) {}',
     ['f: the parameter `a` is a `(int, {int b})` in place of a `(int, {String b})`'],
   ],
-  ['class A { A({int? svg}); }', 'class A { final int? _other; A({this._other}); }', ['A.new: the parameter `svg` is gone']],
+  ['class A { A({int? svg}); }', 'class A { final int? _other; A({this._other}); }', ['A.new: the parameter `svg` was removed']],
   ["export 'package:x/x.dart' show A, B;", "export 'package:x/x.dart' show A;", ['- B']],
   ['class A {} class B {}', "export 'package:x/x.dart' show A;", ['- B']],
   ['class A implements Foreign {}', 'class A {}', ['A: it is no longer a `Foreign`']],
