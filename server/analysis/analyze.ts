@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
-import { gatherCrew } from './process/crew.ts'
+import { openProcessPool } from './process/pool.ts'
 import { exchange } from './exchange.ts'
 import { AnalysisFailed } from './process/failure.ts'
 import type { ProcessLimits } from './process/start.ts'
@@ -33,28 +33,28 @@ export type Analyzer = {
 
 /** Creates an analyzer. Processes are started on demand and reused for later packages. */
 export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: AnalyzerLimits = {}): Analyzer {
-  const crew = gatherCrew({ ...defaults, ...given }, idleMs)
+  const pool = openProcessPool({ ...defaults, ...given }, idleMs)
   const inTurn = pLimit(processes)
   let isClosed = false
 
   async function analyze(task: AnalysisTask): Promise<AnalysisResult> {
     if (isClosed) throw stopping()
-    const worker = await crew.take()
+    const worker = await pool.acquire()
     const outcome = await exchange(worker.process, task).catch(async (error: unknown) => {
-      await crew.dismiss(worker)
+      await pool.discard(worker)
       throw isClosed ? stopping(error) : error
     })
-    await crew.giveBack(worker, outcome)
+    await pool.release(worker, outcome)
     if ('refused' in outcome) throw new AnalysisFailed(outcome.refused)
     const { report, surface, docs, docsFailure, usage } = outcome
     return { report, surface, docs, docsFailure, usage }
   }
   return {
     analyze: (task) => inTurn(() => analyze(task)),
-    processes: crew.count,
+    processes: pool.count,
     close() {
       isClosed = true
-      return crew.dismissAll()
+      return pool.discardAll()
     },
   }
 }

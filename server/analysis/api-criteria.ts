@@ -1,5 +1,5 @@
 import type { DocumentedShare } from '../dart/documented.ts'
-import { code, type Finding, firstOf, granting, type Subject } from './judge.ts'
+import { code, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
 
 /** Rates the share of documented API elements and the presence of an example. Source: pana's rules. */
 export function judgeDocumentation({ contents }: Subject, coverage: DocumentedShare | null): Finding[] {
@@ -9,8 +9,8 @@ export function judgeDocumentation({ contents }: Subject, coverage: DocumentedSh
   return [
     judgeCoverage(coverage, contents.tooLarge.length + contents.notText.length > 0),
     example
-      ? granting(shown, shown.maximum, `${code(example.path)} is the example.`)
-      : granting(shown, 0, 'There is no example in `example/`.', remedy),
+      ? grantPoints(shown, shown.maximum, `${code(example.path)} is the example.`)
+      : grantPoints(shown, 0, 'There is no example in `example/`.', remedy),
   ]
 }
 
@@ -20,12 +20,12 @@ const wantedShare = 0.2
 function judgeCoverage(coverage: DocumentedShare | null, isUnread: boolean): Finding {
   const criterion = { id: 'api-documentation', title: 'Document at least 20% of the public API', maximum: 10 }
   if (!coverage && isUnread) return { ...criterion, reason: 'No library below `lib/` could be read.' }
-  if (!coverage || coverage.total === 0) return granting(criterion, criterion.maximum, 'It has no public API.')
+  if (!coverage || coverage.total === 0) return grantPoints(criterion, criterion.maximum, 'It has no public API.')
   const { documented, total, missing } = coverage
   const share = `${documented} of ${total} elements of the public API have doc comments (${Math.floor((documented / total) * 1000) / 10}%).`
   const undocumented = missing.length > 0 ? ` Without doc comments: ${firstOf(missing.map(code))}.` : ''
-  if (documented / total >= wantedShare) return granting(criterion, criterion.maximum, share + undocumented)
+  if (documented / total >= wantedShare) return grantPoints(criterion, criterion.maximum, share + undocumented)
   const remedy =
     'Put `///` comments before public libraries, classes, members and functions. The lint `public_member_api_docs` finds those without.'
-  return granting(criterion, 0, share + undocumented, remedy)
+  return grantPoints(criterion, 0, share + undocumented, remedy)
 }

@@ -17,7 +17,7 @@ import { tagsOf } from './tags.ts'
 const engineVersion = '2'
 
 /** Maximum number of unknown packages in a report. */
-const mostUnknown = 200
+const maxUnknownPackages = 200
 
 /**
  * Builds the report of a package. `changes` are notes about API changes since an earlier version. Deterministic: the same package and facts always
@@ -42,7 +42,7 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
     notes: [...changes, ...notesOn(subject)],
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),
-    unknownPackages: support.unknownPackages.filter(isPackageName).slice(0, mostUnknown),
+    unknownPackages: support.unknownPackages.filter(isPackageName).slice(0, maxUnknownPackages),
   }
 }
 

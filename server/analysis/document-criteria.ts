@@ -1,7 +1,7 @@
 import MarkdownIt, { type Token } from 'markdown-it'
 import type { TextFile } from '../archive/documents.ts'
 import { isOsiApproved, licensesOf } from '../archive/license.ts'
-import { allOrNothing, code, counted, type Fault, type Finding, firstOf, granting, type Subject } from './judge.ts'
+import { allOrNothing, code, counted, type Fault, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
 
 /** Rates the documents in the package root by pana's rules, except its preference for English. */
 export function judgeDocuments({ contents, facts }: Subject): Finding[] {
@@ -53,12 +53,12 @@ function judgeLicense(file: TextFile | null, isPrivate: boolean): Finding {
   const criterion = { id: 'license', title: 'Use an OSI-approved license', maximum: 10 }
   if (isPrivate) return { ...criterion, reason: 'The package is private: it needs no open-source license.' }
   const remedy = 'Add a `LICENSE` file with the whole text of an [OSI-approved license](https://opensource.org/licenses).'
-  if (!file) return granting(criterion, 0, 'There is no `LICENSE` file.', remedy)
+  if (!file) return grantPoints(criterion, 0, 'There is no `LICENSE` file.', remedy)
   const ids = licensesOf(file.text)
-  if (ids.length === 0) return granting(criterion, 0, `The text of ${code(file.path)} does not match any known license.`, remedy)
+  if (ids.length === 0) return grantPoints(criterion, 0, `The text of ${code(file.path)} does not match any known license.`, remedy)
   const refused = ids.filter((id) => !isOsiApproved(id)).map(code)
-  if (refused.length > 0) return granting(criterion, criterion.maximum / 2, `Not approved by the OSI: ${refused.join(', ')}.`, remedy)
-  return granting(criterion, criterion.maximum, `It is licensed under ${ids.map(code).join(' and ')}.`)
+  if (refused.length > 0) return grantPoints(criterion, criterion.maximum / 2, `Not approved by the OSI: ${refused.join(', ')}.`, remedy)
+  return grantPoints(criterion, criterion.maximum, `It is licensed under ${ids.map(code).join(' and ')}.`)
 }
 
 type Links = { broken: string[]; insecure: string[]; isMalformed: boolean }

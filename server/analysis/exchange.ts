@@ -22,29 +22,29 @@ export async function exchange(process: AnalysisProcess, task: AnalysisTask): Pr
   const { archive, facts, docs, earlier } = task
   const started = performance.now()
   const [own, pages] = [join(process.folder, archiveName), join(process.folder, docsName)]
-  await bring(archive, own)
+  await provideArchive(archive, own)
   const question: Question = { facts, wantsDocs: docs !== null, earlier }
   const { answer, failure, peakBytes } = await process.ask(question)
   await rm(own)
-  const read = understood(answer)
+  const read = parseAnswer(answer)
   const { cpuMs, residentBytes } = read
   const held = { residentBytes, hasEnded: failure !== null }
   const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
   if ('refused' in read) return { refused: read.refused, usage, ...held }
   const { report, surface } = read
   const docsFailure = failure ?? read.docsFailure
-  const path = docs && docsFailure === null ? await takeAway(pages, docs.folder) : null
+  const path = docs && docsFailure === null ? await movePages(pages, docs.folder) : null
   return { report, surface, docs: path, docsFailure, usage, ...held }
 }
 
-function understood(answer: unknown): Answer {
+function parseAnswer(answer: unknown): Answer {
   const { data, error } = answerSchema.safeParse(answer)
   if (!data) throw new AnalysisFailed('The analysis process returned an invalid result.', { cause: error })
   return data
 }
 
 /** Provides the archive in the process folder: as a hard link if possible, else as a copy. */
-async function bring(archive: string, own: string): Promise<void> {
+async function provideArchive(archive: string, own: string): Promise<void> {
   await rm(own, { force: true })
   try {
     await link(archive, own)
@@ -56,7 +56,7 @@ async function bring(archive: string, own: string): Promise<void> {
 }
 
 /** Moves the documentation pages to the caller's folder and returns their path. */
-async function takeAway(pages: string, folder: string): Promise<string> {
+async function movePages(pages: string, folder: string): Promise<string> {
   const path = join(folder, `${randomUUID()}.pages`)
   try {
     await rename(pages, path).catch(() => copyFile(pages, path))

@@ -20,18 +20,18 @@ export type Criteria = Pick<Criterion, 'id' | 'title' | 'maximum'>
 
 /** Grants all points if there are no faults, otherwise none. */
 export function allOrNothing(criterion: Criteria, faults: readonly Fault[], passed: string): Criterion {
-  return faults.length === 0 ? granting(criterion, criterion.maximum, passed) : granting(criterion, 0, ...explained(faults))
+  return faults.length === 0 ? grantPoints(criterion, criterion.maximum, passed) : grantPoints(criterion, 0, ...formatFaults(faults))
 }
 
 /** Returns a criterion with the given points and reason. */
-export function granting(criterion: Criteria, granted: number, reason: string, remedy: string | null = null): Criterion {
+export function grantPoints(criterion: Criteria, granted: number, reason: string, remedy: string | null = null): Criterion {
   const { id, title, maximum } = criterion
   return { id, title, granted, maximum, reason, remedy }
 }
 
 /** Formats faults as Markdown: a sentence, or a list of sentences. */
-export function explained(faults: readonly Fault[]): [reason: string, remedy: string] {
-  return [listed(faults.map(({ fault }) => fault)), listed([...new Set(faults.map(({ remedy }) => remedy))])]
+export function formatFaults(faults: readonly Fault[]): [reason: string, remedy: string] {
+  return [sentenceList(faults.map(({ fault }) => fault)), sentenceList([...new Set(faults.map(({ remedy }) => remedy))])]
 }
 
 /** Formats a text from the package as Markdown inline code on one line, truncated to 120 characters. */
@@ -51,6 +51,6 @@ export const counted = (count: number, noun: string): string => `${count} ${noun
 
 const maxCode = 120
 
-function listed(sentences: string[]): string {
+function sentenceList(sentences: string[]): string {
   return sentences.length === 1 ? (sentences[0] ?? '') : sentences.map((sentence) => `- ${sentence}`).join('\n')
 }

@@ -1,7 +1,7 @@
 import { otherSdksOf } from '../archive/pubspec.ts'
 import { isObject, type Json } from '../archive/yaml.ts'
 import { type PlatformSupport, platformsOf } from '../dart/platforms.ts'
-import { code, type Fault, type Finding, granting, type Subject } from './judge.ts'
+import { code, type Fault, type Finding, grantPoints, type Subject } from './judge.ts'
 import type { NativeBuilds } from './native-builds.ts'
 
 /** Determines the platforms that the package supports. */
@@ -50,7 +50,7 @@ export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }:
   const summary = supported.length === 0 ? 'No platform is supported.' : `It supports ${supported.join(', ')}.`
   const reason = [summary, ...faults.map(({ fault }) => fault), ...(missing.length > 0 ? ['Not supported:\n'] : [])].join(' ')
   const remedy = faults.length > 0 ? faults.map((fault) => fault.remedy).join(' ') : granted === 0 ? remedyForAll : null
-  return granting(criterion, granted, [reason, ...missing].join('\n'), remedy)
+  return grantPoints(criterion, granted, [reason, ...missing].join('\n'), remedy)
 }
 
 const remedyForAll =

@@ -21,21 +21,21 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
   const usage = measure()
   try {
     const contents = await unpack(join(folder, archiveName))
-    usage.look()
+    usage.sample()
     const api = await readApi(contents.sources, contents.pubspec.name)
-    usage.look()
+    usage.sample()
     contents.sources.clear()
     const subject: Subject = { contents, facts, api, packages: await readPackages(facts.packages) }
-    usage.look()
+    usage.sample()
     const outline = surfaceOf(api)
     const change = await apiChangeNote(earlier, facts.version, outline)
     const report = buildReport(subject, change === null ? [] : [change])
     const surface = await compress(JSON.stringify(outline))
-    if (wantsDocs) keep({ report, surface, docsFailure: null, ...usage.taken() })
+    if (wantsDocs) keep({ report, surface, docsFailure: null, ...usage.totals() })
     const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
-    return { report, surface, docsFailure, ...usage.taken() }
+    return { report, surface, docsFailure, ...usage.totals() }
   } catch (error) {
-    if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.taken() }
+    if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.totals() }
     throw error
   }
 }
@@ -62,23 +62,23 @@ async function writePages({ contents, facts, api }: Subject, path: string): Prom
 }
 
 /** Triggers a garbage collection when the process has grown. */
-function tidy(): void {
-  if (process.memoryUsage.rss() < tidyAboveBytes) return
+function collectGarbage(): void {
+  if (process.memoryUsage.rss() < collectAboveBytes) return
   globalThis.gc?.({ type: 'major', flavor: 'last-resort' })
-  tidyAboveBytes = process.memoryUsage.rss() + 16 * 1024 ** 2
+  collectAboveBytes = process.memoryUsage.rss() + 16 * 1024 ** 2
 }
-let tidyAboveBytes = 100 * 1024 ** 2
+let collectAboveBytes = 100 * 1024 ** 2
 
-/** Measures the resources used by this process from now on. The peak memory is the maximum of the samples taken by `look`. */
+/** Measures the resources used by this process from now on. The peak memory is the maximum of the samples taken by `sample`. */
 function measure() {
   const before = process.cpuUsage()
   let peakBytes = 0
-  const look = () => (peakBytes = Math.max(peakBytes, process.memoryUsage.rss()))
+  const sample = () => (peakBytes = Math.max(peakBytes, process.memoryUsage.rss()))
   return {
-    look,
-    taken() {
-      look()
-      tidy()
+    sample,
+    totals() {
+      sample()
+      collectGarbage()
       const { user, system } = process.cpuUsage(before)
       return { cpuMs: Math.round((user + system) / 1000), peakBytes, residentBytes: process.memoryUsage.rss() }
     },

@@ -1,11 +1,11 @@
 import type { Api } from '../dart/api.ts'
 import { templatesOf } from './directives.ts'
 import type { Page } from './frame.ts'
-import { indexPage } from './index-page.ts'
-import { libraryPage } from './library-page.ts'
-import { searchPage } from './search-page.ts'
-import { type About, arrange, hasPage } from './site.ts'
-import { typePage } from './type-page.ts'
+import { renderIndexPage } from './index-page.ts'
+import { renderLibraryPage } from './library-page.ts'
+import { renderSearchPage } from './search-page.ts'
+import { type About, buildSite, hasPage } from './site.ts'
+import { renderTypePage } from './type-page.ts'
 
 /**
  * Generates the API documentation of a package as complete pages: an index, a page per library, a page per class, mixin, extension, extension type
@@ -13,11 +13,11 @@ import { typePage } from './type-page.ts'
  * style sheet and script are expected at `../../-/` relative to the index (server/docs).
  */
 export function* buildPages(api: Api, about: About): Generator<Page> {
-  const making = { site: arrange(api, about), templates: templatesOf(api) }
-  yield indexPage(making)
-  yield searchPage(making)
-  for (const shelf of making.site.libraries) {
-    yield libraryPage(making, shelf)
-    for (const place of shelf.places) if (hasPage(place.declaration)) yield typePage(making, place)
+  const pageContext = { site: buildSite(api, about), templates: templatesOf(api) }
+  yield renderIndexPage(pageContext)
+  yield renderSearchPage(pageContext)
+  for (const libraryPage of pageContext.site.libraries) {
+    yield renderLibraryPage(pageContext, libraryPage)
+    for (const place of libraryPage.places) if (hasPage(place.declaration)) yield renderTypePage(pageContext, place)
   }
 }

@@ -5,7 +5,7 @@ import { type DartdocPage, type LinkOf, readDartdocPage, sanitizeDartdoc } from 
 import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
 import { maxPageBytes, maxPages, packPages, PagesTooLarge, type Packed } from './pack.ts'
-import { symbolsPage } from './search-page.ts'
+import { renderSymbolsPage } from './search-page.ts'
 import { addressFrom } from './view.ts'
 
 type About = { name: string; version: string }
@@ -25,10 +25,10 @@ async function* pagesOf(folder: string, about: About, paths: ReadonlySet<string>
   for (const path of paths) {
     const html = await readFile(join(folder, path), 'utf8')
     const page = readDartdocPage(html)
-    if (page) yield framed(path, page, about, paths)
+    if (page) yield toPage(path, page, about, paths)
     else if (!redirection.test(html)) throw new Error(`dart doc wrote the page ${path} in a layout that this server does not know.`)
   }
-  yield symbolsPage(about, ...(await readSymbols(folder, paths)))
+  yield renderSymbolsPage(about, ...(await readSymbols(folder, paths)))
 }
 
 /** Redirect pages have no content of their own. */
@@ -50,7 +50,7 @@ async function pathsIn(folder: string): Promise<ReadonlySet<string>> {
   return new Set(paths.toSorted())
 }
 
-function framed(path: string, { title, crumbs, main, sections }: DartdocPage, about: About, paths: ReadonlySet<string>): Page {
+function toPage(path: string, { title, crumbs, main, sections }: DartdocPage, about: About, paths: ReadonlySet<string>): Page {
   const linkOf = linksOn(path, paths)
   // The first breadcrumb is the package, which the layout already contains.
   const steps = crumbs
@@ -115,7 +115,7 @@ const indexShape = z.array(
   }),
 )
 
-type Symbols = Parameters<typeof symbolsPage>[1]
+type Symbols = Parameters<typeof renderSymbolsPage>[1]
 
 /**
  * Reads the symbols from dartdoc's search index: those at the top level of libraries, and those below. Returns empty lists if the index is missing or

@@ -44,11 +44,11 @@ const maxDepth = 4
 const maxFilled = 100_000
 
 function fill(doc: string, templates: Templates, depth: number): string {
-  let room = maxFilled
+  let remaining = maxFilled
   return doc.replace(/\{@macro\s+([^\s}]{1,200})\s*\}/g, (_macro, name: string) => {
     const text = depth < maxDepth ? (templates.get(name) ?? '') : ''
     const filled = text.includes('{@macro') ? fill(text, templates, depth + 1) : text
-    room -= filled.length
-    return room < 0 ? '' : filled
+    remaining -= filled.length
+    return remaining < 0 ? '' : filled
   })
 }

@@ -32,7 +32,7 @@ export function hiddenInheritance(
         const name = nameOf(supertype.type)
         const found = find(name, type)
         if (found === null && type !== of) inherited.above.push(name)
-        if (found === null || seen.has(found) || seen.size > mostTypes) continue
+        if (found === null || seen.has(found) || seen.size > maxTypes) continue
         seen.add(found)
         queue.push({ type: found, typeArguments: argumentsOf(found, fillIn(supertype.type, typeArguments)) })
       }
@@ -42,7 +42,7 @@ export function hiddenInheritance(
 }
 
 /** Maximum number of supertypes that are visited per type. */
-const mostTypes = 200
+const maxTypes = 200
 
 const isInherited = ({ kind, isStatic }: Member): boolean => !isStatic && !['constructor', 'constant', 'enum value'].includes(kind)
 

@@ -3,12 +3,12 @@ import { repositoryLinks } from '../markdown/repository-links.ts'
 import { idOf } from './entries.ts'
 import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
-import { type Making, viewOf } from './view.ts'
+import { type PageContext, viewOf } from './view.ts'
 
 /** Renders the start page: the list of libraries and the README. */
-export function indexPage(making: Making): Page {
-  const { about, libraries } = making.site
-  const view = viewOf(making, 'index.html')
+export function renderIndexPage(pageContext: PageContext): Page {
+  const { about, libraries } = pageContext.site
+  const view = viewOf(pageContext, 'index.html')
   const [title, readme] = [`${about.name} ${about.version}`, about.readme?.slice(0, maxReadme) ?? null]
   const rendered = readme === null ? null : new Html(renderMarkdown(readme, repositoryLinks(about.repository, 'README.md')))
   return frame(about, {

@@ -1,20 +1,20 @@
 import { frame, type Page, type Section } from './frame.ts'
 import { type Group, idOf, nameOf, renderGroups } from './entries.ts'
 import { html, type Html } from './html.ts'
-import { hasPage, type Place, type Shelf } from './site.ts'
-import { type Making, viewOf, type View } from './view.ts'
+import { hasPage, type LibraryPage, type Place } from './site.ts'
+import { type PageContext, type View, viewOf } from './view.ts'
 
 /** Renders the page of a library: its types with a summary each, and all other declarations in full. */
-export function libraryPage(making: Making, shelf: Shelf): Page {
-  const view = viewOf(making, shelf.path, { shelf })
-  const { library, shown } = shelf
+export function renderLibraryPage(pageContext: PageContext, libraryPage: LibraryPage): Page {
+  const view = viewOf(pageContext, libraryPage.path, { libraryPage })
+  const { library, shown } = libraryPage
   const own = shown.flatMap(({ place, isOwn }) => (isOwn ? [place] : []))
   const lists = typeLists(own).map((list) => ({ ...list, id: idOf(list.title) }))
   const { main, contents } = renderGroups(groupsOf(own), view)
   const exported = shown.flatMap(({ place, isOwn }) => (isOwn ? [] : [place]))
-  const about = making.site.about
+  const about = pageContext.site.about
   return frame(about, {
-    path: shelf.path,
+    path: libraryPage.path,
     title: `${library.name} library - ${about.name} ${about.version}`,
     crumbs: [{ label: library.name, href: null }],
     contents: [
@@ -89,12 +89,12 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 /** Renders the section with the library's exports that other libraries declare. */
 function exportedPart(places: readonly Place[], foreign: readonly string[], view: View): Html | null {
   if (places.length === 0 && foreign.length === 0) return null
-  const homes = [...Map.groupBy(places, ({ shelf }) => shelf)]
+  const homes = [...Map.groupBy(places, ({ libraryPage }) => libraryPage)]
   return html`<section aria-labelledby="${idOf('Exported')}">
     <h2 id="${idOf('Exported')}">Exported</h2>
     ${homes.map(
-      ([shelf, some]) =>
-        html`<p>From <a href="${view.to({ path: shelf.path, anchor: null })}">${shelf.library.name}</a>:</p>
+      ([libraryPage, some]) =>
+        html`<p>From <a href="${view.to({ path: libraryPage.path, anchor: null })}">${libraryPage.library.name}</a>:</p>
           <ul class="names">
             ${byName(some).map((place) => html`<li>${linkTo(place, view)}</li>`)}
           </ul> `,

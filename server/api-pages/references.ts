@@ -1,9 +1,9 @@
-import { anchorOf, type Place, type Shelf, type Site } from './site.ts'
+import { anchorOf, type LibraryPage, type Place, type Site } from './site.ts'
 
 /**
  * Location of a doc comment: its library, and its type if it belongs to a type or member. `parameters` is the signature of the documented element.
  */
-export type Spot = { shelf: Shelf | null; place: Place | null; parameters: string }
+export type ReferenceOrigin = { libraryPage: LibraryPage | null; place: Place | null; parameters: string }
 
 /** A page and an anchor on the page. */
 export type Target = { path: string; anchor: string | null }
@@ -13,7 +13,7 @@ export type Target = { path: string; anchor: string | null }
  * name that is unique in the package. Also understands `Type.member`, `prefix.Name`, `new Name`, `name()` and `Name<T>`. Returns null for parameters
  * and unknown names.
  */
-export function resolveReference(text: string, { shelf, place, parameters }: Spot, site: Site): Target | null {
+export function resolveReference(text: string, { libraryPage, place, parameters }: ReferenceOrigin, site: Site): Target | null {
   const parts = partsOf(text)
   const [first] = parts
   if (!first) return null
@@ -21,12 +21,12 @@ export function resolveReference(text: string, { shelf, place, parameters }: Spo
     return null
   const own = place && (parts.length === 1 || first === place.declaration.name) ? memberOf(place, parts, site) : null
   if (own) return own
-  const found = parts.length <= 3 ? (site.find(first, shelf) ?? null) : null
+  const found = parts.length <= 3 ? (site.find(first, libraryPage) ?? null) : null
   if (found) return (parts.length > 1 && memberOf(found, parts, site)) || (parts.length > 1 && parts[1] !== 'new' ? null : targetOf(found))
   const library = site.libraries.find(({ library: { name, path } }) => name === text || path === `${text}.dart`)
   if (library) return { path: library.path, anchor: null }
   // The first part may be an import prefix or a library name.
-  return parts.length > 1 ? resolveReference(parts.slice(1).join('.'), { shelf, place: null, parameters: '' }, site) : null
+  return parts.length > 1 ? resolveReference(parts.slice(1).join('.'), { libraryPage, place: null, parameters: '' }, site) : null
 }
 
 /** Splits a reference into names. Returns an empty list if the text is not a reference. */

@@ -1,7 +1,7 @@
 import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
 import { anchorOf, hasPage, type Place } from './site.ts'
-import { addressFrom, type Making } from './view.ts'
+import { addressFrom, type PageContext } from './view.ts'
 
 /** An entry of the search index: name, kind, name of the enclosing element, and URL. */
 type Symbol = [name: string, kind: string, context: string, address: string]
@@ -10,19 +10,19 @@ type Symbol = [name: string, kind: string, context: string, address: string]
  * Renders the page of all symbols. Lists the declarations of libraries as HTML; the script also searches the members, which are in a JSON block. The
  * index is embedded in the page, because documentation pages have no origin and cannot fetch with the reader's cookies.
  */
-export function searchPage({ site }: Making): Page {
+export function renderSearchPage({ site }: PageContext): Page {
   const path = 'search.html'
   const places = site.libraries.flatMap(({ places: some }) => some).filter(({ declaration }) => declaration.name)
   const declared = places.map((place): Symbol => {
     const { name, kind } = place.declaration
-    return [name, kind, place.shelf.library.name, addressFrom(path, place)]
+    return [name, kind, place.libraryPage.library.name, addressFrom(path, place)]
   })
   const members = places.flatMap((place) => membersOf(place, path))
-  return symbolsPage(site.about, [...libraries(site.libraries), ...declared], members)
+  return renderSymbolsPage(site.about, [...libraryEntries(site.libraries), ...declared], members)
 }
 
 /** Renders the page of all symbols. `top` symbols are listed, `below` symbols are only found by the search. */
-export function symbolsPage(about: { name: string; version: string }, top: readonly Symbol[], below: readonly Symbol[]): Page {
+export function renderSymbolsPage(about: { name: string; version: string }, top: readonly Symbol[], below: readonly Symbol[]): Page {
   const sorted = top.toSorted(([a], [b]) => compare(a.toLowerCase(), b.toLowerCase())).slice(0, maxListed)
   const data = JSON.stringify([...sorted, ...below.slice(0, maxSearched)]).replace(/[<>&\u2028\u2029]/g, encoded)
   return frame(about, {
@@ -47,8 +47,8 @@ export function symbolsPage(about: { name: string; version: string }, top: reado
 const maxListed = 20_000
 const maxSearched = 50_000
 
-const libraries = (shelves: Making['site']['libraries']) =>
-  shelves.map(({ library, path }): Symbol => [library.name, 'library', `lib/${library.path}`, path])
+const libraryEntries = (libraries: PageContext['site']['libraries']) =>
+  libraries.map(({ library, path }): Symbol => [library.name, 'library', `lib/${library.path}`, path])
 
 function membersOf(place: Place, path: string): Symbol[] {
   if (!hasPage(place.declaration)) return []

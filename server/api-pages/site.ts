@@ -17,13 +17,13 @@ export type About = {
 /** The documentation of a package: the page of each library and declaration, and the resolution of names. */
 export type Site = {
   about: About
-  libraries: Shelf[]
+  libraries: LibraryPage[]
   /** Returns the place of a declaration, or null if it is not shown. */
   placeOf: (declaration: Declaration) => Place | null
   /** Finds a name in a library, or else in the whole package if it is unique there. */
-  find: (name: string, from: Shelf | null) => Place | null
+  find: (name: string, from: LibraryPage | null) => Place | null
   /** Returns the types that extend, implement, mix in or constrain on a type, with their relation. */
-  heirsOf: (place: Place) => readonly { heir: Place; relation: Relation }[]
+  subtypesOf: (place: Place) => readonly { subtype: Place; relation: Relation }[]
   /** Returns the supertypes that a type declares. `place` is null for types outside of the package. */
   supertypesOf: (place: Place) => readonly { type: string; relation: Relation; place: Place | null }[]
   /** Returns the nearest supertypes that have a page, directly or through types without a page. */
@@ -33,13 +33,13 @@ export type Site = {
 export type Relation = Declaration['supertypes'][number]['relation']
 
 /** The page of a library: its output folder, its declarations (`places`), and all that it exports (`shown`). */
-export type Shelf = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
+export type LibraryPage = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
 
 /**
  * The place of a declaration: a page of its own, or an anchor on the page of its library. `members` are the shown members: declared ones, and those
  * inherited from types without a page.
  */
-export type Place = { declaration: Declaration; shelf: Shelf; path: string; anchor: string | null; members: readonly Member[] }
+export type Place = { declaration: Declaration; libraryPage: LibraryPage; path: string; anchor: string | null; members: readonly Member[] }
 
 const withPage: ReadonlySet<DeclarationKind> = new Set(['class', 'mixin', 'extension', 'extension type', 'enum'])
 
@@ -50,23 +50,23 @@ export const hasPage = ({ kind }: Pick<Declaration, 'kind'>): boolean => withPag
  * Assigns the declarations of an API to pages. A declaration that several libraries export is shown in the library that declares it, else in the
  * package's main library, else in the first by path. The other libraries link to it.
  */
-export function arrange(api: Api, about: About): Site {
+export function buildSite(api: Api, about: About): Site {
   const folders = distinct()
   const libraries = api.libraries
     .filter(({ doc }) => !hiddenIn(doc))
-    .map((library): Shelf => {
+    .map((library): LibraryPage => {
       const folder = folders(library.path.replace(/\.dart$/, ''))
       return { library, folder, path: `${folder}/index.html`, places: [], shown: [] }
     })
   const owners = ownersOf(libraries, about.name)
   const places = new Map<string, Place>()
   const names = new Set(libraries.flatMap(({ library }) => library.declarations.map(({ name }) => name)))
-  const inheritance = remembered(hiddenInheritance(api.hidden, (name) => names.has(name)))
-  for (const shelf of libraries) placeAll(shelf, owners, places, inheritance)
-  for (const shelf of libraries)
-    for (const declaration of shelf.library.declarations) {
+  const inheritance = memoized(hiddenInheritance(api.hidden, (name) => names.has(name)))
+  for (const libraryPage of libraries) placeAll(libraryPage, owners, places, inheritance)
+  for (const libraryPage of libraries)
+    for (const declaration of libraryPage.library.declarations) {
       const found = places.get(identityOf(declaration))
-      if (found) shelf.shown.push({ place: found, isOwn: found.shelf === shelf })
+      if (found) libraryPage.shown.push({ place: found, isOwn: found.libraryPage === libraryPage })
     }
   const find = finder(libraries)
   return {
@@ -74,13 +74,13 @@ export function arrange(api: Api, about: About): Site {
     libraries,
     find,
     placeOf: (declaration) => places.get(identityOf(declaration)) ?? null,
-    ...kinship(places, find, inheritance),
+    ...typeRelations(places, find, inheritance),
   }
 }
 
 type Inheritance = (of: Declaration) => HiddenInheritance
 
-function remembered(read: Inheritance): Inheritance {
+function memoized(read: Inheritance): Inheritance {
   const known = new WeakMap<Declaration, HiddenInheritance>()
   return (of) => {
     const found = known.get(of) ?? read(of)
@@ -101,35 +101,35 @@ function shownMembers(declaration: Declaration, inheritance: Inheritance): Membe
 const identityOf = ({ name, kind, source }: Declaration) => `${source.path}:${source.line}:${kind}:${name}`
 
 /** Determines the library that each declaration is shown in. */
-function ownersOf(libraries: Shelf[], main: string): ReadonlyMap<string, Shelf> {
-  const owners = new Map<string, Shelf>()
-  const give = (shelf: Shelf, deserves: (declaration: Declaration) => boolean) => {
-    for (const declaration of shelf.library.declarations) {
+function ownersOf(libraries: LibraryPage[], main: string): ReadonlyMap<string, LibraryPage> {
+  const owners = new Map<string, LibraryPage>()
+  const assign = (libraryPage: LibraryPage, isEligible: (declaration: Declaration) => boolean) => {
+    for (const declaration of libraryPage.library.declarations) {
       const identity = identityOf(declaration)
-      if (!owners.has(identity) && deserves(declaration)) owners.set(identity, shelf)
+      if (!owners.has(identity) && isEligible(declaration)) owners.set(identity, libraryPage)
     }
   }
-  for (const shelf of libraries) give(shelf, ({ source }) => source.path === `lib/${shelf.library.path}`)
-  for (const shelf of libraries) if (shelf.library.path === `${main}.dart`) give(shelf, () => true)
-  for (const shelf of libraries) give(shelf, () => true)
+  for (const libraryPage of libraries) assign(libraryPage, ({ source }) => source.path === `lib/${libraryPage.library.path}`)
+  for (const libraryPage of libraries) if (libraryPage.library.path === `${main}.dart`) assign(libraryPage, () => true)
+  for (const libraryPage of libraries) assign(libraryPage, () => true)
   return owners
 }
 
-function placeAll(shelf: Shelf, owners: ReadonlyMap<string, Shelf>, places: Map<string, Place>, inheritance: Inheritance): void {
+function placeAll(libraryPage: LibraryPage, owners: ReadonlyMap<string, LibraryPage>, places: Map<string, Place>, inheritance: Inheritance): void {
   const [files, anchors] = [distinct('index'), distinct()]
-  for (const declaration of shelf.library.declarations) {
+  for (const declaration of libraryPage.library.declarations) {
     const identity = identityOf(declaration)
-    if (places.has(identity) || owners.get(identity) !== shelf || hiddenIn(declaration.doc)) continue
+    if (places.has(identity) || owners.get(identity) !== libraryPage || hiddenIn(declaration.doc)) continue
     const isPage = hasPage(declaration)
     const made = {
       declaration,
-      shelf,
-      path: isPage ? `${shelf.folder}/${files(declaration.name || 'extension')}.html` : shelf.path,
+      libraryPage,
+      path: isPage ? `${libraryPage.folder}/${files(declaration.name || 'extension')}.html` : libraryPage.path,
       anchor: isPage ? null : anchors(anchorOf(declaration)),
       members: shownMembers(declaration, inheritance),
     }
     places.set(identity, made)
-    shelf.places.push(made)
+    libraryPage.places.push(made)
   }
 }
 
@@ -149,9 +149,9 @@ function distinct(...taken: string[]): (name: string) => string {
   }
 }
 
-function finder(libraries: Shelf[]): Site['find'] {
+function finder(libraries: LibraryPage[]): Site['find'] {
   const inLibrary = new Map(
-    libraries.map((shelf) => [shelf, new Map(shelf.shown.map(({ place: found }) => [found.declaration.name, found]))]),
+    libraries.map((libraryPage) => [libraryPage, new Map(libraryPage.shown.map(({ place: found }) => [found.declaration.name, found]))]),
   )
   const anywhere = new Map<string, Place | null>()
   for (const { places } of libraries)
@@ -162,24 +162,24 @@ function finder(libraries: Shelf[]): Site['find'] {
   return (name, from) => (from && inLibrary.get(from)?.get(name)) ?? anywhere.get(name) ?? null
 }
 
-function kinship(
+function typeRelations(
   places: ReadonlyMap<string, Place>,
   find: Site['find'],
   inheritance: Inheritance,
 ): Pick<Site, 'heirsOf' | 'supertypesOf' | 'parentsOf'> {
-  const heirs = new Map<Place, { heir: Place; relation: Relation }[]>()
+  const subtypes = new Map<Place, { subtype: Place; relation: Relation }[]>()
   const supertypes = new Map<Place, ReturnType<Site['supertypesOf']>>()
   const parents = new Map<Place, Place[]>()
-  for (const heir of places.values()) {
-    const { declaration, shelf } = heir
-    const found = declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), shelf) }))
-    supertypes.set(heir, found)
-    for (const { place: ancestor, relation } of found) if (ancestor && ancestor !== heir) listIn(heirs, ancestor).push({ heir, relation })
+  for (const subtype of places.values()) {
+    const { declaration, libraryPage } = subtype
+    const found = declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), libraryPage) }))
+    supertypes.set(subtype, found)
+    for (const { place: ancestor, relation } of found) if (ancestor && ancestor !== subtype) listIn(subtypes, ancestor).push({ subtype, relation })
     const direct = found.flatMap(({ relation, place }) => (relation === 'represents' ? [] : (place ?? [])))
-    parents.set(heir, [...direct, ...inheritance(declaration).above.flatMap((name) => find(name, shelf) ?? [])])
+    parents.set(subtype, [...direct, ...inheritance(declaration).above.flatMap((name) => find(name, libraryPage) ?? [])])
   }
   return {
-    heirsOf: (of) => heirs.get(of) ?? [],
+    subtypesOf: (of) => subtypes.get(of) ?? [],
     supertypesOf: (of) => supertypes.get(of) ?? [],
     parentsOf: (of) => parents.get(of) ?? [],
   }

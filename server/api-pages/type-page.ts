@@ -5,21 +5,21 @@ import { html, type Html, join } from './html.ts'
 import { linkTo } from './library-page.ts'
 import { lineage } from './references.ts'
 import { anchorOf, type Place } from './site.ts'
-import { type Making, type View, viewOf } from './view.ts'
+import { type PageContext, type View, viewOf } from './view.ts'
 
 /** Renders the page of a class, mixin, extension, extension type or enum, with its type relations and all members. */
-export function typePage(making: Making, place: Place): Page {
-  const { declaration, shelf } = place
-  const { about } = making.site
-  const view = viewOf(making, place.path, { shelf, place })
+export function renderTypePage(pageContext: PageContext, place: Place): Page {
+  const { declaration, libraryPage } = place
+  const { about } = pageContext.site
+  const view = viewOf(pageContext, place.path, { libraryPage, place })
   const name = declaration.name || '(unnamed)'
   const { main, contents } = renderGroups(groupsOf(place.members), view)
   const inherited = inheritedMembers(place, view)
   return frame(about, {
     path: place.path,
-    title: `${name} ${declaration.kind} - ${shelf.library.name} - ${about.name} ${about.version}`,
+    title: `${name} ${declaration.kind} - ${libraryPage.library.name} - ${about.name} ${about.version}`,
     crumbs: [
-      { label: shelf.library.name, href: view.to({ path: shelf.path, anchor: null }) },
+      { label: libraryPage.library.name, href: view.to({ path: libraryPage.path, anchor: null }) },
       { label: name, href: null },
     ],
     contents: [...contents, ...(inherited.length > 0 ? [{ id: idOf('Inherited'), label: 'Inherited', entries: [] }] : [])],
@@ -56,8 +56,8 @@ function distinct(anchor: string, used: Map<string, number>): string {
   return count === 1 ? anchor : `${anchor}-${count}`
 }
 
-const words = { extends: 'Extends', implements: 'Implements', with: 'Mixes in', on: 'On', represents: 'Represents' } as const
-const heirWords = {
+const supertypeLabels = { extends: 'Extends', implements: 'Implements', with: 'Mixes in', on: 'On', represents: 'Represents' } as const
+const subtypeLabels = {
   extends: 'Subtypes',
   implements: 'Implementers',
   with: 'Mixed into',
@@ -65,16 +65,16 @@ const heirWords = {
   represents: 'Extension types',
 } as const
 /** Maximum number of subtypes listed per relation. */
-const maxHeirs = 100
+const maxSubtypes = 100
 
 /** Renders the supertypes and subtypes of a type. */
 function relations(place: Place, view: View): Html | null {
   const supertypes = Map.groupBy(view.site.supertypesOf(place), ({ relation }) => relation)
-  const heirs = Map.groupBy(view.site.heirsOf(place), ({ relation }) => relation)
-  if (supertypes.size + heirs.size === 0) return null
+  const subtypes = Map.groupBy(view.site.subtypesOf(place), ({ relation }) => relation)
+  if (supertypes.size + subtypes.size === 0) return null
   const up = [...supertypes].map(
     ([relation, types]) =>
-      html`<dt>${words[relation]}</dt>
+      html`<dt>${supertypeLabels[relation]}</dt>
         <dd>
           ${join(
             types.map(({ type, place: found }) =>
@@ -84,14 +84,14 @@ function relations(place: Place, view: View): Html | null {
           )}
         </dd> `,
   )
-  const down = [...heirs].map(
+  const down = [...subtypes].map(
     ([relation, all]) =>
-      html`<dt>${heirWords[relation]}</dt>
+      html`<dt>${subtypeLabels[relation]}</dt>
         <dd>
           ${join(
-            all.slice(0, maxHeirs).map(({ heir }) => linkTo(heir, view)),
+            all.slice(0, maxSubtypes).map(({ subtype }) => linkTo(subtype, view)),
             ', ',
-          )}${all.length > maxHeirs ? ` and ${all.length - maxHeirs} more` : null}
+          )}${all.length > maxSubtypes ? ` and ${all.length - maxSubtypes} more` : null}
         </dd> `,
   )
   return html`<dl class="relations">${up}${down}</dl> `

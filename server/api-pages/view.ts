@@ -2,9 +2,9 @@ import { repositoryLinks } from '../markdown/repository-links.ts'
 import { renderComment, renderSummary } from './doc-comment.ts'
 import type { Templates } from './directives.ts'
 import { type Html, html, nothing } from './html.ts'
-import { resolveReference, type Spot, type Target } from './references.ts'
+import { type ReferenceOrigin, resolveReference, type Target } from './references.ts'
 import { renderSignature } from './signature.ts'
-import { hasPage, type Place, type Shelf, type Site } from './site.ts'
+import { hasPage, type LibraryPage, type Place, type Site } from './site.ts'
 
 type Described = { name: string; signature: string; doc: string | null; deprecated: string | null; source: { path: string; line: number } }
 
@@ -23,23 +23,23 @@ export type View = {
 }
 
 /** Shared context of all pages. */
-export type Making = { site: Site; templates: Templates }
+export type PageContext = { site: Site; templates: Templates }
 
 /** Creates the rendering functions for the page at `path`, which may belong to a library or a type. */
-export function viewOf({ site, templates }: Making, path: string, where: { shelf?: Shelf; place?: Place } = {}): View {
-  const [shelf, place] = [where.shelf ?? null, where.place ?? null]
+export function viewOf({ site, templates }: PageContext, path: string, where: { libraryPage?: LibraryPage; place?: Place } = {}): View {
+  const [libraryPage, place] = [where.libraryPage ?? null, where.place ?? null]
   const to = (target: Target) => addressFrom(path, target)
-  const link = repositoryLinks(site.about.repository, place?.declaration.source.path ?? `lib/${shelf?.library.path ?? ''}`)
+  const link = repositoryLinks(site.about.repository, place?.declaration.source.path ?? `lib/${libraryPage?.library.path ?? ''}`)
   const addresses = (parameters: string) => ({
     link: (target: string) => link(target, 'link'),
     reference(name: string) {
-      const spot: Spot = { shelf, place, parameters }
-      const target = resolveReference(name, spot, site)
+      const referenceOrigin: ReferenceOrigin = { libraryPage, place, parameters }
+      const target = resolveReference(name, referenceOrigin, site)
       return target && to(target)
     },
   })
   const typeAddress = (name: string) => {
-    const found = site.find(name, shelf)
+    const found = site.find(name, libraryPage)
     return found && found.path !== path && (hasPage(found.declaration) || found.declaration.kind === 'typedef') ? to(found) : null
   }
   return {

@@ -11,7 +11,7 @@ export type MemberAround = Around & Pick<Member, 'isOverride' | 'superConstructo
 /** Returns the top-level declarations in a parsed piece of code. A variable declaration may declare several. */
 export function declarationsOf(shape: Shape, around: Around): Declaration[] {
   if (shape.kind === 'variables') {
-    const prefix = tidy(shape.prefix, unseen)
+    const prefix = tidy(shape.prefix, ignoredModifiers)
     const kind = /^const\b/.test(prefix) ? 'constant' : 'variable'
     return shape.variables.map((variable) => ({
       ...around,
@@ -24,7 +24,7 @@ export function declarationsOf(shape: Shape, around: Around): Declaration[] {
   }
   const { kind, name } = shape
   if (kind === 'operator' || kind === 'constructor') return []
-  return [{ ...around, kind, name, signature: tidy(shape.signature, unseen), supertypes: [], members: [] }]
+  return [{ ...around, kind, name, signature: tidy(shape.signature, ignoredModifiers), supertypes: [], members: [] }]
 }
 
 /** Formats a variable such as `final int x`. Adds the type of the value if no type is written. */
@@ -36,7 +36,7 @@ function variableLine(prefix: string, { name, valueType }: Variable): string {
 /** Returns the members in a parsed piece of code. */
 export function membersOf(shape: Shape, className: string, around: MemberAround): Member[] {
   const code = shape.kind === 'variables' ? shape.prefix : shape.signature
-  const line = tidy(code, unseen)
+  const line = tidy(code, ignoredModifiers)
   const isStatic = /^static\b/.test(line)
   if (shape.kind === 'variables') {
     const kind = /^(?:static )?const\b/.test(line) ? 'constant' : 'field'
@@ -88,7 +88,7 @@ export const isNamedAt = (signature: string, at: number): boolean => {
 }
 
 /** Modifiers that are irrelevant to users of a declaration. */
-const unseen = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])
+const ignoredModifiers = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])
 
 /** The grammar cannot distinguish a constructor from a method without a return type; the name can. */
 function memberKind({ kind, name }: Shape & { name: string }, line: string, className: string): MemberKind {

@@ -54,7 +54,7 @@ const classesByName = (libraries: readonly Library[]): Map<string, Type> =>
   )
 
 /** Maximum number of supertypes visited. */
-const mostAncestors = 100
+const maxAncestors = 100
 
 function isDocumented({ doc, name, isOverride }: Member, { supertypes }: Declaration, classes: ReadonlyMap<string, Type>): boolean {
   if (doc !== null || !isOverride) return doc !== null
@@ -63,7 +63,7 @@ function isDocumented({ doc, name, isOverride }: Member, { supertypes }: Declara
   for (const above of seen) {
     for (const { type } of above.supertypes) {
       const parent = classes.get(/^[\w$]+/.exec(type)?.[0] ?? '')
-      if (parent === undefined || seen.size > mostAncestors) continue
+      if (parent === undefined || seen.size > maxAncestors) continue
       seen.add(parent)
       const overridden = parent.byName.get(name)
       if (overridden !== undefined && overridden.doc !== null) return true

@@ -15,7 +15,7 @@ type Word = { text: string; start: number; end: number }
 /** Parses the header of a class, mixin, extension, extension type or enum. Returns null for other code. */
 export function readHead(code: string): Head | null {
   if (!isContainer(leadingWords(code))) return null
-  const signature = tidy(code, hidden)
+  const signature = tidy(code, ignoredWords)
   const words = wordsOf(signature)
   const at = words.findIndex(({ text }, index) => keywords.has(text) && words[index + 1]?.text !== 'class')
   if (at === -1) return null
@@ -29,7 +29,7 @@ export function readHead(code: string): Head | null {
   return { kind, name, signature, supertypes: [...represented(primary), ...supertypesOf(signature, rest)], primary }
 }
 
-const hidden = new Set(['augment', 'macro', 'external'])
+const ignoredWords = new Set(['augment', 'macro', 'external'])
 const keywords = new Set(['class', 'mixin', 'extension', 'enum'])
 
 function leadingWords(code: string): string[] {
@@ -38,7 +38,7 @@ function leadingWords(code: string): string[] {
     const { kind, start, end } = plainTokenAt(code, at)
     if (kind !== 'word') break
     const word = code.slice(start, end)
-    if (!hidden.has(word)) words.push(word)
+    if (!ignoredWords.has(word)) words.push(word)
     at = end
   }
   return words

@@ -26,7 +26,7 @@ export function judgeVersion(earlier: string, later: string, changes: ApiChanges
   const isEarly = after.release[0] === 0n
   const needed = breaking > 0 ? (isEarly ? 'minor' : 'major') : changes.added.length > 0 ? (isEarly ? 'patch' : 'minor') : 'build'
   const isHonest = step === 'prerelease' || steps.indexOf(step) >= steps.indexOf(needed)
-  return { isHonest, step, needed, sentence: isHonest ? null : `${told(changes, breaking)} in ${releases[step]}` }
+  return { isHonest, step, needed, sentence: isHonest ? null : `${summarize(changes, breaking)} in ${releases[step]}` }
 }
 
 /** Changes between prereleases, or from a prerelease to its release, count as a prerelease step, which may contain any change. */
@@ -44,7 +44,7 @@ const releases = {
   major: 'a major release',
 }
 
-function told({ added, removed }: ApiChanges, breaking: number): string {
+function summarize({ added, removed }: ApiChanges, breaking: number): string {
   if (breaking === 0) return counted(added.length, 'addition')
   const changed = breaking - removed.length
   return [

@@ -13,20 +13,20 @@ export function namespacesOf(
   const queue: { path: string; key: string; declaration: Declaration }[] = []
   const add = (path: string, key: string, declaration: Declaration) => {
     const names = seen.get(path)
-    if (names === undefined || names.has(key) || queue.length >= mostNames) return
+    if (names === undefined || names.has(key) || queue.length >= maxNames) return
     names.set(key, declaration)
     queue.push({ path, key, declaration })
   }
   for (const [path, { declarations }] of libraries) for (const declaration of declarations) add(path, keyOf(declaration), declaration)
   for (const { path, key, declaration } of queue) {
     for (const { exporter, combinators } of exporters.get(path) ?? [])
-      if (lets(combinators, declaration.name)) add(exporter, key, declaration)
+      if (showsName(combinators, declaration.name)) add(exporter, key, declaration)
   }
   return new Map([...seen].map(([path, names]) => [path, [...names.values()]]))
 }
 
 /** Maximum number of names in all libraries together: far more than any hand-written package has. */
-const mostNames = 1_000_000
+const maxNames = 1_000_000
 
 /** A getter and its setter have the same name, so setters get a separate key. */
 const keyOf = ({ kind, name }: Declaration): string => (kind === 'setter' ? `${name}=` : name)
@@ -60,7 +60,7 @@ function exportedFile(
 }
 
 /** Maximum number of exports from other packages per library. */
-const mostReexports = 1000
+const maxReexports = 1000
 
 /** Returns the exports from other packages, direct or through files of this package. */
 export function reexportsOf(
@@ -73,7 +73,7 @@ export function reexportsOf(
   const queue: { from: string; combinators: Reexport['combinators'] }[] = [{ from: path, combinators: [] }]
   for (const { from, combinators } of queue) {
     for (const directive of libraries.get(from)?.imports ?? []) {
-      if (directive.kind !== 'export' || found.size + seen.size > mostReexports) continue
+      if (directive.kind !== 'export' || found.size + seen.size > maxReexports) continue
       const passed = [...combinators, ...directive.combinators.map(({ shows, names }) => ({ shows, names: [...names] }))]
       const file = exportedFile(directive, from, libraries, packageName)
       const key = JSON.stringify([file ?? directive.uri, passed])
@@ -87,5 +87,5 @@ export function reexportsOf(
   return [...found.values()]
 }
 
-const lets = (combinators: Directive['combinators'], name: string): boolean =>
+const showsName = (combinators: Directive['combinators'], name: string): boolean =>
   combinators.every(({ shows, names }) => names.has(name) === shows)

@@ -100,9 +100,9 @@ function obstacleIn(graph: LibraryGraph, roots: readonly string[], { runtime, pl
 }
 
 function sdkSupport(look: Look, facts: PlatformFacts): (readonly [string, Obstacle | null])[] {
-  const needing = (isThere: (sdk: string) => boolean): Obstacle | null => {
-    if (!facts.sdks.every(isThere)) return declaredOtherwise
-    return obstacleAmongPackages(facts, ({ sdks }) => !sdks.every(isThere))
+  const needing = (isAvailable: (sdk: string) => boolean): Obstacle | null => {
+    if (!facts.sdks.every(isAvailable)) return declaredOtherwise
+    return obstacleAmongPackages(facts, ({ sdks }) => !sdks.every(isAvailable))
   }
   return [
     ['sdk:dart', needing(() => false) ?? look(runtimes.anyDart, null)],

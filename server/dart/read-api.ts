@@ -6,15 +6,15 @@ import { readFile, type SourceFile } from './read-file.ts'
 import { typeSuperParameters } from './super-parameters.ts'
 
 /** Maximum number of characters per file. Longer files are reported as unclear. */
-const mostCharacters = 16 * 1024 * 1024
+const maxCharacters = 16 * 1024 * 1024
 /** Maximum number of declarations and members per package. Further files are reported as unclear. */
-const mostDeclarations = 400_000
+const maxDeclarations = 400_000
 
 /**
  * Limit for the accumulated CPU time above the usual time, in milliseconds. Protects against files that are slow to parse on purpose. Further files
  * are reported as unclear.
  */
-const mostExcessMs = 10_000
+const maxExcessMs = 10_000
 /** Generous upper bound for the parse time of normal code in milliseconds. A kilobyte usually takes a third of a millisecond. */
 const usualMs = (text: string): number => 50 + text.length / 1000
 
@@ -26,9 +26,9 @@ export async function readApi(sources: ReadonlyMap<string, string>, packageName:
   const grammar = await openGrammar()
   const files = new Map<string, SourceFile>()
   const unclear: string[] = []
-  let [left, excessMs] = [mostDeclarations, 0]
+  let [left, excessMs] = [maxDeclarations, 0]
   for (const [path, text] of dartFiles(sources)) {
-    if (text.length > mostCharacters || left <= 0 || excessMs > mostExcessMs) unclear.push(path)
+    if (text.length > maxCharacters || left <= 0 || excessMs > maxExcessMs) unclear.push(path)
     else {
       const began = process.cpuUsage()
       const file = readFile(grammar, path, text, left)

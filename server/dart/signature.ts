@@ -101,10 +101,10 @@ function parametersIn(inside: string): Parameter[] {
 }
 
 /** Longer parameters are not parsed. */
-const longestParameter = 4000
+const maxParameterLength = 4000
 
 function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Parameter {
-  if (part.length > longestParameter) return { name: '', type: part, isNamed, isRequired, default: null }
+  if (part.length > maxParameterLength) return { name: '', type: part, isNamed, isRequired, default: null }
   const [, declared = part, value = null] = /^(.*?)\s*(?:=|(?<=[\w$]):)\s*(.*)$/s.exec(part) ?? []
   const [, rest] = withoutModifiers(declared)
   const [, type = '', name = rest, parameters = ''] = /^(.*?)((?:this\.|super\.)?[\w$]+)(\s*(?:<[^()]*>)?\(.*\)\??)?$/s.exec(rest) ?? []

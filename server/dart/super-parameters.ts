@@ -13,7 +13,7 @@ export function typeSuperParameters(libraries: Iterable<SourceFile>): void {
   const byName = Map.groupBy(classes, ({ name }) => name)
   const done = new Set<Declaration>()
   const typeAll = (own: Declaration, depth: number): void => {
-    if (done.has(own) || depth > mostSuperclasses) return
+    if (done.has(own) || depth > maxSuperclasses) return
     done.add(own)
     const parent = superclassOf(own, byName)
     if (parent !== null) typeAll(parent.declaration ?? own, depth + 1)
@@ -23,7 +23,7 @@ export function typeSuperParameters(libraries: Iterable<SourceFile>): void {
 }
 
 /** Maximum number of superclasses visited per class. */
-const mostSuperclasses = 100
+const maxSuperclasses = 100
 
 type Superclass = { written: string; declaration: Declaration | null }
 type ClassesByName = ReadonlyMap<string, readonly Declaration[]>

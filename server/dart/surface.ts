@@ -83,27 +83,27 @@ export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'librari
     format: 1,
     declarations: declarations.map(outlined),
     libraries: shown,
-    hidden: behind(declarations, hidden),
+    hidden: hiddenDependencies(declarations, hidden),
     files: read.map(({ path, imports }) => ({ path, imports: imports.map(({ uri, conditions }) => ({ uri, conditions })) })),
   }
 }
 
 /** Returns the hidden types that public types inherit from, with their members, and the hidden types that signatures mention, without members. */
-function behind(declarations: readonly Declaration[], hidden: readonly Declaration[]): SurfaceDeclaration[] {
+function hiddenDependencies(declarations: readonly Declaration[], hidden: readonly Declaration[]): SurfaceDeclaration[] {
   const byName = Map.groupBy(hidden, ({ name }) => name)
-  const handingDown = new Set<Declaration>()
-  for (const each of [declarations, handingDown]) {
+  const inherited = new Set<Declaration>()
+  for (const each of [declarations, inherited]) {
     for (const { supertypes } of each)
-      for (const { type } of supertypes) for (const found of typesNamedIn(type, byName)) handingDown.add(found)
+      for (const { type } of supertypes) for (const found of typesNamedIn(type, byName)) inherited.add(found)
   }
-  const inSight = new Set<Declaration>(handingDown)
+  const mentioned = new Set<Declaration>(inherited)
   const take = ({ signature, supertypes, members }: Declaration, isWhole: boolean) => {
     const texts = [signature, ...supertypes.map(({ type }) => type), ...(isWhole ? members.map((member) => member.signature) : [])]
-    for (const text of texts) for (const found of typesNamedIn(text, byName)) inSight.add(found)
+    for (const text of texts) for (const found of typesNamedIn(text, byName)) mentioned.add(found)
   }
   for (const each of declarations) take(each, true)
-  for (const each of inSight) take(each, handingDown.has(each))
-  return [...inSight].map((each) => outlined(handingDown.has(each) ? each : { ...each, members: [] }))
+  for (const each of mentioned) take(each, inherited.has(each))
+  return [...mentioned].map((each) => outlined(inherited.has(each) ? each : { ...each, members: [] }))
 }
 
 const typesNamedIn = (text: string, byName: ReadonlyMap<string, Declaration[]>): Declaration[] =>

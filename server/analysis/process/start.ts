@@ -51,7 +51,7 @@ export async function startProcess(limits: ProcessLimits): Promise<AnalysisProce
   const running = run(limits, folder)
   const end = async () => {
     running.child.kill('SIGKILL')
-    hold(running.child, true)
+    setReferenced(running.child, true)
     await running.ended
     await rm(folder, { recursive: true, force: true })
   }
@@ -65,7 +65,7 @@ export async function startProcess(limits: ProcessLimits): Promise<AnalysisProce
     folder,
     async ask(question) {
       Object.assign(running, { peakBytes: 0, interim: undefined })
-      running.child.send(question, (error) => error && running.waiting?.reject(lost(running)))
+      running.child.send(question, (error) => error && running.waiting?.reject(endedEarly(running)))
       try {
         return { answer: await nextMessage(running, limits), failure: null, peakBytes: running.peakBytes }
       } catch (error) {
@@ -96,7 +96,7 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   const readable = ['server/*', 'node_modules/*', 'package.json'].map((path) => `--allow-fs-read=${root}${path}`)
   const files = [...readable, `--allow-fs-read=${fileURLToPath(module)}`, `--allow-fs-read=${folder}/*`, `--allow-fs-write=${folder}/*`]
   const heap = `--max-old-space-size=${Math.round((memoryBytes * 0.6) / 1024 ** 2)}`
-  const node = [process.execPath, '--permission', ...files, heap, ...thrift, '--disable-warning=ExperimentalWarning']
+  const node = [process.execPath, '--permission', ...files, heap, ...heapOptions, '--disable-warning=ExperimentalWarning']
   // No core files. A CPU time limit ends an orphaned process. When memory is short, the kernel kills this process first. The priority is set by the
   // shell, because Node starts threads before it runs any script.
   const limits = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj;'
@@ -112,7 +112,7 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
 }
 
 /** V8 options that keep the heap small. `--expose-gc` allows the process to trigger a garbage collection. */
-const thrift = ['--max-semi-space-size=2', '--heap-growing-percent=15', '--optimize-for-size', '--v8-pool-size=1', '--expose-gc']
+const heapOptions = ['--max-semi-space-size=2', '--heap-growing-percent=15', '--optimize-for-size', '--v8-pool-size=1', '--expose-gc']
 
 /** CPU time in milliseconds after which a process is replaced. */
 export const retireAfterCpuMs = 120_000
@@ -133,18 +133,18 @@ function listen(child: ChildProcess): Running {
   // Not `exit`: the last output may not have been read yet.
   child.on('close', () => {
     running.isAlive = false
-    running.waiting?.reject(lost(running))
+    running.waiting?.reject(endedEarly(running))
     end()
   })
-  hold(child, false)
+  setReferenced(child, false)
   return running
 }
 
 /** Sets whether the child keeps the server's event loop alive. */
-function hold(child: ChildProcess, isHeld: boolean): void {
+function setReferenced(child: ChildProcess, isReferenced: boolean): void {
   const { stderr } = child
   for (const each of [child, child.channel, stderr instanceof Socket ? stderr : null]) {
-    if (isHeld) each?.ref()
+    if (isReferenced) each?.ref()
     else each?.unref()
   }
 }
@@ -153,7 +153,7 @@ type Bounds = Pick<ProcessLimits, 'deadlineMs' | 'memoryBytes'>
 
 /** Waits for the next message. Kills the process if it exceeds a limit. */
 async function nextMessage(running: Running, { deadlineMs, memoryBytes }: Bounds): Promise<unknown> {
-  if (!running.isAlive) throw lost(running)
+  if (!running.isAlive) throw endedEarly(running)
   const waiting = (running.waiting = Promise.withResolvers<unknown>())
   const fail = (message: string) => {
     waiting.reject(new AnalysisFailed(message))
@@ -162,23 +162,23 @@ async function nextMessage(running: Running, { deadlineMs, memoryBytes }: Bounds
   const deadline = setTimeout(() => fail(`The analysis took longer than ${deadlineMs / 1000} seconds.`), deadlineMs)
   const watch = setInterval(() => {
     running.peakBytes = Math.max(running.peakBytes, residentBytes(running.child.pid))
-    if (running.peakBytes > memoryBytes) fail(tooMuchMemory(memoryBytes))
+    if (running.peakBytes > memoryBytes) fail(memoryExceeded(memoryBytes))
   }, watchEveryMs)
-  hold(running.child, true)
+  setReferenced(running.child, true)
   try {
     return await waiting.promise
   } catch (error) {
-    throw outOfHeap.test(running.stderr) ? new AnalysisFailed(tooMuchMemory(memoryBytes), { cause: error }) : error
+    throw outOfHeap.test(running.stderr) ? new AnalysisFailed(memoryExceeded(memoryBytes), { cause: error }) : error
   } finally {
     clearTimeout(deadline)
     clearInterval(watch)
     running.waiting = undefined
-    hold(running.child, false)
+    setReferenced(running.child, false)
   }
 }
 
 const outOfHeap = /heap out of memory|Allocation failed|out of memory/i
-const tooMuchMemory = (limit: number) => `The analysis needed more than ${Math.round(limit / 1024 ** 2)} MB of memory.`
+const memoryExceeded = (limit: number) => `The analysis needed more than ${Math.round(limit / 1024 ** 2)} MB of memory.`
 
 /** Returns the resident memory of a process in bytes; 0 where /proc is not available. */
 function residentBytes(pid: number | undefined): number {
@@ -189,11 +189,11 @@ function residentBytes(pid: number | undefined): number {
   }
 }
 
-function lost({ child, stderr }: Running): AnalysisFailed {
+function endedEarly({ child, stderr }: Running): AnalysisFailed {
   const how = child.signalCode ? `killed by ${child.signalCode}` : `exit code ${child.exitCode ?? 'unknown'}`
-  const [said = ''] = /^\w*Error(?: \[\w+\])?: .*$/m.exec(stderr) ?? []
+  const [errorLine = ''] = /^\w*Error(?: \[\w+\])?: .*$/m.exec(stderr) ?? []
   // A signal from outside is not the package's fault.
-  return new AnalysisFailed(`The analysis process ended early (${[how, said].filter(Boolean).join('; ')}).`, {
+  return new AnalysisFailed(`The analysis process ended early (${[how, errorLine].filter(Boolean).join('; ')}).`, {
     isTransient: child.signalCode !== null,
   })
 }

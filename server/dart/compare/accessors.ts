@@ -1,4 +1,4 @@
-import { isMissed, isRefused, type Typing } from './signatures.ts'
+import { isIncompatibleArgument, isIncompatibleResult, type Typing } from './signatures.ts'
 import { callableOf } from '../signature.ts'
 
 /** Name, kind and signature of a declaration or member. */
@@ -17,8 +17,8 @@ export function accessBreaks(before: readonly Named[], after: readonly Named[], 
     ...(was.isConstant && !is.isConstant ? ['it is no longer constant'] : []),
     ...(was.isStatic !== is.isStatic ? [`it is ${is.isStatic ? 'now' : 'no longer'} \`static\``] : []),
   ]
-  const isOtherWhenRead = was.read !== null && is.read !== null && isMissed(was.read, is.read, typing)
-  const isOtherWhenSet = was.write !== null && is.write !== null && isRefused(was.write, is.write, typing)
+  const isOtherWhenRead = was.read !== null && is.read !== null && isIncompatibleResult(was.read, is.read, typing)
+  const isOtherWhenSet = was.write !== null && is.write !== null && isIncompatibleArgument(was.write, is.write, typing)
   if (isOtherWhenRead || (isOtherWhenSet && was.write === was.read && is.write === is.read))
     return [...lost, `its type is \`${is.read}\` in place of \`${was.read}\``]
   return isOtherWhenSet ? [...lost, `it takes \`${is.write}\` in place of \`${was.write}\``] : lost

@@ -18,9 +18,9 @@ export function compareSurfaces(earlier: Surface, later: Surface): ApiChanges {
   const after = new Map(later.libraries.map((library) => [library.path, library]))
   const types = { earlier: typesIn(earlier), later: typesIn(later) }
   const lookUp = lookUpIn(types.later.byName, types.earlier.byName)
-  const typing: Typing = { before: [], after: [], lookUp, steps: { left: mostSteps } }
+  const typing: Typing = { before: [], after: [], lookUp, steps: { left: maxSteps } }
   const areHiddenKnown = earlier.hidden !== undefined && later.hidden !== undefined
-  const comparing: Comparing = { changes, told: new Set(), types, typing, areHiddenKnown }
+  const comparing: Comparing = { changes, reported: new Set(), types, typing, areHiddenKnown }
   for (const { path } of earlier.libraries) if (!after.has(path)) changes.removed.push(libraryAt(path))
   for (const library of later.libraries) {
     const known = before.get(library.path)
@@ -38,7 +38,7 @@ type Library = Surface['libraries'][number]
 type Comparing = {
   changes: ApiChanges
   /** Declarations of either version that have already been reported. */
-  told: Set<SurfaceDeclaration>
+  reported: Set<SurfaceDeclaration>
   types: TypesOfBoth
   typing: Typing
   /** Whether both surfaces contain the hidden types that public types depend on. */
@@ -46,7 +46,7 @@ type Comparing = {
 }
 
 /** Step limit for subtype checks per comparison. Checks after the limit report no breaks. */
-const mostSteps = 3_000_000
+const maxSteps = 3_000_000
 
 const libraryAt = (path: string) => ({ library: path, kind: 'library', name: path, signature: path })
 
@@ -72,17 +72,17 @@ function compareDeclarations(
   before: readonly SurfaceDeclaration[],
   after: readonly SurfaceDeclaration[],
 ): void {
-  const { changes, told, typing } = comparing
+  const { changes, reported, typing } = comparing
   const library = libraries.is.path
   for (const { was, is } of pairs(before, after)) {
-    if ([...was, ...is].every((each) => told.has(each))) continue
-    for (const each of [...was, ...is]) told.add(each)
+    if ([...was, ...is].every((each) => reported.has(each))) continue
+    for (const each of [...was, ...is]) reported.add(each)
     const [first, now] = [was[0], is[0]]
     if (first === undefined) addOrMove(changes, libraries, is)
     else if (now === undefined) removeOrMove(changes, libraries, was)
     else if (isType(first) && isType(now)) compareTypes(comparing, library, first, now)
     else
-      tell(changes, library, first.name, was, is, isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing))
+      reportChange(changes, library, first.name, was, is, isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing))
   }
 }
 
@@ -138,7 +138,7 @@ function signatureBreaks(was: readonly Named[], is: readonly Named[], typing: Ty
  */
 const equality = /\boperator ==\((?:covariant )?(?:(?:dynamic|Object\??) )?[\w$]+\)$/
 
-function tell({ changed }: ApiChanges, library: string, name: string, was: readonly Named[], is: readonly Named[], breaks: string[]): void {
+function reportChange({ changed }: ApiChanges, library: string, name: string, was: readonly Named[], is: readonly Named[], breaks: string[]): void {
   const [before, after] = [signatures(was), signatures(is)]
   if (before !== after) changed.push({ library, kind: is[0]?.kind ?? '', name, before, after, breaks })
 }
@@ -148,7 +148,7 @@ const signatures = (all: readonly Named[]): string => all.map(({ signature }) =>
 function compareTypes(comparing: Comparing, library: string, before: SurfaceDeclaration, after: SurfaceDeclaration): void {
   const { types, changes } = comparing
   const typing = inside(comparing.typing, typeParametersOf(before), typeParametersOf(after))
-  tell(changes, library, after.name, [before], [after], headBreaks(before, after, typing, types))
+  reportChange(changes, library, after.name, [before], [after], headBreaks(before, after, typing, types))
   // The members of an alias belong to the aliased type.
   if ((before.kind === 'typedef') !== (after.kind === 'typedef')) return
   const [all, allNow] = membersOf(before, after, types, comparing.areHiddenKnown)
@@ -158,6 +158,6 @@ function compareTypes(comparing: Comparing, library: string, before: SurfaceDecl
     const name = memberName(after.name, was[0] ?? is[0])
     if (is.length === 0) changes.removed.push(...was.filter((each) => !kept(each)).map((each) => ({ library, ...outline(each), name })))
     else if (was.length === 0) changes.added.push(...is.filter((each) => !had(each)).map((each) => ({ library, ...outline(each), name })))
-    else tell(changes, library, name, was, is, signatureBreaks(was, is, typing))
+    else reportChange(changes, library, name, was, is, signatureBreaks(was, is, typing))
   }
 }

@@ -13,11 +13,11 @@ export function compareExports(before: Side, after: Side, { added, removed }: Ap
 
 /** Returns the exports that are certainly missing on the other side. */
 function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
-  const told = (uri: string, name = uri) => ({ library: library.path, kind: 'export', name, signature: `export '${uri}'` })
+  const missingExport = (uri: string, name = uri) => ({ library: library.path, kind: 'export', name, signature: `export '${uri}'` })
   const [own, theirs] = [library.reexports, other.library.reexports]
   if (own === undefined || theirs === undefined) {
     const kept = new Set(other.library.foreignExports)
-    return [...new Set(library.foreignExports)].filter((uri) => !kept.has(uri)).map((uri) => told(uri))
+    return [...new Set(library.foreignExports)].filter((uri) => !kept.has(uri)).map((uri) => missingExport(uri))
   }
   const shown = new Set(other.shown.map(({ name }) => name))
   const uris = new Set(theirs.map(({ uri }) => uri))
@@ -25,8 +25,8 @@ function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
   const isOpen = theirs.some((each) => !namesShown(each) && !own.some(({ uri }) => uri === each.uri))
   const whole = new Set(own.filter((each) => !namesShown(each) && !uris.has(each.uri)).map(({ uri }) => uri))
   const names = new Map(own.flatMap((each) => (namesShown(each) ?? []).map((name) => [name, each.uri] as const)))
-  const lost = [...names].filter(([name]) => !shown.has(name) && !theirs.some((each) => lets(each, name)))
-  return [...(isOpen ? [] : [...whole].map((uri) => told(uri))), ...lost.map(([name, uri]) => told(uri, name))]
+  const lost = [...names].filter(([name]) => !shown.has(name) && !theirs.some((each) => showsName(each, name)))
+  return [...(isOpen ? [] : [...whole].map((uri) => missingExport(uri))), ...lost.map(([name, uri]) => missingExport(uri, name))]
 }
 
 /** Returns the names that an export shows, or null if it does not list names. */
@@ -37,7 +37,7 @@ const namesShown = ({ combinators }: Reexport): string[] | null => {
     : shown.flatMap(({ names }) => names).filter((name) => combinators.every((each) => each.names.includes(name) === each.shows))
 }
 
-const lets = ({ combinators }: Reexport, name: string): boolean => combinators.every(({ shows, names }) => names.includes(name) === shows)
+const showsName = ({ combinators }: Reexport, name: string): boolean => combinators.every(({ shows, names }) => names.includes(name) === shows)
 
 /**
  * Finds the export from another package that may provide a name which the other version declares: an export that shows the name, or one that the
@@ -46,7 +46,7 @@ const lets = ({ combinators }: Reexport, name: string): boolean => combinators.e
 export function exportOf(name: string, library: Library, other: Library): string | null {
   const known = new Set((other.reexports ?? []).map((each) => JSON.stringify(each)))
   const found = (library.reexports ?? []).find(
-    (each) => lets(each, name) && (namesShown(each) !== null || !known.has(JSON.stringify(each))),
+    (each) => showsName(each, name) && (namesShown(each) !== null || !known.has(JSON.stringify(each))),
   )
   return found === undefined ? null : `export '${found.uri}'`
 }

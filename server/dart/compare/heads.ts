@@ -1,4 +1,4 @@
-import { isMissed, isRefused, typeParameterBreaks, type Typing } from './signatures.ts'
+import { isIncompatibleArgument, isIncompatibleResult, typeParameterBreaks, type Typing } from './signatures.ts'
 import type { SurfaceDeclaration } from '../surface.ts'
 import { coreTypes } from '../types/core-types.ts'
 import { typeParametersOf } from '../signature.ts'
@@ -33,7 +33,7 @@ const isAliasOfType = (declaration: SurfaceDeclaration): boolean =>
 /** Whether two typedefs denote the same type, or may do so. */
 function isSameAlias(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing): boolean {
   const [was, is] = [aliasedBy(before) ?? '', aliasedBy(after) ?? '']
-  return !isMissed(was, is, typing) && !isRefused(was, is, typing)
+  return !isIncompatibleResult(was, is, typing) && !isIncompatibleArgument(was, is, typing)
 }
 
 /** Modifiers that prevent other libraries from instantiating, extending or implementing a class. */
@@ -53,7 +53,7 @@ const wordsBefore = ({ name, signature }: SurfaceDeclaration): string[] => {
 function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, types: TypesOfBoth): string[] {
   const relation = before.kind === 'mixin' || before.kind === 'extension' ? 'on' : 'represents'
   const [was, is] = [before, after].map((declaration) => supertypesOf(declaration, (each) => each.relation === relation))
-  const gained = (is ?? []).filter(({ type }) => (was ?? []).every((each) => isRefused(each.type, type, typing)))
+  const gained = (is ?? []).filter(({ type }) => (was ?? []).every((each) => isIncompatibleArgument(each.type, type, typing)))
   return [
     ...gained.map(({ type }) => `it ${relation === 'on' ? 'is on' : 'represents'} \`${type}\``),
     ...lostSupertypes(before, after, typing, types).map((type) => `it is no longer a \`${type}\``),
@@ -62,19 +62,19 @@ function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, 
 
 /** Returns the supertypes visible to callers of the earlier version that the later version certainly no longer has. */
 function lostSupertypes(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, { earlier, later }: TypesOfBoth): string[] {
-  const seen = supertypesOf(before, isAbove).filter(({ type }) => isSeen(baseName(type), earlier))
+  const seen = supertypesOf(before, isInheritance).filter(({ type }) => isSeen(baseName(type), earlier))
   if (seen.length === 0) return []
   const [had, has] = [ancestorsOf(before, earlier), ancestorsOf(after, later)]
   const isWhole = [...has.unknown].every((name) => had.unknown.has(name) && !name.startsWith('_'))
-  const names = new Set([...has.names].map((name) => meant(name, typing)))
-  return isWhole ? seen.flatMap(({ type }) => (names.has(meant(baseName(type), typing)) ? [] : [type])) : []
+  const names = new Set([...has.names].map((name) => resolveAlias(name, typing)))
+  return isWhole ? seen.flatMap(({ type }) => (names.has(resolveAlias(baseName(type), typing)) ? [] : [type])) : []
 }
 
 /** Whether callers can name a type. Types of the package that no library exports are not accessible. */
 const isSeen = (name: string, { byName, shown }: KnownTypes): boolean => !name.startsWith('_') && (shown.has(name) || !byName.has(name))
 
 /** Resolves typedefs and returns the name of the aliased type. */
-function meant(name: string, { lookUp }: Typing): string {
+function resolveAlias(name: string, { lookUp }: Typing): string {
   let found = name
   for (let depth = 0; depth < 20; depth++) {
     const known = lookUp(found)
@@ -88,13 +88,13 @@ type Supertypes = NonNullable<SurfaceDeclaration['supertypes']>
 
 const supertypesOf = ({ supertypes = [] }: SurfaceDeclaration, is: (supertype: Supertypes[number]) => boolean): Supertypes =>
   supertypes.filter(is)
-const isAbove = ({ relation }: Supertypes[number]): boolean => relation !== 'on' && relation !== 'represents'
+const isInheritance = ({ relation }: Supertypes[number]): boolean => relation !== 'on' && relation !== 'represents'
 
 /** Returns the name of a type without type arguments and import prefix. */
 const baseName = (type: string): string => /^(?:[a-z_][\w$]*\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
 /** Maximum number of supertypes visited per type. */
-const mostAncestors = 60
+const maxAncestors = 60
 
 /** The transitive supertypes of a type: all names, the known declarations nearest first, and the names of unknown types. */
 export type Ancestors = { names: Set<string>; known: SurfaceDeclaration[]; unknown: Set<string> }
@@ -103,11 +103,11 @@ export type Ancestors = { names: Set<string>; known: SurfaceDeclaration[]; unkno
 export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTypes): Ancestors {
   const [names, unknown, known] = [new Set<string>(), new Set<string>(), new Set([declaration])]
   for (const each of known) {
-    for (const { type } of supertypesOf(each, isAbove)) {
+    for (const { type } of supertypesOf(each, isInheritance)) {
       const name = baseName(type)
       names.add(name)
       const parent = byName.get(name)
-      if (parent !== undefined && known.size <= mostAncestors) known.add(parent)
+      if (parent !== undefined && known.size <= maxAncestors) known.add(parent)
       else if (parent !== undefined || !coreTypes.has(name)) unknown.add(name)
     }
   }

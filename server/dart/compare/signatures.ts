@@ -5,7 +5,7 @@ import { isSubtype } from '../types/relation.ts'
 
 /** Describes what certainly breaks for callers when one signature replaces another. */
 export function callBreaks(before: string, after: string, typing: Typing): string[] {
-  if (Math.max(before.length, after.length) > longestSignature) return []
+  if (Math.max(before.length, after.length) > maxSignatureLength) return []
   const [earlier, later] = [callableOf(before), callableOf(after)]
   if (earlier === null || later === null) return []
   const own =
@@ -27,7 +27,7 @@ function inferring(typeParameters: readonly string[], lookUp: TypeLookup): TypeL
 }
 
 /** Longer signatures are not compared. */
-const longestSignature = 50_000
+const maxSignatureLength = 50_000
 
 /** Context of a comparison: the type parameters in scope on either side as written, outermost first, and the resolution of type names. */
 export type Typing = { before: readonly string[]; after: readonly string[]; lookUp: TypeLookup; steps: { left: number } }
@@ -43,14 +43,14 @@ export const inside = (typing: Typing, before: readonly string[], after: readonl
  * Whether a value of the later type certainly cannot replace a value of the earlier type that callers receive. Types that are not written are not
  * compared.
  */
-export const isMissed = (before: string, after: string, typing: Typing): boolean => isRefuted('gotten', after, before, typing)
+export const isIncompatibleResult = (before: string, after: string, typing: Typing): boolean => isCertainlyNotSubtype('received', after, before, typing)
 
 /** Whether an argument of the earlier type certainly cannot be passed as the later type. */
-export const isRefused = (before: string, after: string, typing: Typing): boolean => isRefuted('passed', before, after, typing)
+export const isIncompatibleArgument = (before: string, after: string, typing: Typing): boolean => isCertainlyNotSubtype('passed', before, after, typing)
 
-function isRefuted(use: 'gotten' | 'passed', type: string, above: string, typing: Typing): boolean {
+function isCertainlyNotSubtype(use: 'received' | 'passed', type: string, above: string, typing: Typing): boolean {
   if (type === above || type === '' || above === '' || typing.steps.left <= 0) return false
-  const [own, theirs] = use === 'gotten' ? [typing.after, typing.before] : [typing.before, typing.after]
+  const [own, theirs] = use === 'received' ? [typing.after, typing.before] : [typing.before, typing.after]
   const [a, b] = [parseType(type, scopeOf(own)), parseType(above, scopeOf(theirs))]
   if (a === null || b === null) return false
   const most = Math.min(stepsPerQuestion, typing.steps.left)
@@ -83,7 +83,7 @@ function boundsOf(parameters: readonly string[]): Map<string, DartType> {
 export function typeParameterBreaks(before: readonly string[], after: readonly string[], typing: Typing): string[] {
   if (before.length === 0) return []
   if (before.length !== after.length) return ['the number of its type parameters differs']
-  const isNarrower = before.some((parameter, at) => isRefused(boundOf(parameter), boundOf(after[at] ?? ''), typing))
+  const isNarrower = before.some((parameter, at) => isIncompatibleArgument(boundOf(parameter), boundOf(after[at] ?? ''), typing))
   return isNarrower ? ['the bounds of its type parameters differ'] : []
 }
 
@@ -96,7 +96,7 @@ function modifierBreaks(before: Callable, after: Callable): string[] {
 }
 
 function returnBreaks({ returns: before }: Callable, { returns: after }: Callable, typing: Typing): string[] {
-  return isMissed(before, after, typing) ? [`it returns \`${after}\` in place of \`${before}\``] : []
+  return isIncompatibleResult(before, after, typing) ? [`it returns \`${after}\` in place of \`${before}\``] : []
 }
 
 function parameterBreaks(before: Callable, after: Callable, typing: Typing): string[] {
@@ -112,7 +112,7 @@ function positionalBreaks(before: readonly Parameter[], after: readonly Paramete
     const now = after[index]
     if (now === undefined) found.push(`the parameter \`${name}\` was removed`)
     else if (!isRequired && now.isRequired) found.push(`the parameter \`${now.name}\` is required`)
-    else if (isRefused(type, now.type, typing)) found.push(`the parameter \`${now.name}\` is a \`${now.type}\` in place of a \`${type}\``)
+    else if (isIncompatibleArgument(type, now.type, typing)) found.push(`the parameter \`${now.name}\` is a \`${now.type}\` in place of a \`${type}\``)
   }
   const demanded = after.slice(before.length).filter(({ isRequired }) => isRequired)
   return [...found, ...demanded.map(({ name }) => `the parameter \`${name}\` is required`)]
@@ -125,7 +125,7 @@ function namedBreaks(before: readonly Parameter[], after: readonly Parameter[], 
   const found = after.flatMap(({ name, type, isRequired }) => {
     const was = earlier.get(name)
     if (isRequired && was?.isRequired !== true) return [`the parameter \`${name}\` is required`]
-    return was !== undefined && isRefused(was.type, type, typing)
+    return was !== undefined && isIncompatibleArgument(was.type, type, typing)
       ? [`the parameter \`${name}\` is a \`${type}\` in place of a \`${was.type}\``]
       : []
   })

@@ -32,10 +32,10 @@ async function load(): Promise<Grammar> {
 }
 
 /** Time limit for parsing in milliseconds. A kilobyte usually takes a third of a millisecond; deliberately ambiguous code can take far longer. */
-const longestMs = (code: string): number => 500 + code.length / 250
+const timeLimitMs = (code: string): number => 500 + code.length / 250
 
 function parse(parser: Parser, code: string): Tree | null {
-  const until = performance.now() + longestMs(code)
+  const until = performance.now() + timeLimitMs(code)
   const tree = parser.parse(code, null, { progressCallback: () => performance.now() > until })
   if (tree === null) parser.reset()
   return tree

@@ -12,12 +12,12 @@ export type Piece = { code: string; isMember: boolean }
 export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | null)[] {
   const { code, starts } = join(pieces)
   const shapes = grammar.read(code, (root) => shapesAmong(nodesBy(root, starts), pieces, code, starts))
-  const until = performance.now() + longestAloneMs
-  return pieces.map((piece, index) => shapes?.[index] ?? (performance.now() < until ? alone(grammar, piece) : null))
+  const until = performance.now() + maxIndividualMs
+  return pieces.map((piece, index) => shapes?.[index] ?? (performance.now() < until ? parseIndividually(grammar, piece) : null))
 }
 
 /** Time limit per file for parsing pieces individually, in milliseconds: enough for thousands of normal pieces. */
-const longestAloneMs = 1000
+const maxIndividualMs = 1000
 
 const opening = 'class _{\n'
 
@@ -63,7 +63,7 @@ function shapesAmong(nodes: readonly Node[][], pieces: readonly Piece[], code: s
  * Parses a single piece, even if it contains errors. Removes `external` and `augment`, which the grammar does not accept everywhere, such as in
  * `external int field;`.
  */
-function alone(grammar: Grammar, { code, isMember }: Piece): Shape | null {
+function parseIndividually(grammar: Grammar, { code, isMember }: Piece): Shape | null {
   const plain = code.replace(/^(?:(?:external|augment)\s+)+/, '')
   const from = isMember ? opening.length : 0
   const text = isMember ? `${opening}${plain}\n}` : plain

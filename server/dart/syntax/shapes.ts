@@ -1,5 +1,5 @@
 import type { Node } from 'web-tree-sitter'
-import { typeOfStandIn } from './values.ts'
+import { typeOfPlaceholder } from './values.ts'
 
 /** The parsed form of a declaration or member. */
 export type Shape =
@@ -55,7 +55,7 @@ const variablesIn = (list: Node): Variable[] =>
     const name = child.type === 'identifier' ? child : child.namedChildren.find(({ type }) => type === 'identifier')
     if (name === undefined) return []
     const value = child.text.slice(name.endIndex - child.startIndex).replace(/^\s*=\s*/, '')
-    return [{ name: name.text, valueType: typeOfStandIn(value) }]
+    return [{ name: name.text, valueType: typeOfPlaceholder(value) }]
   })
 
 /** The signature of a redirecting factory ends before the redirection. */

@@ -2,7 +2,7 @@ import { type Lead, leadAt, type Span } from './lead.ts'
 import { endOfBracket } from './nesting.ts'
 import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } from './passages.ts'
 import { plainTokenAt } from './tokens.ts'
-import { standIn } from './values.ts'
+import { placeholderFor } from './values.ts'
 
 /** The source range of a directive, declaration or member, without preceding comments and annotations. */
 export type Chunk = Span &
@@ -133,7 +133,7 @@ function passMark(state: State, head: Head, start: number, at: number, mark: str
 /** Replaces the value of a variable by a placeholder of the same type, if the type is evident. */
 function cutValue(state: State, start: number): void {
   const end = endOfExpression(state.text, state.at, true) ?? recover(state, start)
-  cut(state, end, standIn(state.text, state.at, end))
+  cut(state, end, placeholderFor(state.text, state.at, end))
 }
 
 const keepsValue = (words: readonly string[]): boolean =>

@@ -3,7 +3,7 @@ import { endOfTypeArguments } from './passages.ts'
 import { plainTokenAt } from './tokens.ts'
 
 /** Returns a short placeholder of the same type as the expression from `from` to `end` if its type is evident, else `0`. */
-export function standIn(text: string, from: number, end: number): string {
+export function placeholderFor(text: string, from: number, end: number): string {
   const first = plainTokenAt(text, from)
   const isConst = text.slice(first.start, first.end) === 'const'
   const { kind, start, end: next } = isConst ? plainTokenAt(text, first.end) : first
@@ -47,7 +47,7 @@ function objectAt(text: string, name: string, next: number, end: number, isConst
 }
 
 /** Returns the type of a placeholder, or null if the type is not evident. */
-export function typeOfStandIn(value: string): string | null {
+export function typeOfPlaceholder(value: string): string | null {
   const simple = simpleTypes.get(value)
   if (simple !== undefined) return simple
   if (value.endsWith('()')) return value.slice(0, -2)

@@ -18,14 +18,14 @@ export const dynamicType = named('dynamic')
 
 /** Parses a type such as `Map<String, int Function(num x)?>`. Returns null for a text that is not a type, is too long, or is nested too deeply. */
 export function parseType(text: string, scope: TypeScope): DartType | null {
-  if (text.length > longestType) return null
+  if (text.length > maxTypeLength) return null
   const reader: Reader = { tokens: text.match(tokens) ?? [], at: 0, depth: 0 }
   const type = typeAt(reader, scope)
   return reader.at === reader.tokens.length ? type : null
 }
 
-const longestType = 10_000
-const deepestType = 40
+const maxTypeLength = 10_000
+const maxTypeDepth = 40
 const tokens = /[\w$]+|\S/g
 
 type Reader = { tokens: string[]; at: number; depth: number }
@@ -41,7 +41,7 @@ function take(reader: Reader, token: string): boolean {
 const isWord = (token: string): boolean => /^[A-Za-z_$]/.test(token)
 
 function typeAt(reader: Reader, scope: TypeScope): DartType | null {
-  if (++reader.depth > deepestType) return null
+  if (++reader.depth > maxTypeDepth) return null
   let type = isFunctionNext(reader) ? dynamicType : peek(reader) === '(' ? recordAt(reader, scope) : nameAt(reader, scope)
   while (type !== null) {
     if (take(reader, '?')) type = { kind: 'nullable', of: type }

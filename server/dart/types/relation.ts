@@ -5,10 +5,10 @@ import { type DartType, dynamicType, named, parseType, replaceTypes, type TypeSc
 export type Answer = 'yes' | 'no' | 'unknown'
 
 /**
- * How callers use a value: `gotten` is received by callers, `passed` is an argument. Callers may call anything on a received `dynamic`, so `Object?`
+ * How callers use a value: `received` is received by callers, `passed` is an argument. Callers may call anything on a received `dynamic`, so `Object?`
  * does not replace it. For arguments, `dynamic` and `Object?` are equivalent.
  */
-type Use = 'gotten' | 'passed'
+type Use = 'received' | 'passed'
 
 /** Context of subtype checks. When no steps are left, the result is `unknown`. */
 export type TypeJudge = { lookUp: TypeLookup; bounds: ReadonlyMap<string, DartType>; steps: { left: number } }
@@ -18,7 +18,7 @@ export function isSubtype(judge: TypeJudge, type: DartType, above: DartType, use
   if (--judge.steps.left < 0) return 'unknown'
   const [a, b] = [resolve(judge, type), resolve(judge, above)]
   if (a === null || b === null) return 'unknown'
-  if (isTop(b)) return use === 'gotten' && isNamed(b, 'dynamic') && isTopOrObject(a) && !isNamed(a, 'dynamic') ? 'no' : 'yes'
+  if (isTop(b)) return use === 'received' && isNamed(b, 'dynamic') && isTopOrObject(a) && !isNamed(a, 'dynamic') ? 'no' : 'yes'
   if (isNamed(a, 'Never')) return 'yes'
   if (isTop(a)) return 'no'
   if (a.kind === 'nullable') return all([() => isSubtype(judge, named('Null'), b, use), () => isSubtype(judge, a.of, b, use)])
@@ -56,7 +56,7 @@ function isPlainSubtype(judge: TypeJudge, a: DartType, b: DartType, use: Use): A
 type NamedType = Extract<DartType, { kind: 'name' }>
 
 /** Maximum number of supertypes visited per type. */
-const mostAncestors = 60
+const maxAncestors = 60
 
 function isBelow(judge: TypeJudge, a: NamedType, b: NamedType, use: Use): Answer {
   const [seen, queue] = [new Set<string>(), [a]]
@@ -65,7 +65,7 @@ function isBelow(judge: TypeJudge, a: NamedType, b: NamedType, use: Use): Answer
     if (each.name === b.name) return areSubtypes(judge, each.arguments, b.arguments, use)
     if (seen.has(each.name)) continue
     seen.add(each.name)
-    const known = seen.size > mostAncestors ? null : judge.lookUp(each.name)
+    const known = seen.size > maxAncestors ? null : judge.lookUp(each.name)
     if (known === null || 'alias' in known) isWhole = false
     else {
       const above = supertypesOf(judge, known, each)
@@ -107,18 +107,18 @@ function isSubfunction(judge: TypeJudge, a: FunctionType, other: FunctionType, u
   const [own, theirs] = [a, b].map(({ named: all }) => new Map(all.map((each) => [each.name, each])))
   const isMissing = b.named.some(({ name }) => own?.has(name) !== true)
   if (isDemanding || isMissing || a.named.some(({ name, isRequired }) => isRequired && theirs?.get(name)?.isRequired !== true)) return 'no'
-  const turned = use === 'gotten' ? 'passed' : 'gotten'
+  const oppositeUse = use === 'received' ? 'passed' : 'received'
   return all([
     () => isSubtype(judge, a.returns, b.returns, use),
     ...b.positional.map(
       ({ type }, at) =>
         () =>
-          isSubtype(judge, type, a.positional[at]?.type ?? dynamicType, turned),
+          isSubtype(judge, type, a.positional[at]?.type ?? dynamicType, oppositeUse),
     ),
     ...b.named.map(
       ({ name, type }) =>
         () =>
-          isSubtype(judge, type, own?.get(name)?.type ?? dynamicType, turned),
+          isSubtype(judge, type, own?.get(name)?.type ?? dynamicType, oppositeUse),
     ),
   ])
 }
@@ -167,9 +167,9 @@ function resolve(judge: TypeJudge, type: DartType): DartType | null {
     const known = judge.lookUp(found.name)
     if (known === null || !('alias' in known)) return found
     if (--judge.steps.left < 0) return null
-    const meant = parseWith(known.alias, known.parameters, found.arguments)
-    if (meant === null) return null
-    found = meant
+    const aliased = parseWith(known.alias, known.parameters, found.arguments)
+    if (aliased === null) return null
+    found = aliased
   }
   return null
 }
