@@ -115,7 +115,12 @@ function ownersOf(libraries: LibraryPage[], main: string): ReadonlyMap<string, L
   return owners
 }
 
-function placeAll(libraryPage: LibraryPage, owners: ReadonlyMap<string, LibraryPage>, places: Map<string, Place>, inheritance: Inheritance): void {
+function placeAll(
+  libraryPage: LibraryPage,
+  owners: ReadonlyMap<string, LibraryPage>,
+  places: Map<string, Place>,
+  inheritance: Inheritance,
+): void {
   const [files, anchors] = [distinct('index'), distinct()]
   for (const declaration of libraryPage.library.declarations) {
     const identity = identityOf(declaration)
@@ -166,7 +171,7 @@ function typeRelations(
   places: ReadonlyMap<string, Place>,
   find: Site['find'],
   inheritance: Inheritance,
-): Pick<Site, 'heirsOf' | 'supertypesOf' | 'parentsOf'> {
+): Pick<Site, 'subtypesOf' | 'supertypesOf' | 'parentsOf'> {
   const subtypes = new Map<Place, { subtype: Place; relation: Relation }[]>()
   const supertypes = new Map<Place, ReturnType<Site['supertypesOf']>>()
   const parents = new Map<Place, Place[]>()
@@ -174,7 +179,8 @@ function typeRelations(
     const { declaration, libraryPage } = subtype
     const found = declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), libraryPage) }))
     supertypes.set(subtype, found)
-    for (const { place: ancestor, relation } of found) if (ancestor && ancestor !== subtype) listIn(subtypes, ancestor).push({ subtype, relation })
+    for (const { place: ancestor, relation } of found)
+      if (ancestor && ancestor !== subtype) listIn(subtypes, ancestor).push({ subtype, relation })
     const direct = found.flatMap(({ relation, place }) => (relation === 'represents' ? [] : (place ?? [])))
     parents.set(subtype, [...direct, ...inheritance(declaration).above.flatMap((name) => find(name, libraryPage) ?? [])])
   }

@@ -82,7 +82,14 @@ function compareDeclarations(
     else if (now === undefined) removeOrMove(changes, libraries, was)
     else if (isType(first) && isType(now)) compareTypes(comparing, library, first, now)
     else
-      reportChange(changes, library, first.name, was, is, isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing))
+      reportChange(
+        changes,
+        library,
+        first.name,
+        was,
+        is,
+        isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing),
+      )
   }
 }
 
@@ -138,7 +145,14 @@ function signatureBreaks(was: readonly Named[], is: readonly Named[], typing: Ty
  */
 const equality = /\boperator ==\((?:covariant )?(?:(?:dynamic|Object\??) )?[\w$]+\)$/
 
-function reportChange({ changed }: ApiChanges, library: string, name: string, was: readonly Named[], is: readonly Named[], breaks: string[]): void {
+function reportChange(
+  { changed }: ApiChanges,
+  library: string,
+  name: string,
+  was: readonly Named[],
+  is: readonly Named[],
+  breaks: string[],
+): void {
   const [before, after] = [signatures(was), signatures(is)]
   if (before !== after) changed.push({ library, kind: is[0]?.kind ?? '', name, before, after, breaks })
 }

@@ -37,7 +37,8 @@ const namesShown = ({ combinators }: Reexport): string[] | null => {
     : shown.flatMap(({ names }) => names).filter((name) => combinators.every((each) => each.names.includes(name) === each.shows))
 }
 
-const showsName = ({ combinators }: Reexport, name: string): boolean => combinators.every(({ shows, names }) => names.includes(name) === shows)
+const showsName = ({ combinators }: Reexport, name: string): boolean =>
+  combinators.every(({ shows, names }) => names.includes(name) === shows)
 
 /**
  * Finds the export from another package that may provide a name which the other version declares: an export that shows the name, or one that the

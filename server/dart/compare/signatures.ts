@@ -43,10 +43,12 @@ export const inside = (typing: Typing, before: readonly string[], after: readonl
  * Whether a value of the later type certainly cannot replace a value of the earlier type that callers receive. Types that are not written are not
  * compared.
  */
-export const isIncompatibleResult = (before: string, after: string, typing: Typing): boolean => isCertainlyNotSubtype('received', after, before, typing)
+export const isIncompatibleResult = (before: string, after: string, typing: Typing): boolean =>
+  isCertainlyNotSubtype('received', after, before, typing)
 
 /** Whether an argument of the earlier type certainly cannot be passed as the later type. */
-export const isIncompatibleArgument = (before: string, after: string, typing: Typing): boolean => isCertainlyNotSubtype('passed', before, after, typing)
+export const isIncompatibleArgument = (before: string, after: string, typing: Typing): boolean =>
+  isCertainlyNotSubtype('passed', before, after, typing)
 
 function isCertainlyNotSubtype(use: 'received' | 'passed', type: string, above: string, typing: Typing): boolean {
   if (type === above || type === '' || above === '' || typing.steps.left <= 0) return false
@@ -112,7 +114,8 @@ function positionalBreaks(before: readonly Parameter[], after: readonly Paramete
     const now = after[index]
     if (now === undefined) found.push(`the parameter \`${name}\` was removed`)
     else if (!isRequired && now.isRequired) found.push(`the parameter \`${now.name}\` is required`)
-    else if (isIncompatibleArgument(type, now.type, typing)) found.push(`the parameter \`${now.name}\` is a \`${now.type}\` in place of a \`${type}\``)
+    else if (isIncompatibleArgument(type, now.type, typing))
+      found.push(`the parameter \`${now.name}\` is a \`${now.type}\` in place of a \`${type}\``)
   }
   const demanded = after.slice(before.length).filter(({ isRequired }) => isRequired)
   return [...found, ...demanded.map(({ name }) => `the parameter \`${name}\` is required`)]

@@ -58,7 +58,7 @@ async function downloadSlowly(pace: Pace): Promise<{ bytes: string; requests: nu
   const path = join(folder, 'archive')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/archive`
   const wanted = { url, sha256: createHash('sha256').update('0123456789').digest('hex'), pace }
-  const listener = { signal: new AbortController().signal, say: () => {}, report: () => {} }
+  const listener = { signal: new AbortController().signal, addLine: () => {}, report: () => {} }
   await download({ DATA_DIR: folder, MIN_FREE_BYTES: 0 }, wanted, path, listener)
   return { bytes: readFileSync(path, 'utf8'), requests }
 }
