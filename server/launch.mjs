@@ -14,4 +14,4 @@ if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}". Available comm
 if (name === 'start') announceStart()
 await ensureInstalled()
 const code = await known[name](args)
-if (code) process.exitCode = code // the server may have set its own
+if (code) process.exitCode = code // keeps an exit code that the server has already set

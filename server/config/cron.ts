@@ -11,7 +11,7 @@ export const cronExpression = z.string().refine((expression) => {
 }, 'write a cron expression with five fields and a future run, such as 0 3 * * * for every day at 03:00 UTC')
 
 /**
- * Returns the first run after a time of a cron expression with five fields, in UTC; null if there is none.
+ * Returns the first run of a cron expression with five fields after a given time, in UTC, or null.
  * @throws Error if the expression is invalid.
  */
 export const nextMoment = (expression: string, after: Date): Date | null =>

@@ -3,8 +3,8 @@ import { z } from 'zod'
 // Schemas of settings, with their error messages.
 
 export const bool = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'write true or false' })
-/** An integer in a range. `said` replaces the default message for values out of range. */
-export const integer = (min: number, max: number, said?: string) =>
+/** An integer in a range. `message` replaces the default error message for values out of range. */
+export const integer = (min: number, max: number, message?: string) =>
   z
     .string()
     .regex(/^\d+$/, 'write a whole number')
@@ -12,8 +12,8 @@ export const integer = (min: number, max: number, said?: string) =>
     .pipe(
       z
         .number()
-        .min(min, said ?? `at least ${min}`)
-        .max(max, said ?? `at most ${max}`),
+        .min(min, message ?? `at least ${min}`)
+        .max(max, message ?? `at most ${max}`),
     )
 const list = z.string().transform((text) =>
   text

@@ -18,13 +18,13 @@ const ownPrefixes = [
   'SDK_PUB_',
 ]
 
-/** Variables with such a prefix that scripts and deployment examples read. */
+/** Variables that have one of these prefixes but are not settings: scripts and deployment examples read them. */
 const usedElsewhere = new Set(['SNUG_TOKEN', 'SNUG_URL', 'SNUG_SITE', 'SNUG_INSTANCES'])
 
-/** Variables that Kubernetes and Docker links define for services of any name. */
+/** Matches variables that Kubernetes and Docker links define for services of any name. */
 const ofService = /_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
-/** Minimum length of names for the comparison. Shorter names are one edit away from too many others. */
+/** Minimum length of setting names that are compared with unknown variables. Shorter names are one edit away from too many others. */
 const shortestToCompare = 7
 
 /**

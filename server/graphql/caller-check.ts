@@ -7,7 +7,7 @@ import { refuseForeignOrigin } from '../http/csrf.ts'
 import { addressKey, type LimitName } from '../http/limits/limits.ts'
 import { builder } from './builder.ts'
 
-/** Throws an ApiError when the request is refused. */
+/** Throws an ApiError to reject a request. */
 type Check = (context: Context) => Promise<void>
 type RootField = GraphQLField<unknown, Context>
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { isWaitingForContinue } from './continue.ts'
 
-/** Bounds on reading the rest of a request body after the response, in bytes and milliseconds. */
+/** Limits for reading the rest of a request body after the response, in bytes and milliseconds. */
 export type DiscardBounds = {
   /** Maximum number of bytes read of one body. */
   maxBytes: number
@@ -15,9 +15,9 @@ export type DiscardBounds = {
 }
 
 /**
- * Reads and discards the rest of a request body after the response, such as an archive over the limit. Many clients send the whole body before
- * they read the response. If the server closed the connection first, the system would reset it, and the response would be lost.
- * At a bound, the server closes its side of the connection, and the whole connection shortly after.
+ * Reads and discards the rest of a request body after the response, for example of an archive over the size limit. Many clients send the whole body
+ * before they read the response. If the server closed the connection earlier, the operating system would reset it, and the response would be lost.
+ * When a limit is reached, the server closes its side of the connection, and shortly after that the whole connection.
  */
 export function discardUnreadBodies(server: Server, bounds: DiscardBounds): void {
   server.prependListener('request', (request, response) => {
@@ -43,7 +43,7 @@ function discardRest(request: IncomingMessage, { maxBytes, maxMs, silenceMs, lin
   }
   stops.set(socket, stop)
   socket.once('close', clearTimers)
-  // Node calls this after the last response of a connection. It would close the connection without reading the rest.
+  // Node calls `destroySoon` after the last response of a connection. The default closes the connection without reading the rest of the body.
   socket.destroySoon = () => void (isLast = true)
   request.once('end', () => {
     clearTimers()
@@ -79,8 +79,8 @@ function resumeNext(): void {
 const isLongerThan = (request: IncomingMessage, bytes: number): boolean => bodyLength(request) < Infinity && bodyLength(request) > bytes
 
 /**
- * Stops reading the rest of a body on this connection and closes the connection in order. Returns false when no body is being discarded: then
- * the latest request has no response yet, or was received completely.
+ * Stops discarding a body on this connection and closes the connection gracefully. Returns false if no body is being discarded, that is, the latest
+ * request has no response yet or was received completely.
  */
 export function stopDiscarding(socket: Socket): boolean {
   const stop = stops.get(socket)
@@ -89,13 +89,13 @@ export function stopDiscarding(socket: Socket): boolean {
 }
 const stops = new WeakMap<Socket, () => void>()
 
-/** After the response to a body of at most this size, the connection stays open. */
+/** Maximum size of an unread body after which the connection stays open. */
 const smallBytes = 64 * 1024
 
 /** Whether the connection closes after this response, because a body that is large or of unknown size is still arriving. */
 export const closesAfterAnswer = (request: IncomingMessage): boolean =>
   !request.complete && (bodyLength(request) > smallBytes || isWaitingForContinue(request))
 
-/** Returns the length that the headers announce; infinite for a chunked body. */
+/** Returns the body length announced by the headers; infinite for a chunked body. */
 const bodyLength = ({ headers }: IncomingMessage): number =>
   headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity

@@ -39,7 +39,7 @@ builder.queryField('heldBackCollection', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: HeldBackRef,
     nullable: true,
-    description: 'The collection of unused archives that an administrator must confirm; null if there is none. For administrators.',
+    description: 'The collection of unused archives that an administrator must confirm, if any. For administrators.',
     resolve: (_root, _args, { database }) => heldBackCollection(database.reads),
   }),
 )

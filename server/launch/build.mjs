@@ -53,7 +53,7 @@ const phaseIn = (text) => /(\d+ modules transformed|rendering chunks|transformin
 
 const stampOf = (name) => `${builds[name].into}/.built-from`
 
-/** Returns the digests of the last successful build; undefined if there is none. */
+/** Returns the digests of the last successful build, if any. */
 function stamped(name) {
   const [looks, contents] = existsSync(stampOf(name)) ? readFileSync(stampOf(name), 'utf8').split('\n') : []
   return { looks, contents }

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=8 --heap-growing-percent=50 --v8-pool-size=1
-// What starts a packaged Snug: see package.ts. It needs nothing but Node; settings (.env) and data are those of the working directory, so that
-// an upgrade is another folder. The first line is for systems that start it by its name, with what the start script in package.json sets.
+// Starts a packaged Snug (see package.ts). Requires only Node. Settings (.env) and data are read from the working directory, so an upgrade only
+// replaces the package folder. The first line sets the same options as the start script in package.json, for systems that run this file directly.
 import { readFileSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'

@@ -22,7 +22,7 @@ import type { Data, FieldChange, Route } from './route.ts'
  * `@flatten` replaces an object by its fields, and `@omitNull` omits a field that is null.
  */
 export type AnswerField = {
-  /** Alias, or name if there is none. */
+  /** Alias, or else the name. */
   key: string
   field: GraphQLField<unknown, unknown>
   isFlattened: boolean

@@ -66,7 +66,7 @@ export function securityOf(rule: CallerRule, further: Record<string, boolean | u
   return rule === 'browse' ? [...known, {}] : known
 }
 
-/** Returns the error statuses of an endpoint: those implied by its properties, and those that it declares itself. */
+/** Returns the error statuses of an endpoint: statuses implied by its properties, and statuses that it declares. */
 export function refusalsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
   const changes = route.method !== 'GET' || (route.kind === 'operation' && route.changesWith !== undefined)
   const has = (name: string) => extensions.some((one) => name in one)

@@ -69,7 +69,7 @@ function readOperation(route: Route): Written {
   return { route, document, definition: document.definitions[0] as OperationDefinitionNode, annotated }
 }
 
-/** Validation rules without the one that rejects several anonymous operations in a document, since all operations are validated together. */
+/** Validation rules that allow several anonymous operations in a document, because all operations are validated together. */
 const rules = specifiedRules.filter((rule) => rule !== LoneAnonymousOperationRule)
 
 function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {

@@ -50,7 +50,7 @@ export type RouteOptions = {
   required?: Record<string, (context: Context) => ApiError>
   /** Dotted paths of fields that REST returns in another form than GraphQL. */
   changes?: Record<string, FieldChange>
-  /** Further statuses that it refuses requests with (see documented-errors.ts). */
+  /** Further error statuses of the endpoint (see documented-errors.ts). */
   refuses?: readonly ErrorStatus[]
   /** Authorization rule for the API reference, if it depends on fields below the root. */
   caller?: CallerRule
@@ -62,7 +62,7 @@ export type RouteOptions = {
   changesWith?: Scope
   /** Accepts requests with invalid credentials. For public endpoints to which a probe, a proxy or an old client may send any credential. */
   anyCredential?: boolean
-  /** Identifies callers who send no token by a key in the address. */
+  /** Identifies callers without a token by a key in the URL. */
   identifyByKey?: IdentifyByKey
   /** Alternative representations by media type, chosen by the `Accept` header. */
   alternatives?: Alternative[]
@@ -96,7 +96,7 @@ export type BinaryRoute = {
   xmlErrors?: boolean
   /** Accepts requests with credentials other than access tokens. */
   anyCredential?: boolean
-  /** Identifies callers who send no token by a key in the address. */
+  /** Identifies callers without a token by a key in the URL. */
   identifyByKey?: IdentifyByKey
   /** Also accepts an access token as the password of HTTP Basic authentication, for clients that support nothing else. */
   basic?: boolean
@@ -110,7 +110,7 @@ export type BinaryRoute = {
   accept?: (scope: FastifyInstance) => Promise<void>
   /** Responses by status for the API reference: media types, and schemas of JSON. */
   produces?: Record<number, Produced>
-  /** Further statuses that it refuses requests with (see documented-errors.ts). */
+  /** Further error statuses of the endpoint (see documented-errors.ts). */
   refuses?: readonly ErrorStatus[]
   /** Schema of errors, if it differs from the common one. */
   errorSchema?: z.ZodType

@@ -24,7 +24,7 @@ export type StorageFacts = { backend: string; path: string; problem: string | nu
 
 /** Checks whether the archive store responds, and how much space is free. */
 export async function storageOf({ config, blobs, log }: Pick<Services, 'config' | 'blobs' | 'log'>): Promise<StorageFacts> {
-  const room = config.BLOB_BACKEND === 'filesystem' ? await statfs(config.BLOB_PATH).catch(() => null) : null
+  const volume = config.BLOB_BACKEND === 'filesystem' ? await statfs(config.BLOB_PATH).catch(() => null) : null
   const problem = await blobs.check().then(
     () => null,
     (error: unknown) => {
@@ -32,7 +32,7 @@ export async function storageOf({ config, blobs, log }: Pick<Services, 'config' 
       return error instanceof ApiError ? error.message : 'The archive store does not respond. See the log of the server for the cause.'
     },
   )
-  return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem, freeBytes: room && room.bavail * room.bsize }
+  return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem, freeBytes: volume && volume.bavail * volume.bsize }
 }
 
 export type ClockFacts = { server: Date; database: Date }

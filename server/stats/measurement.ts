@@ -24,7 +24,7 @@ const memories = new WeakMap<Services['database'], Memory>()
 
 /**
  * Returns totals over the whole database, computed outside of the event loop. At most one measurement runs at a time, and results are cached. Never
- * throws. If a measurement takes long, returns the previous result, or an empty one if there is none; later calls return the new result.
+ * throws. If a measurement takes long, returns the previous result (empty the first time); later calls return the new result.
  */
 export async function measure(reader: Reader): Promise<Measurement> {
   const memory = memoryOf(reader.database)

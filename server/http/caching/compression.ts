@@ -15,7 +15,7 @@ const compress: Record<Encoding, (body: string | Buffer) => Promise<Buffer>> = {
 }
 const brotli = promisify(brotliCompress)
 
-/** Returns the best encoding that the client accepts (RFC 9110 §12.5.3), or null if there is none. */
+/** Returns the best encoding that the client accepts (RFC 9110 §12.5.3), or null. */
 export function acceptedEncoding(request: FastifyRequest, offered: readonly Encoding[] = ['br', 'gzip']): Encoding | null {
   const accepted = request.headers['accept-encoding']
   if (accepted === undefined) return null
