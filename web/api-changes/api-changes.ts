@@ -12,7 +12,7 @@ export function useApiChanges() {
   const chosen = { from: useQueryParam<string>('from', ''), to: useQueryParam<string>('to', '') }
   const { data, ...state } = useQuery(ApiChangesDocument, () => ({
     name: String(route.params.name),
-    version: chosen.to.value || '0.0.0', // unused placeholder, since the variable is required
+    version: chosen.to.value || '0.0.0', // placeholder for the required variable `version`; ignored by the query
     exact: chosen.to.value !== '',
     from: chosen.from.value || null,
   }))

@@ -22,7 +22,7 @@ export function useAddressed() {
     const { name, version } = route.params
     return typeof version === 'string'
       ? { name: String(name), version, exact: true }
-      : { name: String(name), version: '0.0.0', exact: false } // unused placeholder, since the variable is required
+      : { name: String(name), version: '0.0.0', exact: false } // placeholder for the required variable `version`; ignored by the query
   })
 }
 

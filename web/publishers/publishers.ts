@@ -28,7 +28,7 @@ const member = { label: 'Member', description: 'Publishes versions of its packag
 export const memberRoles = {
   ADMIN: { label: 'Admin', description: 'Also manages members, packages and details.' },
   MEMBER: member,
-  EDITOR: member, // the former name of the role
+  EDITOR: member, // deprecated name of the role
 } satisfies Record<PublisherRole, { label: string; description: string }>
 const assignable: PublisherRole[] = ['MEMBER', 'ADMIN']
 export const memberRoleChoices = assignable.map((value) => ({ value, label: memberRoles[value].label }))

@@ -91,7 +91,7 @@ export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowe
   const status = computed(() => progress.value?.status)
   watch(status, (now, before) => {
     if (!now || !before || !isUnderWay(before)) return
-    // The end is announced by the tray.
+    // The background work menu (tray) announces the end of an installation.
     const step = steps.find((one) => one.status === now && isUnderWay(now))
     if (step) announce(`${titleOf(install())}: ${step.now.toLowerCase()}`)
     else ended()

@@ -17,7 +17,7 @@ export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) 
       }
       const variables = { query: query.slice(0, 1000) }
       const { data } = await client.query<CompleteSearchQuery, CompleteSearchQueryVariables>(CompleteSearchDocument, variables).toPromise()
-      // Ignored if the input has changed since.
+      // Discard the response if the query has changed in the meantime.
       if (typed.value === query) completions.value = data?.completeSearch ?? []
     },
     { debounce: 120 },

@@ -12,7 +12,7 @@ type Answer<Row> = Connection<Row> | null | undefined
 
 /** State of a list with cursor pagination, rendered by cursor-list.vue. */
 export interface CursorList<Row> {
-  /** Undefined until the first response. */
+  /** The rows of the page; undefined until the first response. */
   readonly rows: readonly Row[] | undefined
   readonly total: number
   readonly pageInfo: Connection<Row>['pageInfo']
