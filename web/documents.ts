@@ -2,7 +2,7 @@ import type { Operation } from '@urql/vue'
 import textsAddress from './generated/documents.json?url'
 
 /** Makes urql send the operation as a persisted query: by its SHA-256 hash instead of its text. */
-export function byHash(sent: Operation): Operation {
+export function asPersistedQuery(sent: Operation): Operation {
   const { documentId: sha256Hash = '' } = sent.query as { documentId?: string }
   return { ...sent, extensions: { persistedQuery: { version: 1, sha256Hash } } }
 }

@@ -1,14 +1,14 @@
 import { send } from './documents.ts'
 
 /** Number of mutations completed since the page was loaded. */
-let changes = 0
+let completedMutations = 0
 
 /** Sends a mutation and counts its completion. */
-export const sendChange: typeof fetch = async (address, request) => {
+export const sendMutation: typeof fetch = async (address, request) => {
   try {
     return await send(address, request)
   } finally {
-    changes++ // also after a network error, since the server may have applied the mutation
+    completedMutations++ // also after a network error, since the server may have applied the mutation
   }
 }
 
@@ -18,9 +18,9 @@ export const sendChange: typeof fetch = async (address, request) => {
  */
 export const sendQuery: typeof fetch = async (address, request) => {
   for (;;) {
-    const before = changes
+    const before = completedMutations
     const response = await send(address, request)
     await response.clone().arrayBuffer()
-    if (before === changes) return response
+    if (before === completedMutations) return response
   }
 }

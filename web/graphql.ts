@@ -10,8 +10,8 @@ import {
   useQuery as useUrqlQuery,
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
-import { byHash, send } from './documents.ts'
-import { sendChange, sendQuery } from './fresh-answers.ts'
+import { asPersistedQuery, send } from './documents.ts'
+import { sendMutation, sendQuery } from './fresh-answers.ts'
 
 /** An error reported by the server. */
 export interface Failure {
@@ -32,7 +32,7 @@ export interface Failure {
  */
 export type Requirement = 'password' | 'session' | 'account'
 
-let askForProof: AskForProof = () => Promise.resolve(false)
+let promptForProof: ProofPrompt = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
 
 export const client = new Client({
@@ -48,10 +48,10 @@ export const client = new Client({
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
 
 /** Sets the function that asks the user to meet a requirement of a mutation, such as confirming the password. */
-export const proveWith = (ask: AskForProof) => void (askForProof = ask)
+export const setProofPrompt = (ask: ProofPrompt) => void (promptForProof = ask)
 
 /** Resolves to whether the user met the requirement. `origin` is the element that had the focus when the mutation started. */
-type AskForProof = (required: Requirement, origin: Element | null) => Promise<boolean>
+type ProofPrompt = (required: Requirement, origin: Element | null) => Promise<boolean>
 
 /**
  * Runs a query, and again whenever its variables change or `isWanted` becomes true. If the session has ended, the user is sent to the sign-in
@@ -95,7 +95,7 @@ export function useMutation<Result, Variables extends AnyVariables>(
     }
     running.value = true
     failure.value = undefined
-    failure.value = await (signsIn ? change() : proved(change))
+    failure.value = await (signsIn ? change() : runWithProof(change))
     running.value = false
     return failure.value ? undefined : data
   }
@@ -103,11 +103,14 @@ export function useMutation<Result, Variables extends AnyVariables>(
 }
 
 /** Runs a mutation, and retries it after the user has met the server's requirement. Returns the failure, if any. */
-export async function proved(change: () => Promise<Failure | undefined>, origin = document.activeElement): Promise<Failure | undefined> {
+export async function runWithProof(
+  change: () => Promise<Failure | undefined>,
+  origin = document.activeElement,
+): Promise<Failure | undefined> {
   const failure = await change()
   const required = failure && requirementOf(failure)
   if (!required) return failure
-  return (await askForProof(required, origin)) ? proved(change, origin) : unproved[required]
+  return (await promptForProof(required, origin)) ? runWithProof(change, origin) : unmetRequirements[required]
 }
 
 export const unreachable: Failure = {
@@ -115,7 +118,7 @@ export const unreachable: Failure = {
   message: 'The server did not respond. Check the connection, then try again.',
 }
 
-const unproved: Record<Requirement, Failure> = {
+const unmetRequirements: Record<Requirement, Failure> = {
   password: { code: 'InsufficientPermissions', message: 'Nothing was changed: this needs your password.' },
   session: { code: 'MissingAuthentication', message: 'Nothing was changed: you are no longer signed in.' },
   account: { code: 'CsrfMismatch', message: 'Nothing was changed: you signed in again after this page was loaded. Reload the page.' },
@@ -143,8 +146,8 @@ export function failureOf(error: CombinedError): Failure {
 
 /** Picks the fetch function by the kind of operation. Queries must not put data into the cache that is older than a completed mutation. */
 function onOperation(sent: Operation): Operation {
-  const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendChange : send
-  return byHash({ ...sent, context: { ...sent.context, fetch } })
+  const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendMutation : send
+  return asPersistedQuery({ ...sent, context: { ...sent.context, fetch } })
 }
 
 /** Notifies the sign-out listeners. Mutations ask for the password themselves, and background queries must not navigate away from the page. */
@@ -159,7 +162,7 @@ let csrfToken: string | undefined
 export const csrfHeader = (): Record<string, string> => (csrfToken === undefined ? {} : { 'X-CSRF-Token': csrfToken })
 
 /** Sets the CSRF token that this page sends with its requests. */
-export const belongTo = (token: string | undefined) => void (csrfToken = token)
+export const setCsrfToken = (token: string | undefined) => void (csrfToken = token)
 
 /** Returns the CSRF token of the browser's current session, which another tab may have replaced. */
 export function csrfCookie(): string | undefined {

@@ -3,24 +3,24 @@ import ui from '@nuxt/ui/vue-plugin'
 import urql from '@urql/vue'
 import { createApp } from 'vue'
 import App from './app.vue'
-import { returnFocus } from './shared/focus-return.ts'
+import { restoreFocusAfterMutations } from './shared/focus-return.ts'
 import { trackNavigation } from './shared/page-title.ts'
 import { isPasswordAsked } from './sign-in/password-proof.ts'
-import { forgetViewer, isStillSame } from './sign-in/session.ts'
+import { ensureSameAccount, forgetViewer } from './sign-in/session.ts'
 import { loadTexts } from './documents.ts'
 import { client, onSignedOut } from './graphql.ts'
-import { recoverMissingParts } from './missing-parts.ts'
+import { recoverMissingChunks } from './missing-parts.ts'
 import { loginRoute, router } from './router.ts'
 
 trackNavigation(router)
-returnFocus()
-recoverMissingParts(router)
+restoreFocusAfterMutations()
+recoverMissingChunks(router)
 onSignedOut(() => {
   if (isPasswordAsked.value) return // the user can sign in again in the open dialog, without leaving the page
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
 })
 setTimeout(() => void loadTexts(), 10_000)
-window.addEventListener('focus', () => void isStillSame())
+window.addEventListener('focus', () => void ensureSameAccount())
 
 createApp(App).use(urql, client).use(router).use(ui).mount('#app')

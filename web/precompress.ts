@@ -8,13 +8,13 @@ import type { Plugin } from 'vite'
 
 type Content = string | Uint8Array
 
-const copies: Record<string, (content: Content) => Promise<Buffer>> = {
+const encoders: Record<string, (content: Content) => Promise<Buffer>> = {
   br: promisify<Content, Buffer>(brotliCompress),
   gz: (content) => promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION }),
 }
 
 /** Minimum size in bytes. Smaller files fit into one network packet uncompressed. */
-const leastBytes = 1024
+const minBytes = 1024
 
 /** Vite plugin that writes Brotli and gzip copies of the build's text files. The server sends them to clients that accept the encoding. */
 export function precompress(): Plugin {
@@ -23,10 +23,12 @@ export function precompress(): Plugin {
     apply: 'build',
     async writeBundle({ dir = '' }, bundle) {
       const files = Object.values(bundle).map((file) => ({ name: file.fileName, content: file.type === 'chunk' ? file.code : file.source }))
-      const texts = files.filter(({ name, content }) => /\.(js|css|svg)$|documents-[^/]+\.json$/.test(name) && content.length >= leastBytes)
+      const texts = files.filter(({ name, content }) => /\.(js|css|svg)$|documents-[^/]+\.json$/.test(name) && content.length >= minBytes)
       await Promise.all(
         texts.flatMap(({ name, content }) =>
-          Object.entries(copies).map(async ([ending, compress]) => writeFile(join(dir, `${name}.${ending}`), await compress(content))),
+          Object.entries(encoders).map(async ([extension, compress]) =>
+            writeFile(join(dir, `${name}.${extension}`), await compress(content)),
+          ),
         ),
       )
     },

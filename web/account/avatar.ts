@@ -1,5 +1,5 @@
 import { ref, shallowRef } from 'vue'
-import { csrfHeader, type Failure, proved, unreachable } from '../graphql.ts'
+import { csrfHeader, type Failure, runWithProof, unreachable } from '../graphql.ts'
 import { bytes } from '../shared/format.ts'
 import { loadSession } from '../sign-in/session.ts'
 
@@ -13,7 +13,7 @@ export function useAvatar() {
   const chosen = shallowRef<{ file: File; address: string }>()
 
   async function choose(file: File) {
-    failure.value = faultOf(file)
+    failure.value = validationFailure(file)
     chosen.value = failure.value ? undefined : { file, address: await dataAddress(file) }
   }
   async function upload() {
@@ -26,7 +26,7 @@ export function useAvatar() {
   }
   async function send(method: 'POST' | 'DELETE', body?: FormData) {
     running.value = true
-    failure.value = await proved(() => request(method, body))
+    failure.value = await runWithProof(() => request(method, body))
     const done = !failure.value && (await loadSession({ again: true }))
     running.value = false
     return done
@@ -35,7 +35,7 @@ export function useAvatar() {
 }
 
 /** Validates a file before the upload, by the same rules as the server. */
-function faultOf({ type, size }: File): Failure | undefined {
+function validationFailure({ type, size }: File): Failure | undefined {
   if (!pictureTypes.includes(type)) return { code: 'InvalidInput', message: 'Choose a PNG, JPEG or WebP picture.' }
   if (size > maxBytes) return { code: 'InvalidInput', message: `This picture is too large (${bytes(size)}): at most 5 MiB are allowed.` }
   return undefined

@@ -43,7 +43,7 @@ export const useWithdrawAdvisory = () => useMutation(WithdrawAdvisoryDocument)
 export const useRemoveAdvisory = () => useMutation(RemoveAdvisoryDocument)
 
 /** Abbreviates a list of versions: "1.0.0, 1.1.0, 1.2.0 and 7 others, up to 2.3.0". */
-export function versionsInShort(versions: readonly string[]): string {
+export function abbreviateVersions(versions: readonly string[]): string {
   if (versions.length <= 5) return versions.join(', ')
   return `${versions.slice(0, 3).join(', ')} and ${counted(versions.length - 3, 'other')}, up to ${versions.at(-1)}`
 }

@@ -26,7 +26,7 @@ export function useOlderEntries(days: () => number, isWanted: () => boolean) {
 export const useUpdateRetention = () => useMutation(UpdateAuditRetentionDocument)
 
 /** "for 365 days", "forever". */
-export const inWords = (days: number | null) => (days === null || days === forever ? 'forever' : `for ${days} days`)
+export const retentionText = (days: number | null) => (days === null || days === forever ? 'forever' : `for ${days} days`)
 
 const years = [1, 2, 3, 5, 7, 10]
 

@@ -1,6 +1,6 @@
 import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../graphql.ts'
-import { isStillSame } from '../sign-in/session.ts'
+import { ensureSameAccount } from '../sign-in/session.ts'
 
 /** The user's input: a GraphQL document, and variables and additional headers as JSON. */
 export interface ExplorerRequest {
@@ -18,7 +18,7 @@ export interface Reply {
   text: string
 }
 
-const keptUnder = 'snug-graphql-query'
+const storageKey = 'snug-graphql-query'
 
 const welcome = `# Press Ctrl+Enter (⌘+Enter) to run the query.
 {
@@ -28,7 +28,7 @@ const welcome = `# Press Ctrl+Enter (⌘+Enter) to run the query.
 `
 
 /** Returns the last document that was run, or an example. Headers are never stored, because they may contain a token. */
-export const firstQuery = (): string => localStorage.getItem(keptUnder) ?? welcome
+export const firstQuery = (): string => localStorage.getItem(storageKey) ?? welcome
 
 /** Returns the names of the operations in a document, so that the user can choose one if there are several. */
 export const operationsIn = (query: string): string[] =>
@@ -47,8 +47,8 @@ export function useExplorer() {
         ? 'Headers must be a JSON object of strings, such as {"Authorization": "Bearer svc_pat_…"}.'
         : undefined
     if (problem.value !== undefined) return
-    localStorage.setItem(keptUnder, query)
-    if (!(await isStillSame())) return
+    localStorage.setItem(storageKey, query)
+    if (!(await ensureSameAccount())) return
     running.value = true
     const began = performance.now()
     try {

@@ -2,13 +2,13 @@ import { computed } from 'vue'
 import { useRoute } from 'vue-router'
 import { DependenciesDocument, DependentsDocument, type ResolvedDependencyFragment } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
-import { useAddressed } from './package.ts'
+import { usePackageParams } from './package.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
 /** Returns the direct and the dev dependencies of the displayed version. */
 export function useDependencies() {
-  const addressed = useAddressed()
-  const { data, ...state } = useQuery(DependenciesDocument, addressed)
+  const packageParams = usePackageParams()
+  const { data, ...state } = useQuery(DependenciesDocument, packageParams)
   const all = computed(() => (data.value?.package?.version ?? data.value?.package?.displayedVersion)?.dependencies)
   const of = (wanted: ResolvedDependencyFragment['kind']) =>
     computed(() => all.value?.filter(({ kind }) => kind === wanted).map((dependency) => ({ ...dependency, id: dependency.name })))

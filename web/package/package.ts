@@ -16,7 +16,7 @@ export const reloadPackageKey: InjectionKey<() => void> = Symbol('reload package
 export const useReloadPackage = () => inject(reloadPackageKey) as () => void
 
 /** Returns the package and version in the URL. Without a version, the latest one is displayed. */
-export function useAddressed() {
+export function usePackageParams() {
   const route = useRoute()
   return computed(() => {
     const { name, version } = route.params
@@ -28,21 +28,21 @@ export function useAddressed() {
 
 /** Returns the package in the URL and the displayed version. */
 export function usePackage() {
-  const addressed = useAddressed()
+  const packageParams = usePackageParams()
   const { viewer } = useSession()
   // Users are visible only to signed-in users.
-  const { data, ...state } = useQuery(PackageDocument, () => ({ ...addressed.value, signedIn: viewer.value !== undefined }))
+  const { data, ...state } = useQuery(PackageDocument, () => ({ ...packageParams.value, signedIn: viewer.value !== undefined }))
   const pkg = computed(() => data.value?.package ?? undefined)
   // The previous data stays visible until the next response.
   const version = computed(() => [pkg.value?.version, pkg.value?.displayedVersion].find(isDetailed))
   const isMissing = computed(() => state.isAnswered.value && !version.value && !state.loading.value)
-  return { ...state, addressed, isMissing, pkg, version }
+  return { ...state, packageParams, isMissing, pkg, version }
 }
 
 /** Returns a document of the displayed version as sanitized HTML, or null if the version does not contain it. */
 export function useVersionDocument(kind: DocumentKind) {
-  const addressed = useAddressed()
-  const { data, ...state } = useQuery(VersionDocumentDocument, () => ({ ...addressed.value, [kind]: true }))
+  const packageParams = usePackageParams()
+  const { data, ...state } = useQuery(VersionDocumentDocument, () => ({ ...packageParams.value, [kind]: true }))
   const text = computed(() => {
     const pkg = data.value?.package
     return data.value && ((pkg?.version ?? pkg?.displayedVersion)?.[kind] ?? null)
@@ -52,8 +52,8 @@ export function useVersionDocument(kind: DocumentKind) {
 
 /** Returns the commands and snippets for using the displayed version. */
 export function useInstallation() {
-  const addressed = useAddressed()
-  const { data, ...state } = useQuery(InstallationDocument, addressed)
+  const packageParams = usePackageParams()
+  const { data, ...state } = useQuery(InstallationDocument, packageParams)
   return { ...state, version: computed(() => data.value?.package?.version ?? data.value?.package?.displayedVersion ?? undefined) }
 }
 

@@ -37,6 +37,6 @@ export function engineText({ engine, engineVersion }: Pick<ScoreStateFragment, '
   return engineVersion ? `${name} ${engineVersion}` : name
 }
 
-const underWay: ReadonlySet<string> = new Set(['PENDING', 'RUNNING'])
+const inProgress: ReadonlySet<string> = new Set(['PENDING', 'RUNNING'])
 /** Whether the state is pending or running, and so will change without user action. */
-export const isUnderWay = (state: string) => underWay.has(state)
+export const isInProgress = (state: string) => inProgress.has(state)

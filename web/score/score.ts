@@ -9,15 +9,15 @@ import {
   VersionScoreDocument,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
-import { useAddressed, useShownVersion } from '../package/package.ts'
+import { usePackageParams, useShownVersion } from '../package/package.ts'
 import { useLive } from '../shared/live.ts'
-import { isUnderWay } from './score-words.ts'
+import { isInProgress } from './score-words.ts'
 
-type Followed = Pick<VersionDetailsFragment, 'version'> & {
+type AnalysisState = Pick<VersionDetailsFragment, 'version'> & {
   score: Pick<ScoreStateFragment, 'status' | 'finishedAt' | 'awaitsPana'>
   apiDocumentation: Pick<VersionDetailsFragment['apiDocumentation'], 'state'>
 }
-const stateOf = ({ score, apiDocumentation }: Omit<Followed, 'version'>) =>
+const stateOf = ({ score, apiDocumentation }: Omit<AnalysisState, 'version'>) =>
   [score.status, score.finishedAt, score.awaitsPana, apiDocumentation.state].join(' ')
 
 /** Calls `reload` when the analysis or the documentation of the displayed version makes progress. */
@@ -25,7 +25,7 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
   useLive(VersionScoreChangedDocument, () => ({ name: name(), version: version()?.version ?? '0.0.0' }), {
     isWanted: () => {
       const { score, apiDocumentation } = version() ?? {}
-      return score !== undefined && (isUnderWay(score.status) || score.awaitsPana || isUnderWay(apiDocumentation?.state ?? ''))
+      return score !== undefined && (isInProgress(score.status) || score.awaitsPana || isInProgress(apiDocumentation?.state ?? ''))
     },
     changed: ({ versionScoreChanged }) => {
       const shown = version()
@@ -37,9 +37,9 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
 
 /** Returns the report of the displayed version. Refetches when the state of the analysis changes. */
 export function useVersionScore() {
-  const addressed = useAddressed()
+  const packageParams = usePackageParams()
   const shown = useShownVersion()
-  const { data, ...state } = useQuery(VersionScoreDocument, addressed)
+  const { data, ...state } = useQuery(VersionScoreDocument, packageParams)
   watch(
     () => shown.value && stateOf(shown.value),
     (_now, before) => before !== undefined && state.retry(),

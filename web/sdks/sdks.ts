@@ -34,7 +34,7 @@ export const steps = [
 /** Returns the name of an SDK, such as "Dart 3.5.0". */
 export const titleOf = ({ kind, version }: Pick<SdkInstallRowFragment, 'kind' | 'version'>) => `${kinds[kind]} ${version}`
 
-export const isUnderWay = (status: SdkInstallStatus) => status !== 'READY' && status !== 'FAILED'
+export const isInProgress = (status: SdkInstallStatus) => status !== 'READY' && status !== 'FAILED'
 
 /** Polls the SDKs on this server and the free disk space. */
 export function useSdks() {
@@ -64,13 +64,13 @@ const maxFollowed = 2
 export const followedOf = (installs: readonly SdkInstallRowFragment[]): ReadonlySet<string> =>
   new Set(
     installs
-      .filter(({ status }) => isUnderWay(status))
+      .filter(({ status }) => isInProgress(status))
       .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
       .slice(0, maxFollowed)
       .map(({ id }) => id),
   )
 
-interface Following {
+interface ProgressOptions {
   /** Whether to subscribe to the progress of the installation. */
   isFollowed: () => boolean
   /** Whether the log is open. */
@@ -80,22 +80,22 @@ interface Following {
 }
 
 /** Returns the progress of an installation: subscribes while the installation is running, and queries once when its log is opened later. */
-export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowed, isLogOpen, ended }: Following) {
+export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowed, isLogOpen, ended }: ProgressOptions) {
   const progress = ref<SdkProgressFragment>()
-  const isWanted = computed(() => isFollowed() && isUnderWay(install().status))
+  const isWanted = computed(() => isFollowed() && isInProgress(install().status))
   const variables = () => ({ id: install().uuid })
   const { data, retry } = useQuery(SdkInstallLogDocument, variables, () => isWanted.value || toValue(isLogOpen))
-  const take = (latest: SdkProgressFragment | undefined | null) => void (progress.value = latest ?? undefined)
-  watch(data, (answer) => take(answer?.sdkInstallProgress), { immediate: true })
-  useLive(SdkInstallPushesDocument, variables, { isWanted, changed: (pushed) => take(pushed.sdkInstallProgress), poll: retry })
+  const setProgress = (latest: SdkProgressFragment | undefined | null) => void (progress.value = latest ?? undefined)
+  watch(data, (answer) => setProgress(answer?.sdkInstallProgress), { immediate: true })
+  useLive(SdkInstallPushesDocument, variables, { isWanted, changed: (pushed) => setProgress(pushed.sdkInstallProgress), poll: retry })
   const status = computed(() => progress.value?.status)
   watch(status, (now, before) => {
-    if (!now || !before || !isUnderWay(before)) return
+    if (!now || !before || !isInProgress(before)) return
     // The background work menu (tray) announces the end of an installation.
-    const step = steps.find((one) => one.status === now && isUnderWay(now))
+    const step = steps.find((one) => one.status === now && isInProgress(now))
     if (step) announce(`${titleOf(install())}: ${step.now.toLowerCase()}`)
     else ended()
-    if (!isUnderWay(now)) refreshTray()
+    if (!isInProgress(now)) refreshTray()
   })
   watch(isWanted, (wanted) => wanted || retry())
   return { progress, rate: useRate(progress) }

@@ -17,7 +17,7 @@ export const filtersOf = (query: string): QueryFilter[] =>
   Array.from(query.matchAll(filterForm), ([text]) => ({ text, label: filterTitle(text.replace(/^-/, '')), excludes: text.startsWith('-') }))
 
 /** Returns the query without its filters. */
-export const wordsOf = (query: string) => tidy(query.replaceAll(filterForm, ' '))
+export const wordsOf = (query: string) => collapseSpaces(query.replaceAll(filterForm, ' '))
 
 export const hasFilter = (query: string, text: string) => filtersOf(query).some((filter) => isSame(filter.text, text))
 
@@ -28,10 +28,10 @@ const replaces = (text: string, found: string) => /^score:>=/i.test(text) && /^s
 /** Adds a filter to the query, or removes it if the query contains it. A minimum score replaces an existing one. */
 export function toggleFilter(query: string, text: string): string {
   const without = query.replaceAll(filterForm, (found) => (isSame(found, text) || replaces(text, found) ? ' ' : found))
-  return tidy(hasFilter(query, text) ? without : `${without} ${text}`)
+  return collapseSpaces(hasFilter(query, text) ? without : `${without} ${text}`)
 }
 
-const tidy = (query: string) => query.replaceAll(/\s+/g, ' ').trim()
+const collapseSpaces = (query: string) => query.replaceAll(/\s+/g, ' ').trim()
 
 /** Labels of filters. */
 export const filterTitles: Record<string, string> = {

@@ -34,13 +34,13 @@ export function useSelfCheck() {
         value: url,
         problem: isElsewhere ? `This browser uses ${here}. Package clients and links use SERVER_URL.` : undefined,
       },
-      { name: 'Host header', value: said(host) },
-      { name: 'Connection from', value: said(peerAddress) },
-      { name: 'X-Forwarded-For', value: said(forwardedFor) },
-      { name: 'X-Forwarded-Proto', value: said(forwardedProto) },
+      { name: 'Host header', value: orNone(host) },
+      { name: 'Connection from', value: orNone(peerAddress) },
+      { name: 'X-Forwarded-For', value: orNone(forwardedFor) },
+      { name: 'X-Forwarded-Proto', value: orNone(forwardedProto) },
       {
         name: 'Your address',
-        value: said(clientAddress),
+        value: orNone(clientAddress),
         problem: ignored ? 'A proxy forwards another address, which is ignored: see TRUST_PROXY.' : undefined,
       },
       { name: 'Encrypted', value: isSecure || location.protocol === 'https:' ? 'Yes' : 'No' },
@@ -50,8 +50,8 @@ export function useSelfCheck() {
     const { server: serverTime = '', database = '' } = facts.value?.clocks ?? {}
     const now = new Date()
     return [
-      { name: 'Server', value: serverTime, problem: apart(serverTime, now.toISOString(), 'this browser') },
-      { name: 'Database', value: database, problem: apart(serverTime, database, 'the server') },
+      { name: 'Server', value: serverTime, problem: clockProblem(serverTime, now.toISOString(), 'this browser') },
+      { name: 'Database', value: database, problem: clockProblem(serverTime, database, 'the server') },
       { name: 'This browser', value: now.toISOString() },
     ]
   })
@@ -73,9 +73,9 @@ export function useSelfCheck() {
   return { ...query, facts, configuration, connection, clocks, storage, database }
 }
 
-const said = (value: string | null | undefined) => value ?? 'None'
+const orNone = (value: string | null | undefined) => value ?? 'None'
 
-function apart(one: string, other: string, whose: string): string | undefined {
+function clockProblem(one: string, other: string, whose: string): string | undefined {
   const ms = Math.abs(Date.parse(one) - Date.parse(other))
   return ms > toleratedMs ? `Differs by ${duration(Math.round(ms / 1000))} from the clock of ${whose}.` : undefined
 }
@@ -85,8 +85,8 @@ export function useIntegrity() {
   const { data, ...query } = useQuery(IntegrityDocument, {})
   const { run, running, failure: refusal } = useMutation(CheckIntegrityDocument)
   const latest = computed(() => data.value?.jobs.nodes[0])
-  const underWay = computed(() => (latest.value && ['QUEUED', 'RUNNING'].includes(latest.value.state) ? latest.value : undefined))
-  usePolling(() => underWay.value && query.retry())
+  const activeJob = computed(() => (latest.value && ['QUEUED', 'RUNNING'].includes(latest.value.state) ? latest.value : undefined))
+  usePolling(() => activeJob.value && query.retry())
   async function check() {
     await run({})
     query.retry()
@@ -95,7 +95,7 @@ export function useIntegrity() {
     ...query,
     report: computed(() => data.value?.integrityReport),
     latest,
-    underWay,
+    activeJob,
     check,
     running,
     refusal,

@@ -34,7 +34,7 @@ interface Change {
   failure: Ref<Failure | undefined>
 }
 
-interface Asking<Subject> {
+interface ConfirmationOptions<Subject> {
   question: (subject: Subject) => Question
   /** The mutation whose progress and failure the dialog shows. */
   change: Change | ((subject: Subject) => Change)
@@ -48,7 +48,7 @@ interface Asking<Subject> {
 const nothing: Question = { title: '', description: '', action: '' }
 
 /** Asks for confirmation before a mutation. `ask` opens the dialog, `confirmation` is its prop. The dialog stays open if the mutation fails. */
-export function useConfirmation<Subject = void>({ question, change, carryOut, afterwards, removesRow }: Asking<Subject>) {
+export function useConfirmation<Subject = void>({ question, change, carryOut, afterwards, removesRow }: ConfirmationOptions<Subject>) {
   const asked = shallowRef<{ subject: Subject }>()
   const isOpen = ref(false)
   const isDone = ref(false)

@@ -8,7 +8,7 @@ interface Connection<Row> {
   pageInfo: { hasNextPage: boolean; endCursor?: string | null }
   totalCount?: number
 }
-type Answer<Row> = Connection<Row> | null | undefined
+type MaybeConnection<Row> = Connection<Row> | null | undefined
 
 /** State of a list with cursor pagination, rendered by cursor-list.vue. */
 export interface CursorList<Row> {
@@ -24,20 +24,20 @@ export interface CursorList<Row> {
   retry: () => void
 }
 
-interface Reading<Result, Variables, Row> {
+interface CursorListOptions<Result, Variables, Row> {
   document: TypedDocumentNode<Result, Variables>
   variables: (after: string | null) => Variables
-  connection: (data: Result) => Answer<Row>
+  connection: (data: Result) => MaybeConnection<Row>
   /** URL parameter that holds the cursor, `after` by default. */
   param?: string
 }
 
 /** Queries a list with cursor pagination. The cursor is stored in the URL. `data` is the complete query result. */
-export function useCursorList<Result, Variables extends AnyVariables, Row>(reading: Reading<Result, Variables, Row>) {
-  const after = useQueryParam<string>(reading.param ?? 'after', '')
-  const { data, loading, failure, retry } = useQuery(reading.document, () => reading.variables(after.value || null))
+export function useCursorList<Result, Variables extends AnyVariables, Row>(options: CursorListOptions<Result, Variables, Row>) {
+  const after = useQueryParam<string>(options.param ?? 'after', '')
+  const { data, loading, failure, retry } = useQuery(options.document, () => options.variables(after.value || null))
   // The data is null if the server rejects the query.
-  const connection = computed(() => (data.value == null ? undefined : reading.connection(data.value)))
+  const connection = computed(() => (data.value == null ? undefined : options.connection(data.value)))
   const list: CursorList<Row> = {
     get rows() {
       return connection.value?.nodes
@@ -64,5 +64,5 @@ export function useCursorList<Result, Variables extends AnyVariables, Row>(readi
 }
 
 /** Returns a copy of a connection with transformed rows. */
-export const withRows = <Node, Row>(connection: Answer<Node>, rowsOf: (nodes: readonly Node[]) => Row[]): Answer<Row> =>
+export const withRows = <Node, Row>(connection: MaybeConnection<Node>, rowsOf: (nodes: readonly Node[]) => Row[]): MaybeConnection<Row> =>
   connection && { ...connection, nodes: rowsOf(connection.nodes) }

@@ -2,13 +2,13 @@ import { focusHeading } from './page-title.ts'
 
 let button: HTMLButtonElement | undefined
 let dialog: HTMLElement | null = null
-const observer = new MutationObserver(look)
+const observer = new MutationObserver(checkButton)
 
 /**
  * Restores the focus to a button after its mutation has finished, since browsers remove the focus from a disabled button. If the button stays
  * disabled, its form receives the focus; without a form, or if the button was removed, the page's heading does.
  */
-export function returnFocus() {
+export function restoreFocusAfterMutations() {
   addEventListener('click', remember, { capture: true })
   addEventListener('pointerdown', forget, { capture: true })
   addEventListener('focusin', ({ target }) => target !== button && target !== dialog && forget())
@@ -26,7 +26,7 @@ function forget() {
   observer.disconnect()
 }
 
-function look() {
+function checkButton() {
   if (!button) return
   if (!button.isConnected) {
     forget()

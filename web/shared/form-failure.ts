@@ -6,16 +6,17 @@ import type { Failure } from '../graphql.ts'
  * `labels` maps field names to the form's labels.
  */
 export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record<string, string>) {
-  const blamed = computed(() => (Object.hasOwn(labels, failure.value?.field ?? '') ? failure.value : undefined))
+  const fieldFailure = computed(() => (Object.hasOwn(labels, failure.value?.field ?? '') ? failure.value : undefined))
 
-  watch(blamed, async (current) => {
+  watch(fieldFailure, async (current) => {
     await nextTick()
     if (current) document.querySelector<HTMLElement>(`[name="${current.field}"]`)?.focus()
   })
   return {
-    errorOf: (field: string) => (blamed.value?.field === field ? sentence(blamed.value.message, field, labels[field] ?? field) : undefined),
+    errorOf: (field: string) =>
+      fieldFailure.value?.field === field ? sentence(fieldFailure.value.message, field, labels[field] ?? field) : undefined,
     /** The failure, unless it concerns a field of the form. */
-    general: computed(() => (blamed.value ? undefined : failure.value)),
+    general: computed(() => (fieldFailure.value ? undefined : failure.value)),
   }
 }
 

@@ -1,4 +1,4 @@
 import { createSharedComposable, useIntervalFn, useNow } from '@vueuse/core'
 
 /** Returns the current time, updated every minute. All components share one timer. */
-export const useMinutes = createSharedComposable(() => useNow({ scheduler: (tick) => useIntervalFn(tick, 60_000) }))
+export const useMinuteClock = createSharedComposable(() => useNow({ scheduler: (tick) => useIntervalFn(tick, 60_000) }))

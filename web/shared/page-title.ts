@@ -3,7 +3,7 @@ import { type Router, START_LOCATION } from 'vue-router'
 import { announce } from './announce.ts'
 
 let navigated = false
-let hasMovedOn = false
+let hasInteracted = false
 
 /**
  * Tracks whether the current page was reached by navigation within the console, and whether the user has interacted since. A new page's heading
@@ -11,12 +11,12 @@ let hasMovedOn = false
  */
 export function trackNavigation(router: Router) {
   router.beforeEach(() => {
-    hasMovedOn = false
+    hasInteracted = false
   })
   router.afterEach((_to, from) => {
     navigated ||= from !== START_LOCATION
   })
-  for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (hasMovedOn = true), { capture: true, passive: true })
+  for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (hasInteracted = true), { capture: true, passive: true })
 }
 
 /** Injection key of a section name for page titles, such as "Administration". Sections distinguish pages with equal titles. */
@@ -42,6 +42,6 @@ export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.foc
 export function useHeadingFocus(name: string) {
   const heading = useTemplateRef<HTMLElement>(name)
   onMounted(() => {
-    if (navigated && !hasMovedOn) heading.value?.focus({ preventScroll: true })
+    if (navigated && !hasInteracted) heading.value?.focus({ preventScroll: true })
   })
 }

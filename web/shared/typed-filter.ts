@@ -13,22 +13,22 @@ export function useTypedFilter(applied: Ref<string>) {
   const typed = ref(applied.value)
   let last = applied.value
   let isComposing = false
-  let isLeft = false
+  let hasLeftPage = false
   const { start, stop } = useTimeoutFn(apply, pauseMs, { immediate: false })
   onBeforeRouteLeave(() => {
     stop()
-    isLeft = true // removing a focused field fires `change`, which would write the filter into the URL of the next page
+    hasLeftPage = true // removing a focused field fires `change`, which would write the filter into the URL of the next page
   })
 
   function apply() {
     stop()
-    if (isLeft) return
+    if (hasLeftPage) return
     last = typed.value.trim()
     if (last !== applied.value) applied.value = last
   }
   function type(text: string) {
     typed.value = text
-    isLeft = false
+    hasLeftPage = false
     if (!isComposing) start()
   }
   /** Pauses filtering while an input method (IME) composes text. */

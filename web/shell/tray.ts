@@ -22,34 +22,34 @@ export interface EndedEntry extends TrayEntry {
 const pollMs = 3000
 const idlePolls = 10
 
-const wanted = ref(0)
+const refreshRequests = ref(0)
 
 /** Refreshes the tray immediately. Call this after starting background work or noticing its end. */
-export const refreshTray = () => void wanted.value++
+export const refreshTray = () => void refreshRequests.value++
 
 /** Returns the running work, and the work that ended while this console was open and that the user has not dismissed. */
 export function useTray() {
   const { data, retry } = useQuery(TrayDocument, {}, true, true)
   const visibility = useDocumentVisibility()
   // Largest number of pending analyses since the queue was last empty: the 100 % of the scoring progress.
-  const most = ref(0)
-  const running = computed(() => (data.value ? entriesOf(data.value, most.value) : []))
+  const maxPending = ref(0)
+  const running = computed(() => (data.value ? entriesOf(data.value, maxPending.value) : []))
   const ended = ref<EndedEntry[]>([])
   let polls = 0
   useIntervalFn(() => {
     polls++
     if (visibility.value === 'visible' && (running.value.length > 0 || polls % idlePolls === 0)) retry()
   }, pollMs)
-  watch([wanted, visibility], () => visibility.value === 'visible' && retry())
+  watch([refreshRequests, visibility], () => visibility.value === 'visible' && retry())
   watch(data, (latest) => {
-    const left = latest ? leftOf(latest) : 0
-    most.value = left === 0 ? 0 : Math.max(most.value, left)
+    const left = latest ? pendingAnalyses(latest) : 0
+    maxPending.value = left === 0 ? 0 : Math.max(maxPending.value, left)
   })
   watch(running, (now, before) => {
-    for (const one of before) if (!now.some(({ key }) => key === one.key)) note(one)
+    for (const one of before) if (!now.some(({ key }) => key === one.key)) recordEnd(one)
   })
-  function note(entry: TrayEntry) {
-    const end = data.value && endOf(entry, data.value)
+  function recordEnd(entry: TrayEntry) {
+    const end = data.value && outcomeOf(entry, data.value)
     if (!end) return
     ended.value = [end, ...ended.value.filter(({ key }) => key !== end.key)].slice(0, 5)
     announce(`${end.title}: ${end.text}`)
@@ -59,10 +59,10 @@ export function useTray() {
 }
 
 const installPhases: Record<string, string> = { DOWNLOADING: 'Downloading', EXTRACTING: 'Extracting', PREPARING: 'Preparing' }
-const leftOf = ({ scoringSettings: { workers } }: TrayQuery) => workers.active + workers.queued
+const pendingAnalyses = ({ scoringSettings: { workers } }: TrayQuery) => workers.active + workers.queued
 const titleOf = ({ kind, version }: TrayQuery['sdkInstalls'][number]) => `${kind === 'DART' ? 'Dart' : 'Flutter'} ${version}`
 
-function entriesOf(data: TrayQuery, most: number): TrayEntry[] {
+function entriesOf(data: TrayQuery, maxPending: number): TrayEntry[] {
   const percentOf = (kind: string, subject: string) => {
     const job = data.jobs.nodes.find((one) => one.kind === kind && one.subject === subject)
     return job?.total ? Math.min(100, Math.floor((100 * job.done) / job.total)) : undefined
@@ -72,8 +72,8 @@ function entriesOf(data: TrayQuery, most: number): TrayEntry[] {
     const percent = percentOf('sdk.install', install.uuid)
     return text ? [{ key: install.id, title: titleOf(install), text: phaseText(text, percent), percent, to: '/admin/sdks' }] : []
   })
-  const left = leftOf(data)
-  const scoring = left > 0 ? [scoringEntry(left, Math.max(left, most))] : []
+  const left = pendingAnalyses(data)
+  const scoring = left > 0 ? [scoringEntry(left, Math.max(left, maxPending))] : []
   const checks = data.jobs.nodes.filter(({ kind }) => kind === 'integrity.check')
   return [
     ...installs,
@@ -90,16 +90,16 @@ function entriesOf(data: TrayQuery, most: number): TrayEntry[] {
 
 const phaseText = (phase: string, percent: number | undefined) => (percent === undefined ? phase : `${phase}, ${percent}%`)
 
-const scoringEntry = (left: number, most: number): TrayEntry => ({
+const scoringEntry = (left: number, maxPending: number): TrayEntry => ({
   key: 'scoring',
   title: 'Scoring',
   text: `${counted(left, 'version')} left`,
-  percent: most > 1 ? Math.floor((100 * (most - left)) / most) : undefined,
+  percent: maxPending > 1 ? Math.floor((100 * (maxPending - left)) / maxPending) : undefined,
   to: '/admin/scoring',
 })
 
 /** Returns the outcome of work that is no longer running, or undefined if the work was removed. */
-function endOf(entry: TrayEntry, { sdkInstalls }: TrayQuery): EndedEntry | undefined {
+function outcomeOf(entry: TrayEntry, { sdkInstalls }: TrayQuery): EndedEntry | undefined {
   const { percent, ...end } = entry
   // The analysis of a single version, such as a new one, is not reported here: the version's page shows the result.
   if (entry.key === 'scoring' && percent === undefined) return undefined

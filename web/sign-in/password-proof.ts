@@ -1,7 +1,7 @@
 import { computed, ref, shallowRef } from 'vue'
 import { ConfirmPasswordDocument } from '../generated/graphql.ts'
-import { proveWith, type Requirement, useMutation } from '../graphql.ts'
-import { isStillSame, useLogin, useSession } from './session.ts'
+import { type Requirement, setProofPrompt, useMutation } from '../graphql.ts'
+import { ensureSameAccount, useLogin, useSession } from './session.ts'
 
 const { viewer } = useSession()
 
@@ -11,11 +11,11 @@ const waiting = shallowRef<(confirmed: boolean) => void>()
 let origin: Element | null = null
 const required = ref<Requirement>('password')
 
-proveWith(
+setProofPrompt(
   (what, from) =>
     new Promise((resolve) => {
       if (!viewer.value) return resolve(false)
-      if (what === 'account') return resolve(isStillSame())
+      if (what === 'account') return resolve(ensureSameAccount())
       // Confirming the password also requires a session. If both are required, a single sign-in satisfies both; keep the first origin.
       if (!waiting.value) origin = from
       required.value = what
@@ -51,7 +51,7 @@ export function usePasswordProof() {
       : await proof.run({ input: { currentPassword: password } })
     if (isMet) finishProof(true)
   }
-  function returnFocus() {
+  function restoreFocus() {
     if (origin instanceof HTMLElement) origin.focus()
   }
   function cancel() {
@@ -59,5 +59,5 @@ export function usePasswordProof() {
     signIn.failure.value = undefined
     finishProof(false)
   }
-  return { isSignIn, confirm, returnFocus, cancel, running, failure }
+  return { isSignIn, confirm, restoreFocus, cancel, running, failure }
 }

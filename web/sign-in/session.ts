@@ -1,7 +1,7 @@
 import type { CombinedError } from '@urql/vue'
 import { computed, shallowRef } from 'vue'
 import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
-import { belongTo, client, csrfCookie, csrfHeader, type Failure, failureOf, useMutation } from '../graphql.ts'
+import { client, csrfCookie, csrfHeader, type Failure, failureOf, setCsrfToken, useMutation } from '../graphql.ts'
 
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()
@@ -25,14 +25,14 @@ export function usePasswordHint() {
 }
 
 /** The account that was signed in to in another tab, if it differs from the account of this page. */
-export const newcomer = shallowRef<SessionQuery['viewer']>()
+export const otherAccount = shallowRef<SessionQuery['viewer']>()
 
 /** Loads the session once, or reloads it with `again`. Returns false if the server does not respond or the browser has switched accounts. */
 export async function loadSession({ again = false } = {}): Promise<boolean> {
   if (session.value && !again) return true
   const { data, error, token } = await currentSession()
-  if (isNewcomer(data?.viewer)) return false
-  belongTo(token)
+  if (isOtherAccount(data?.viewer)) return false
+  setCsrfToken(token)
   // Before the setup, the server returns an error for `viewer` only; the rest of the data is valid.
   session.value = data?.setup ? data : undefined
   failure.value = session.value || !error ? undefined : failureOf(error)
@@ -43,19 +43,19 @@ export async function loadSession({ again = false } = {}): Promise<boolean> {
  * Returns whether the browser is still signed in to the account of this page. If that account signed in again in another tab, the page adopts
  * the new session. A session of another account is never adopted, since actions on this page would run as that account.
  */
-export async function isStillSame(): Promise<boolean> {
+export async function ensureSameAccount(): Promise<boolean> {
   if (!session.value || csrfCookie() === csrfHeader()['X-CSRF-Token']) return true
   const { data, token } = await currentSession()
-  if (!data?.setup || isNewcomer(data.viewer)) return false
-  belongTo(token)
+  if (!data?.setup || isOtherAccount(data.viewer)) return false
+  setCsrfToken(token)
   if (data.viewer) session.value = data
   return true
 }
 
-function isNewcomer(viewer: SessionQuery['viewer'] | undefined): boolean {
+function isOtherAccount(viewer: SessionQuery['viewer'] | undefined): boolean {
   const shown = session.value?.viewer
   if (!viewer || !shown || viewer.id === shown.id) return false
-  newcomer.value = viewer
+  otherAccount.value = viewer
   return true
 }
 
@@ -99,7 +99,7 @@ export function signInAgain(redirect: unknown) {
 
 /** Signs out and reloads the page, so that no account data stays in memory. */
 export async function signOut() {
-  if (!(await isStillSame())) return
+  if (!(await ensureSameAccount())) return
   await client.mutation(LogoutDocument, {}).toPromise()
   location.assign(new URL('login', document.baseURI))
 }
