@@ -11,7 +11,7 @@ import {
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import { asPersistedQuery, send } from './documents.ts'
-import { sendMutation, sendQuery } from './fresh-answers.ts'
+import { sendMutation, sendQuery } from './read-your-writes.ts'
 
 /** An error reported by the server. */
 export interface Failure {

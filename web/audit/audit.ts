@@ -1,5 +1,5 @@
 import { computed, ref, shallowRef } from 'vue'
-import { eventTitle } from './event-words.ts'
+import { eventTitle } from './event-labels.ts'
 import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment } from '../generated/graphql.ts'
 import { type Failure, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'

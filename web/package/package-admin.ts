@@ -9,7 +9,7 @@ import {
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { kindsOf } from '../audit/audit.ts'
-import { eventName } from '../audit/event-words.ts'
+import { eventName } from '../audit/event-labels.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 

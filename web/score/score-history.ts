@@ -1,7 +1,7 @@
 import type { ScoredVersionFragment } from '../generated/graphql.ts'
 import { counted } from '../shared/format.ts'
 import { saveFile } from '../shared/save-file.ts'
-import { scoreStates } from './score-words.ts'
+import { scoreStates } from './score-labels.ts'
 
 type Points = { grantedPoints: number; maxPoints: number; percent: number }
 /** A version with its score and the change since the previous version that has a score. */

@@ -1,5 +1,5 @@
 import type { ScoreOfVersionFragment } from '../generated/graphql.ts'
-import { engineText, outcomeOf, pointsText } from './score-words.ts'
+import { engineText, outcomeOf, pointsText } from './score-labels.ts'
 
 type Report = NonNullable<ScoreOfVersionFragment['score']['report']>
 

@@ -11,7 +11,7 @@ import {
 import { useMutation, useQuery } from '../graphql.ts'
 import { usePackageParams, useShownVersion } from '../package/package.ts'
 import { useLive } from '../shared/live.ts'
-import { isInProgress } from './score-words.ts'
+import { isInProgress } from './score-labels.ts'
 
 type AnalysisState = Pick<VersionDetailsFragment, 'version'> & {
   score: Pick<ScoreStateFragment, 'status' | 'finishedAt' | 'awaitsPana'>
