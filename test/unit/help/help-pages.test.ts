@@ -19,7 +19,7 @@ const anchorsIn = (text: string): string[] =>
 
 describe('help pages', () => {
   it('are all listed in the index, once', () => {
-    const listed = Array.from(read('web/help/README.md').matchAll(/^- \[.+?\]\((.+?)\)/gm), ([, target]) => target)
+    const listed = Array.from(read('web/help/README.md').matchAll(/^- \[.+?\]\((.+?)\)/gm), ([, target = '']) => target)
     expect(listed.toSorted()).toEqual(pages.map((path) => basename(path)).filter((name) => name !== 'README.md'))
   })
 
