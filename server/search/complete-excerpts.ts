@@ -11,29 +11,29 @@ import { z } from 'zod'
 import { countExcerpt, downloadsOf } from './excerpts.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
 
-/** The kind of the job that makes the excerpts which are missing. */
+/** Kind of the background job that creates missing search excerpts. */
 export const excerptsKind = 'search.excerpts'
 
 /**
- * Takes the excerpts of these packages out of the index, in the transaction of `em`: what they show may not be for anybody any more. `packages` is
- * a subquery for ids.
+ * Deletes the search excerpts of the packages selected by the subquery `packages` (which returns ids), in the transaction of `em`. Their content may
+ * no longer be public.
  */
 export async function forgetExcerpts(em: EntityManager, packages: string, parameters: readonly string[]): Promise<void> {
   await em.execute(`delete from package_search_excerpts where package_id in (${packages})`, [...parameters])
 }
 
-/** Has the excerpts made that are missing of these packages, after the commit and one by one: many packages may need one that becomes private. */
+/** Enqueues a job that creates the missing excerpts of these packages after the commit. One private package can affect many dependents. */
 export async function requestExcerpts(em: EntityManager, here: Here, packages: string, parameters: readonly string[], now = new Date()) {
-  const lacking = await readRow(em, `${selectLacking} and p.id in (${packages}) limit 1`, [hostedHere(here), ...parameters])
-  if (lacking) await enqueue(em, { kind: excerptsKind, subject: 'all' }, now)
+  const missing = await readRow(em, `${selectMissing} and p.id in (${packages}) limit 1`, [hostedHere(here), ...parameters])
+  if (missing) await enqueue(em, { kind: excerptsKind, subject: 'all' }, now)
 }
 
-/** Makes them. What was interrupted goes on with those that are still missing. */
+/** Creates missing excerpts, one transaction per package. An interrupted run continues with the excerpts that are still missing. */
 export const excerptsJob = ({ database, config }: Pick<Services, 'database' | 'config'>): Handler =>
   handler(z.object({}), async ({ signal }) => {
     const hosted = hostedHere(config)
     const next = (after: string) =>
-      readRows<{ id: string }>(database.fork(), `${selectLacking} and p.id > ? order by p.id limit 50`, [hosted, after])
+      readRows<{ id: string }>(database.fork(), `${selectMissing} and p.id > ? order by p.id limit 50`, [hosted, after])
     for (let ids = await next(first); ids.length > 0; ids = await next(ids.at(-1)?.id ?? first)) {
       for (const { id } of ids) {
         signal.throwIfAborted()
@@ -43,8 +43,8 @@ export const excerptsJob = ({ database, config }: Pick<Services, 'database' | 'c
   })
 
 /**
- * Sums the downloads of excerpts up anew, those of whole packages are counted as they come; and indexes public packages of which the index says
- * otherwise than the database: by an instance of a release that knew no excerpts, or when the job failed.
+ * Recounts the downloads of excerpts, which are not updated incrementally, and reindexes public packages whose index entry is outdated: because an
+ * instance of a release without excerpts wrote it, or because the excerpt job failed.
  */
 export async function reviewExcerpts({ database, config, now }: Pick<Services, 'database' | 'config' | 'now'>): Promise<void> {
   const [hosted, end] = [hostedHere(config), windowEnd(dayOf(now()))]
@@ -60,14 +60,14 @@ export async function reviewExcerpts({ database, config, now }: Pick<Services, '
 
 type Reviewed = { id: string; is_wrong: boolean | number | null; is_miscounted: boolean | number | null }
 
-/** Sorts before every package's id. */
+/** The nil UUID. Sorts before every package id. */
 const first = '00000000-0000-0000-0000-000000000000'
 
-/** Takes `hostedHere`. */
-const selectLacking = `select p.id from packages p join package_search_documents d on d.package_id = p.id and d.shown_to = 1
+/** Public packages without the excerpt they need. Parameter: `hostedHere`. */
+const selectMissing = `select p.id from packages p join package_search_documents d on d.package_id = p.id and d.shown_to = 1
   where ${hasPublicVersion('p')} and not exists (select 1 from package_search_excerpts e where e.package_id = p.id)`
 
-/** Takes `hostedHere` twice, the first day that is not counted, `hostedHere` again, and the package before the first one. */
+/** Parameters: `hostedHere` twice, the last day outside the download window, `hostedHere` again, and the id after which to start. */
 const selectReviewed = `select p.id, d.shown_to <> ${shownTo} or (e.id is not null) <> (d.shown_to = 1 and ${hasPublicVersion('p')}) as is_wrong,
     e.downloads <> ${downloadsOf('d.package_id')} as is_miscounted
   from (select * from packages where visibility = 'public' and id > ? order by id limit 50) p

@@ -6,31 +6,31 @@ import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
 import { apiTerm, type QueryWord } from './terms.ts'
 
-/** Where to look for words: at names, at all short texts, or at everything: READMEs and names of APIs, too. */
+/** Which texts to search: names only, all short texts, or everything including READMEs and API names. */
 export type Breadth = 'name' | 'brief' | 'full'
 
-/** `?` marks a parameter. */
+/** A SQL statement with `?` placeholders. */
 export type Statement = { sql: string; parameters: Parameter[] }
 
-/** What differs between the databases. */
+/** The queries that differ between SQLite and PostgreSQL. */
 export type Dialect = {
-  /** The ids of the documents that are selected. */
+  /** Returns the ids of the selected documents. */
   matching: (selection: Selection, breadth: Breadth) => Statement
-  /** The ids of the documents whose terms are selected, without the conditions on their rows. Without `api`, names of APIs do not count. */
+  /** Returns the ids of documents whose terms match, ignoring conditions on their rows. With `api: false`, API names are not searched. */
   withTerms: (selection: Selection, breadth: Breadth, options?: { api: boolean }) => Statement
-  /** The ids of the documents that have one of these terms among the terms of their tags and spellings. */
+  /** Returns the ids of documents that have at least one of these terms in their tag and spelling index. */
   marked: (reach: Reach, terms: readonly string[]) => Statement
-  /** The ids of all documents that may be found. */
+  /** Returns the ids of all documents within a reach. */
   everything: (reach: Reach) => Statement
-  /** The names that look most like this one. */
+  /** Returns the names most similar to `name`. */
   similar: (name: string, reach: Reach, limit: number) => Statement
-  /** The condition that a document has the tag which is the parameter, with a blank on either side. */
+  /** SQL condition: the document has the tag given as parameter, which must be surrounded by spaces. */
   hasTag: string
 }
 
 export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (backend === 'sqlite' ? sqlite : postgres)
 
-/** The condition that a document may be found at all. The numbers are literals, so that the indexes of public packages are used. */
+/** SQL condition: the document `d` is within a reach. The numbers are literals so that the planner can use the partial indexes. */
 export const isWithin: Record<Reach, string> = {
   public: 'd.shown_to = 2',
   excerpts: 'd.shown_to = 1',
@@ -39,8 +39,8 @@ export const isWithin: Record<Reach, string> = {
 }
 
 /**
- * The documents of a reach. Excerpts are there only while their package is public: an instance of an earlier version, which knows nothing of them,
- * may make it private.
+ * Returns the table of documents for a reach. Excerpts are joined with `packages` to check that the package is still public: an instance of an
+ * earlier release, which does not maintain excerpts, may have made the package private.
  */
 export const documentsOf = (reach: Reach): string =>
   reach === 'excerpts'
@@ -48,7 +48,7 @@ export const documentsOf = (reach: Reach): string =>
         join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${isPublicPackage('p')})`
     : 'package_search_documents'
 
-/** Where the terms of a reach's documents are. */
+/** Returns the name of the term index for a reach and breadth. */
 function termsOf(reach: Reach, breadth: Breadth): string {
   const index = reach === 'excerpts' ? 'package_search_excerpts' : 'package_search'
   return breadth === 'full' ? `${index}_full` : `${index}_brief`
@@ -60,7 +60,7 @@ const sqlite: Dialect = {
   marked: (reach, terms) => sqliteIds(reach, 'brief', `{tags} : (${terms.map((term) => `"${term}"`).join(' OR ')})`),
   everything,
   similar: (name, reach, limit) => ({
-    // The cross join keeps the order of the ranking, so that it ends when enough are found which may be.
+    // The cross join keeps the rank order, so the scan stops once `limit` visible documents are found.
     sql: `select d.name from package_search_trigrams t cross join ${documentsOf(reach)} d on d.id = t.rowid
       where t.package_search_trigrams match ? and ${isWithin[reach]} order by t.rank limit ?`,
     parameters: [Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '), limit],
@@ -73,9 +73,9 @@ function sqliteIds(reach: Reach, breadth: Breadth, match: string): Statement {
   return { sql: `select rowid as id from ${index} where ${index} match ?`, parameters: [match] }
 }
 
-// The planner knows no better than to read every vector when it sees a common word, or to walk a sorted list when it sees a limit: the
-// sub-select hides the word from it, and `offset 0` the limit, so that the inverted index always answers.
-// Labels: A words of the name, B parts of the name, C description, D topics. Tags have none.
+// Without help, PostgreSQL reads every vector for a common word, or scans a sorted index when it sees a limit. The sub-select hides the word from the
+// planner and `offset 0` hides the limit, so the inverted index is always used. Weight labels: A words of the name, B parts of the name, C
+// description, D topics. Tags have no label.
 const postgres: Dialect = {
   matching: (selection, breadth) => onlyWithin(postgres.withTerms(selection, breadth), selection),
   withTerms: (selection, breadth, { api } = { api: true }) => postgresIds(selection.reach, breadth, postgresMatch(selection, breadth, api)),
@@ -95,13 +95,13 @@ const postgresIds = (reach: Reach, breadth: Breadth, query: string): Statement =
 })
 
 /**
- * The conditions on a document `d` that its terms do not answer: that it is for everyone, and that its score fits. A dependency may change them
- * for many documents at once, and changing a text writes all its terms into the inverted index again. Only the package itself decides that it is
- * unlisted, so that is a term.
+ * Returns the conditions on a document `d` that the term index cannot answer: visibility to anonymous callers, and the score. Both can change for
+ * many documents at once when a dependency changes, and updating an indexed text rewrites all its terms. Being unlisted depends only on the package
+ * itself, so it is indexed as a term.
  */
 export function rowConditions({ reach, scores }: Selection): string[] {
-  const isAsked = reach === 'public' || reach === 'excerpts'
-  return [...(isAsked ? [isWithin[reach]] : []), ...scoreConditions(scores)]
+  const isAnonymous = reach === 'public' || reach === 'excerpts'
+  return [...(isAnonymous ? [isWithin[reach]] : []), ...scoreConditions(scores)]
 }
 
 function onlyWithin({ sql, parameters }: Statement, selection: Selection): Statement {
@@ -111,7 +111,7 @@ function onlyWithin({ sql, parameters }: Statement, selection: Selection): State
   return { sql: `select m.id from (${sql}) m where exists (${document})`, parameters }
 }
 
-/** The conditions that the score of a document `d` fits. What was never analyzed has -1. */
+/** Returns the conditions on the score of a document `d`. Packages that were never analyzed have a score of -1. */
 export function scoreConditions(scores: readonly ScoreFilter[]): string[] {
   if (scores.length === 0) return []
   const comparisons = scores.map(({ operator, points, negated }) => `${negated ? 'not ' : ''}d.score ${operator} ${Math.trunc(points)}`)
@@ -122,7 +122,7 @@ function everything(reach: Reach): Statement {
   return { sql: `select d.id from ${documentsOf(reach)} d where ${isWithin[reach]}`, parameters: [] }
 }
 
-/** Terms are letters, digits, marks and the signs of tags, so quoting them is enough in both query languages. */
+/** Builds an FTS5 query. Terms contain only letters, digits, marks and tag separators, so quoting is sufficient escaping in both query languages. */
 function sqliteMatch(selection: Selection, breadth: Breadth, api: boolean): string {
   const { all, none } = tagTerms(selection)
   const within = breadth === 'full' ? '' : '{tags} : '
@@ -149,14 +149,14 @@ function postgresMatch(selection: Selection, breadth: Breadth, api: boolean): st
   return [...words, ...all.map(quoted), ...(none.length > 0 ? [`!${quoted(none)}`] : [])].join(' & ')
 }
 
-/** The terms that a word of a query matches: whole, unless a beginning covers them. With `api`, names of APIs too. */
+/** Returns the terms that match a query word: prefixes, and the exact terms they do not cover. With `api`, API names match too. */
 function alternatives({ exact, prefixes }: QueryWord, api: boolean): { whole: string[]; beginnings: string[] } {
   const whole = exact.filter((term) => !prefixes.some((prefix) => term.startsWith(prefix)))
   const marked = (terms: readonly string[]) => (api ? [...terms, ...terms.map(apiTerm)] : [...terms])
   return { whole: marked(whole), beginnings: marked(prefixes) }
 }
 
-/** The tags as terms, with the one that keeps unlisted packages apart. */
+/** Returns the tags as terms, plus the term that separates unlisted packages. */
 function tagTerms({ reach, terms, all, none }: Selection): { all: string[][]; none: string[] } {
   const required = [...all.map((tags) => tags.map(tagTerm)), ...(reach === 'unlisted' ? [[unlistedTerm]] : [])]
   return {

@@ -10,15 +10,16 @@ import { type Facts, tagsOf } from './tags.ts'
 import { documentTerms, summaryOf } from './terms.ts'
 import { textColumns, type TextRow, textsOf, textTables } from '../packages/versions/searched-texts.ts'
 
-// Of a public package, versions that need a private one are withheld from anybody. What they find of such a package is made of the other
-// versions alone: its texts, tags and score, when it was updated, and how often it was downloaded. Packages that are read whole have none.
+// An excerpt is the search document that anonymous callers see of a public package some of whose versions depend on private packages. Those versions
+// are hidden from anonymous callers, so the excerpt's texts, tags, score, dates and downloads come from the remaining versions only. Packages whose
+// versions are all public have no excerpt.
 
-/** What of the package's own row is said of it. */
+/** The package's own data that its excerpt contains. */
 type Excerpted = { packageId: string; name: string; facts: Omit<Facts, 'pubspec' | 'license' | 'hasRetracted' | 'analyzed'> }
 
 /**
- * Puts what anybody may find of a package into the index, or in place of what was there; takes that out when no version is left to read. The
- * package's entry must be locked, and stored before.
+ * Creates or replaces a package's excerpt. Deletes the excerpt when anonymous callers can read none of the package's versions. Requires that the
+ * package's search document is locked (`lockEntry`) and already stored.
  */
 export async function storeExcerpt(em: EntityManager, here: Here, { packageId, name, facts }: Excerpted, now = new Date()): Promise<void> {
   const versions = (await readRows<VersionRow>(em, selectReadable, [packageId, hostedHere(here)])).map((row) => ({
@@ -47,12 +48,12 @@ export async function storeExcerpt(em: EntityManager, here: Here, { packageId, n
   await countExcerpt(em, here, packageId, now)
 }
 
-/** Takes a package's excerpt out of the index. */
+/** Deletes a package's excerpt from the index. */
 export async function removeExcerpt(em: EntityManager, packageId: string): Promise<void> {
   await changeRows(em, 'delete from package_search_excerpts where package_id = ?', [packageId])
 }
 
-/** Sums up how often the versions that anybody may read were downloaded in the last thirty days. */
+/** Sets an excerpt's download count: the downloads of publicly readable versions in the last 30 days. */
 export async function countExcerpt(em: EntityManager, here: Here, packageId: string, now: Date): Promise<void> {
   await changeRows(em, count, [windowEnd(dayOf(now)), hostedHere(here), packageId])
 }
@@ -73,7 +74,7 @@ const upsert = `insert into package_search_excerpts (id, package_id, created_at,
   on conflict (id) do update set created_at = excluded.created_at, updated_at = excluded.updated_at, score = excluded.score,
     tags = excluded.tags, summary = excluded.summary returning id`
 
-/** SQL: how often the versions of a package that anybody may read were downloaded after a day. Takes that day and `hostedHere`. */
+/** SQL expression: the downloads of a package's publicly readable versions after a day. Parameters: that day, and `hostedHere`. */
 export const downloadsOf = (packageId: string): string => `(
     select coalesce(sum(n.downloads), 0) from version_downloads n join package_versions v on v.id = n.version_id join packages p on p.id = v.package_id
     where p.id = ${packageId} and n.day > ? and ${isPublicVersion})`

@@ -3,14 +3,14 @@ import { flags } from './query.ts'
 import { partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
-/** What the packages that were found have in common: how many have each value of a filter, the most frequent first. */
+/** A filter and the number of matching packages for each of its values, most frequent first. */
 export type Facet = { filter: Filter | 'score'; values: FacetValue[] }
 export type FacetValue = { value: string; count: number }
 
-/** `isExact`: whether every match was counted, or only the first 1,000. */
+/** `isExact`: all matches were counted. Otherwise only the first 1,000 were. */
 export type Facets = { facets: Facet[]; isExact: boolean }
 
-/** The counts of what whoever searches may see, in the order of the sidebar; at most ten values each. */
+/** Counts filter values among the matches that the searcher can see, in sidebar order. Returns at most ten values per filter. */
 export async function facetsOf(source: Source, parts: readonly Selection[], searcher: Searcher): Promise<Facets> {
   const { tags, scores, isExact } = await sample(source, parts)
   const counts = countTags(tags).set('score', countScores(scores))
@@ -18,24 +18,24 @@ export async function facetsOf(source: Source, parts: readonly Selection[], sear
   return { facets: facets.filter(({ values }) => values.length > 0), isExact }
 }
 
-/** A way to go on typing: the whole query as it would be, or a package; how many packages the added value stands for, where that is known. */
+/** A completion of a query: the whole completed query, or a package name. `count`: the number of packages that have the added value, if known. */
 export type Completion = { query: string; label: string; count: number | null; isPackage?: boolean }
 
-/** Filters and their values that go on from the last word of a query. Nothing for a word that is no beginning of one. */
+/** Completes the last word of a query to filter names or filter values. Returns an empty list when no filter starts with that word. */
 export async function completeFilters(source: Source, searcher: Searcher, query: string, limit: number): Promise<Completion[]> {
   const [, before = '', sign = '', filter, partial = ''] = lastWord.exec(query.slice(0, 1000)) ?? []
   const typed = partial.toLowerCase()
-  const taken = (label: string, count: number | null) => ({ query: `${before}${label}`, label, count })
+  const completion = (label: string, count: number | null) => ({ query: `${before}${label}`, label, count })
   if (filter === undefined) {
     const offered =
       typed.length < 2 ? [] : [...filters, 'score' as const].filter((name) => name.startsWith(typed) && (searcher || name !== 'uploader'))
-    return offered.slice(0, limit).map((name) => taken(`${sign}${name}:`, null))
+    return offered.slice(0, limit).map((name) => completion(`${sign}${name}:`, null))
   }
   const known = [...filters, 'score' as const].find((name) => name === filter.toLowerCase())
   if (!known) return []
-  const values = known === 'uploader' ? mineOf(searcher) : await valuesOf(source, searcher, before, known)
+  const values = known === 'uploader' ? uploaderValues(searcher) : await valuesOf(source, searcher, before, known)
   const fitting = values.filter(({ value }) => value.startsWith(typed)).slice(0, limit)
-  return fitting.map(({ value, count }) => taken(`${sign}${known}:${value}`, count))
+  return fitting.map(({ value, count }) => completion(`${sign}${known}:${value}`, count))
 }
 
 const maxSampled = 1000
@@ -47,7 +47,7 @@ const shownFilters = (searcher: Searcher): Facet['filter'][] => {
   return searcher ? all : all.filter((filter) => filter !== 'is')
 }
 
-/** The tags and scores of the first packages that are selected. */
+/** Returns the tags and scores of up to 1,000 selected packages. */
 async function sample(source: Source, parts: readonly Selection[]): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
   const rows: { tags: string; score: number }[] = []
   for (const part of parts) {
@@ -60,7 +60,7 @@ async function sample(source: Source, parts: readonly Selection[]): Promise<{ ta
   return { tags: first.map(({ tags }) => tags), scores: first.map(({ score }) => score), isExact: rows.length <= maxSampled }
 }
 
-/** How many have at least so many of their points. */
+/** Counts packages by minimum score. */
 function countScores(scores: number[]): FacetValue[] {
   const counts = scoreSteps.map((least) => ({ value: `>=${least}`, count: scores.filter((score) => score >= least).length }))
   return counts.filter(({ count }) => count > 0)
@@ -79,7 +79,7 @@ function countTags(tags: string[]): Map<string, FacetValue[]> {
   return Map.groupBy(sorted, ({ filter }) => filter)
 }
 
-/** The values that a filter has among what the rest of the query finds. */
+/** Returns the values of a filter among the packages that match the rest of the query. */
 async function valuesOf(
   source: Source,
   searcher: Searcher,
@@ -94,4 +94,4 @@ async function valuesOf(
   return [...counted, ...[...flags].filter((flag) => !seen.has(flag)).map((value) => ({ value, count: null }))]
 }
 
-const mineOf = (searcher: Searcher) => (searcher ? [{ value: 'me', count: null }] : [])
+const uploaderValues = (searcher: Searcher) => (searcher ? [{ value: 'me', count: null }] : [])

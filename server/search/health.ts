@@ -4,7 +4,7 @@ import { isIncomplete } from './rebuild.ts'
 import { everything } from './selection.ts'
 import { queryTerms } from './terms.ts'
 
-/** Whether the index that answers knows every package. Throws the database's error when it does not answer. */
+/** Returns whether the search index is complete. Throws the database's error when the index cannot be queried. */
 export async function checkSearch(database: Database): Promise<'ok' | 'initializing'> {
   const { reads, backend } = database
   const status = isIncomplete(database) ? 'initializing' : 'ok'

@@ -4,25 +4,25 @@ import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms, type IndexedTexts, spellingTerms, summaryOf } from './terms.ts'
 
 /**
- * Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). What others
- * find of a public package that has 1 is its excerpt.
+ * Who finds a package in search: 0 its administrators only, 1 signed-in users, 2 everyone (see `isWithin` in server/search/dialects.ts). Anonymous
+ * callers find a public package with the value 1 through its excerpt.
  */
 export type ShownTo = 0 | 1 | 2
 
-/** What search shows and finds of a package: its tags, and the texts of its latest version. */
+/** The data that search shows and matches: a package's tags, and the texts of its latest version. */
 export type SearchDocument = IndexedTexts & {
   packageId: string
   tags: readonly Tag[]
   shownTo: ShownTo
-  /** The share of points that its latest version got, from 0 to 100; null without a report. */
+  /** Percentage of points in the latest version's report, from 0 to 100; null without a report. */
   score?: number | null
   createdAt: Date
   updatedAt: Date
 }
 
 /**
- * Puts a document into the index, or in place of the old one, in the transaction of `em`. The package's own row must be flushed before.
- * The cost depends on the texts alone, not on how many packages there are.
+ * Creates or replaces a package's search document in the transaction of `em`. The package's own row must be flushed first. The cost depends on the
+ * length of the texts, not on the number of packages.
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
   const { packageId, name, tags, shownTo, score, createdAt, updatedAt } = document
@@ -40,13 +40,13 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
     await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
 }
 
-/** Which index: of documents, or of excerpts (excerpts.ts). */
+/** The index to write to: full documents, or excerpts (excerpts.ts). */
 type Index = 'package_search' | 'package_search_excerpts'
 
-/** What is looked for in a document. `marks`: terms beyond those of its tags. */
+/** The indexed terms of a document. `marks`: special terms in addition to those of its tags. */
 type Indexed = { terms: DocumentTerms; tags: readonly Tag[]; marks?: readonly string[] }
 
-/** Writes the terms of the document with this number, or in place of the old ones. */
+/** Creates or replaces the indexed terms of the document with this id. */
 export async function storeTerms(
   em: EntityManager,
   index: Index,
@@ -60,8 +60,8 @@ export async function storeTerms(
 }
 
 /**
- * Locks a package's entry until the end of the transaction, with an empty one made first where there is none. Call it before reading what the
- * entry is made of: then whoever comes second reads what the first has changed. SQLite has one writer anyway.
+ * Locks a package's search document until the end of the transaction, creating an empty one if needed. Call it before reading the data that the
+ * document is built from, so that concurrent updates are serialized. Does nothing on SQLite, which has a single writer.
  */
 export async function lockEntry(em: EntityManager, packageId: string): Promise<void> {
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return
@@ -77,12 +77,12 @@ export async function lockEntry(em: EntityManager, packageId: string): Promise<v
 }
 
 /**
- * The same for the packages that the subquery selects, in one statement and in the order of their ids, so that two who lock several never wait
- * for each other in a circle. Gives the packages that had no entry: what it says is still to be written.
+ * Locks the search documents of the packages selected by the subquery. Locks are taken in one statement and in id order to avoid deadlocks. Returns
+ * the ids of packages whose document did not exist: it was created empty, and the caller must fill it.
  */
 export async function lockEntries(em: EntityManager, packages: string, parameters: readonly string[]): Promise<string[]> {
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return []
-  // An existing row is locked before PostgreSQL looks at the condition, and not written.
+  // PostgreSQL locks an existing row before it evaluates the condition, so `where false` locks the row without updating it.
   const rows = await em.execute<{ package_id: string }[]>(
     `insert into package_search_documents as d (package_id, name, created_at, updated_at, shown_to, tags)
      select id, name, 0, 0, 0, ' ' from packages where id in (${packages}) order by id
@@ -92,12 +92,12 @@ export async function lockEntries(em: EntityManager, packages: string, parameter
   return rows.map((row) => row.package_id)
 }
 
-/** Tells the index that a package changed without its latest version or its tags doing so. */
+/** Updates the modification time of a package's document when neither its latest version nor its tags changed. */
 export async function touchIndex(em: EntityManager, packageId: string, updatedAt: Date): Promise<void> {
   await changeRows(em, 'update package_search_documents set updated_at = ? where package_id = ?', [updatedAt.getTime(), packageId])
 }
 
-/** Takes a package out of the index. Deleting the package itself does so, too. */
+/** Deletes a package's search document. Deleting the package also deletes the document. */
 export async function removeFromIndex(em: EntityManager, packageId: string): Promise<void> {
   await changeRows(em, 'delete from package_search_documents where package_id = ?', [packageId])
 }
@@ -130,7 +130,7 @@ async function storeVectors(em: EntityManager, index: Index, id: number | string
 
 const quoted = (term: string) => `'${term}'`
 
-/** Every term with its position and the label of its text (server/search/dialects.ts). */
+/** Formats terms as tsvector text, with positions and weight labels (server/search/dialects.ts). */
 function labelled({ words, parts, description, topics }: DocumentTerms): string {
   const terms = [words, description, topics, parts].flatMap((list, text) => list.map((term) => ({ term, label: 'ACDB'[text] })))
   return terms

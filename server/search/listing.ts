@@ -4,32 +4,32 @@ import { dialectOf, documentsOf, isWithin, scoreConditions, type Statement } fro
 import type { Selection, Source } from './selection.ts'
 import { z } from 'zod'
 
-/** A package that was found. `score`: from 0, when nothing was ranked, to 1 for the very name. */
+/** A matching package. `score`: relevance from 0 (unranked) to 1 (exact name match). */
 export type SearchMatch = { id: string; name: string; score: number; cursor: string }
 
 export type ListSort = keyof typeof orders
 
-/** A stretch of a list. */
-export type Stretch = { limit: number; offset: number; after?: string | null | undefined }
+/** A range of a list: page size, offset and cursor. */
+export type ListRange = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
- * What any part selects, sorted: by a moment or a number, the latest and the largest first, or by name.
+ * Lists the packages that any part selects, sorted by time or number (descending) or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
 export async function listPackages(
   source: Source,
   [whole, excerpts]: readonly [Selection, ...Selection[]],
   sort: ListSort,
-  { limit, offset: skipped, after }: Stretch,
+  { limit, offset: skipped, after }: ListRange,
 ): Promise<SearchMatch[]> {
-  // A place tells downloads, and how many packages there are: to whoever may not know either, a cursor is a number of matches.
+  // A keyset cursor would reveal downloads and the number of packages to anonymous callers, so their cursors only contain an offset.
   if (whole.reach !== 'public') {
     const rows = await listRows(source, whole, sort, { limit, offset: skipped, after })
     return rows.map((row) => matchOf(row, placeOf(sort, row.key, row.document)))
   }
   const offset = skipped + (after ? readRank(after) : 0)
   const some = excerpts ? await listRows(source, excerpts, sort, { limit: offset + limit, offset: 0 }) : []
-  // As many as there are excerpts may come before the first one wanted in their stead.
+  // Up to `excerpts.length` rows of the merged list before `offset` may be excerpts, so start reading full documents that much earlier.
   const early = Math.min(offset, some.length)
   const rows = await listRows(source, whole, sort, { limit: limit + early, offset: offset - early })
   const merged = some.length === 0 ? rows : [...rows, ...some].toSorted(orderOf(sort)).slice(early, early + limit)
@@ -38,7 +38,7 @@ export async function listPackages(
 
 const matchOf = ({ id, name }: Row, position: Place | number): SearchMatch => ({ id, name, score: 0, cursor: writeCursor(position) })
 
-/** As the databases sort: names are ASCII. */
+/** Compares rows in database order. Plain comparison is sufficient because names are ASCII. */
 function orderOf(sort: ListSort): (a: Row, b: Row) => number {
   const sign = orders[sort].direction === 'desc' ? -1 : 1
   const compare = <Key>(a: Key, b: Key) => (a < b ? -1 : a > b ? 1 : 0)
@@ -46,7 +46,7 @@ function orderOf(sort: ListSort): (a: Row, b: Row) => number {
     sign * ((sort === 'name' ? compare(a.key, b.key) : Number(a.key) - Number(b.key)) || Number(a.document) - Number(b.document))
 }
 
-async function listRows(source: Source, selection: Selection, sort: ListSort, { limit, offset, after }: Stretch): Promise<Row[]> {
+async function listRows(source: Source, selection: Selection, sort: ListSort, { limit, offset, after }: ListRange): Promise<Row[]> {
   const { column, direction, beyond } = orders[sort]
   const place = after ? readPlace(after, sort === 'name' || sort === 'score' ? sort : 'number') : []
   const order = `order by ${column} ${direction}, d.id ${direction}`
@@ -63,7 +63,8 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
   const all = walked(source, selection)
   if (isAll(selection)) return read({ ...all, conditions: [...all.conditions, ...beyondPlace], parameters: [...all.parameters, ...place] })
   if (!selection.terms) {
-    // Where a tenth of all packages have the tags, a walk of ten times the length finds a page, and costs less than sorting all that have them.
+    // If at least a tenth of all packages have the tags, scanning ten times the page size in sort order fills a page, which is cheaper than sorting
+    // all matches.
     const first = `select * from ${documentsOf(selection.reach)} d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${order} limit ?`
     const parameters = [...place, 10 * (limit + offset), ...all.parameters]
     const found = await read({ sql: `(${first}) d`, conditions: all.conditions, parameters })
@@ -75,12 +76,12 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
 
 type Row = { id: string; name: string; key: string | number; document: string | number }
 
-/** A table of documents `d`, and the conditions on them. The parameters come in the order of both. */
+/** A table of documents `d` with conditions on them. Parameters are in the order of the table's and then the conditions' placeholders. */
 type Documents = { sql: string; conditions: readonly string[]; parameters: readonly Parameter[] }
 
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
-/** How many packages the parts select. */
+/** Counts the packages that the parts select. */
 export async function countMatches({ heavyReads, backend }: Source, parts: readonly Selection[]): Promise<number> {
   const dialect = dialectOf(backend)
   let total = 0
@@ -92,7 +93,7 @@ export async function countMatches({ heavyReads, backend }: Source, parts: reado
   return total
 }
 
-/** Conditions on a document `d` beside the words: that it may be found, and its tags. */
+/** Returns the conditions on a document `d` other than search words: visibility, tags and score. */
 export function documentConditions(
   { backend }: Source,
   { reach, all, none, scores }: Selection,
@@ -109,13 +110,13 @@ export function documentConditions(
   }
 }
 
-/** What is selected, as a table of documents `d`. */
+/** Returns the selected documents as a table `d`, using the term index. */
 export function matched({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
   const { sql, parameters } = dialectOf(backend).matching(selection, breadthOf(selection))
   return { sql: `(${sql}) m join ${documentsOf(selection.reach)} d on d.id = m.id`, parameters, conditions: [] }
 }
 
-/** All documents in the order of an index, each asked whether it is wanted: for what many are. */
+/** Returns all documents in sort order, filtered row by row. Efficient when many documents match. */
 export function walked(source: Source, selection: Selection): Statement & { conditions: string[] } {
   return { sql: `${documentsOf(selection.reach)} d`, ...documentConditions(source, selection) }
 }
@@ -133,10 +134,10 @@ const breadthOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')
 
 const isAll = ({ terms, all, none, scores }: Selection) => !terms && all.length === 0 && none.length === 0 && scores.length === 0
 
-/** From so many matches on, walking a sorted list until a page is full costs less than sorting them. */
+/** Number of matches above which filtering in sort order is cheaper than sorting all matches. */
 const many = 2000
 
-/** Whether tags alone are wanted, and many packages have them. */
+/** Returns whether a selection has no search words and matches many packages. */
 export async function isCommon({ heavyReads, backend }: Source, selection: Selection): Promise<boolean> {
   if (selection.terms) return false
   if (isAll(selection)) return true
@@ -145,26 +146,32 @@ export async function isCommon({ heavyReads, backend }: Source, selection: Selec
   return Number(row?.total) >= many
 }
 
-/** PostgreSQL hands large integers over as texts. */
+/** Returns the keyset position of a row. PostgreSQL returns large integers as strings, hence the conversions. */
 const placeOf = (sort: ListSort, key: string | number, document: string | number): Place => [
   sort === 'name' ? key : Number(key),
   Number(document),
 ]
 
-/** A place in a sorted list: the sorted column's value, and the document's number, which settles ties. */
+/** A keyset position in a sorted list: the value of the sort column, then the document id as tie-breaker. */
 type Place = [key: string | number, document: number]
 
-/** A position as an opaque text: a place in a sorted list, or how many ranked matches came before. */
+/** Encodes a keyset position, or the number of preceding matches, as an opaque cursor. */
 export const writeCursor = (position: Place | number): string => Buffer.from(JSON.stringify(position)).toString('base64url')
 
-/** @throws ApiError InvalidInput when the text is not a cursor of a list sorted by numbers, by scores or by names. */
+/**
+ * Decodes a keyset cursor.
+ * @throws ApiError InvalidInput when the cursor does not belong to a list sorted this way.
+ */
 const readPlace = (cursor: string, by: keyof typeof keys): Place => read(cursor, z.tuple([keys[by], number]))
 
-/** @throws ApiError InvalidInput when the text is not a cursor of ranked matches. */
+/**
+ * Decodes a cursor that contains an offset.
+ * @throws ApiError InvalidInput when the cursor is of another kind.
+ */
 export const readRank = (cursor: string): number => read(cursor, z.int32().nonnegative())
 
 const number = z.int()
-/** PostgreSQL keeps scores as small numbers, and compares them with no others. */
+/** Scores are `smallint` in PostgreSQL, which rejects larger values in comparisons. */
 const keys = { number, score: z.int().min(-1).max(100), name: z.stringFormat('name', /^\w{1,64}$/) }
 
 function read<T>(cursor: string, schema: z.ZodType<T>): T {

@@ -1,18 +1,18 @@
 import { analyzedFlags, type Filter, filters } from './tags.ts'
 
-/** A wanted or unwanted property. */
+/** A required or excluded property. */
 export type QueryFilter = { filter: Filter; value: string; negated: boolean }
 
-/** A comparison of the share of points that a package got, from 0 to 100; without a score it fits none. */
+/** A comparison with a package's score (percentage of points, 0 to 100). Packages without a score never match. */
 export type ScoreFilter = { operator: ScoreOperator; points: number; negated: boolean }
 export type ScoreOperator = '>=' | '>' | '<=' | '<' | '='
 
-/** What somebody typed: properties, and the words beside them. */
+/** A parsed query: filters, and the remaining text. */
 export type Query = { text: string; filters: QueryFilter[]; scores: ScoreFilter[] }
 
 /**
- * Takes `publisher:acme -is:discontinued topic:"state management" score:>=80 words` apart. What is no filter that is known here stays text,
- * and so does whatever comes after the first ten.
+ * Parses a query such as `publisher:acme -is:discontinued topic:"state management" score:>=80 words`. Unknown filters, and filters after the first
+ * ten, remain part of the text.
  */
 export function parseQuery(query: string): Query {
   const found: QueryFilter[] = []
@@ -35,7 +35,7 @@ export function parseQuery(query: string): Query {
   return { text, filters: found, scores }
 }
 
-/** What may follow `is:`. */
+/** Valid values of `is:`. */
 export const flags: ReadonlySet<string> = new Set(
   ['flutter', 'plugin', 'retracted', 'discontinued', 'unlisted', 'public', 'private'].concat(analyzedFlags),
 )

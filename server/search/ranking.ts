@@ -4,38 +4,38 @@ import { type Candidate, rarityOf, relevanceOf, signalOf } from './relevance.ts'
 import type { Reach, Selection, Source } from './selection.ts'
 import type { QueryTerms } from './terms.ts'
 
-// The index gives the best known candidates of each kind of match, a bounded number of them, and relevance.ts scores these. What else matches comes
-// after them, the best known first, so that every match is on some page, and on the same one whatever is asked for.
+// The term index returns a bounded number of candidates for each kind of match, most popular first, and relevance.ts scores them. The remaining
+// matches follow in order of popularity, so every match appears on exactly one page, whatever the page size.
 
-/** A selection by words, among other things. */
+/** A selection that contains search words. */
 export type WordSelection = Selection & { terms: QueryTerms }
 
-/** A package that fits. `isOnlyMentioned`: some words are in its README alone. */
+/** A matching package. `isOnlyMentioned`: some words occur only in its README. */
 export type Ranked = { id: string; name: string; score: number; isOnlyMentioned: boolean }
 
-/** The packages that fit best in any part, best first: at most `limit`. At most three statements a part. */
+/** Returns up to `limit` packages that match any part, best first. Runs at most three statements per part. */
 export async function rankPackages(source: Source, parts: readonly WordSelection[], limit: number): Promise<Ranked[]> {
   const weights = await weightsOf(source, parts)
   const [best, others]: [Ranked[], Ranked[]] = [[], []]
   for (const part of parts) {
     const scored = (await candidatesOf(source, part)).map((row) => rankedRow(row, part, weights))
     best.push(...scored)
-    // With fewer candidates than one kind may have, these are all.
-    if (scored.length < mostOfAKind || limit <= scored.length) continue
+    // Fewer candidates than the limit per kind means that there are no further matches.
+    if (scored.length < maxCandidatesPerKind || limit <= scored.length) continue
     const known = new Set(scored.map(({ id }) => id))
     others.push(...(await allOf(source, part, limit)).filter(({ id }) => !known.has(id)))
   }
   return [...best.toSorted(better), ...others].slice(0, limit)
 }
 
-/** How many packages have each word in their short texts, up to `mostCounted`. One statement a part. */
+/** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement per part. */
 export async function countWords(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
   const counts = (parts[0]?.terms.words ?? []).map(() => 0)
   for (const { terms, reach } of parts) {
     const each = terms.words.map((word) =>
       dialectOf(source.backend).matching({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] }, 'brief'),
     )
-    const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${mostCounted}) c) as n${index}`)
+    const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${maxCounted}) c) as n${index}`)
     const row = await source.heavyReads.get<Record<string, number | string>>(
       `select ${columns.join(', ')}`,
       ...each.flatMap(({ parameters }) => parameters),
@@ -45,7 +45,7 @@ export async function countWords(source: Source, parts: readonly WordSelection[]
   return counts
 }
 
-/** The first names that begin so, in order, of what any part selects. */
+/** Returns the first names that start with `prefix`, in order, among the packages that the parts select. */
 export async function completeIn(source: Source, parts: readonly Selection[], prefix: string, limit: number): Promise<string[]> {
   const names: string[] = []
   for (const part of parts) {
@@ -53,7 +53,7 @@ export async function completeIn(source: Source, parts: readonly Selection[], pr
     const rows = await source.heavyReads.all<{ name: string }>(
       `select d.name from ${documentsOf(part.reach)} d where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
       prefix,
-      // Sorts after every name that begins with the prefix: names are ASCII.
+      // `~` sorts after every character allowed in a name.
       `${prefix}~`,
       ...parameters,
       limit,
@@ -63,12 +63,12 @@ export async function completeIn(source: Source, parts: readonly Selection[], pr
   return parts.length === 1 ? names : names.toSorted().slice(0, limit)
 }
 
-const mostOfAKind = 200
-const mostCounted = 1000
+const maxCandidatesPerKind = 200
+const maxCounted = 1000
 
 const better = (a: Ranked, b: Ranked) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)
 
-/** What each word of the query weighs. Counted among what the caller may find, so that nothing else shows. */
+/** Returns the weight of each query word. Words are counted only in packages that the caller can see, so that weights reveal nothing about others. */
 async function weightsOf(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
   return parts[0]?.terms.words.length === 1 ? [1] : (await countWords(source, parts)).map(rarityOf)
 }
@@ -79,32 +79,32 @@ type Row = { id: string; name: string; summary: string; dependents: Count; likes
 function rankedRow({ id, name, summary, ...row }: Row, { terms, reach }: WordSelection, weights: readonly number[]): Ranked {
   const found = (['api', 'readme', 'brief'] as const)[Number(row.kind)] ?? 'api'
   const counts = { dependents: Number(row.dependents), likes: Number(row.likes) }
-  const signal = signalOf(isOpen(reach) ? counts : { ...counts, downloads: Number(row.downloads) })
+  const signal = signalOf(isAnonymous(reach) ? counts : { ...counts, downloads: Number(row.downloads) })
   const candidate: Candidate = { name, summary, found, signal }
   return { id, name, score: relevanceOf(terms, weights, candidate), isOnlyMentioned: found === 'readme' }
 }
 
-/** Callers who are not signed in learn neither downloads nor what private packages depend on. */
-const isOpen = (reach: Reach) => reach === 'public' || reach === 'excerpts'
+/** Returns whether the caller is anonymous. Anonymous callers must not learn download counts or what private packages depend on. */
+const isAnonymous = (reach: Reach) => reach === 'public' || reach === 'excerpts'
 
-/** SQL: an order of documents `d` by how well known they are. Names settle ties. */
-function byRenown(reach: Reach): string {
-  const renown = isOpen(reach) ? '20 * d.public_dependents + 5 * d.likes' : '20 * d.dependents + 5 * d.likes + d.downloads / 50'
-  return `${renown} desc, length(d.name), d.name`
+/** SQL: orders documents `d` by popularity, then by name. */
+function byPopularity(reach: Reach): string {
+  const popularity = isAnonymous(reach) ? '20 * d.public_dependents + 5 * d.likes' : '20 * d.dependents + 5 * d.likes + d.downloads / 50'
+  return `${popularity} desc, length(d.name), d.name`
 }
 
-/** The candidates that score best: the exact names, and the best known packages of each kind of match. */
+/** Returns the candidates for scoring: packages with the exact name, and the most popular packages of each kind of match. */
 async function candidatesOf(source: Source, selection: WordSelection): Promise<Row[]> {
   const { reach, terms } = selection
   const kinds = kindsOfMatch(terms).map(({ breadth, kind, api }) => {
     const { sql, parameters } = joined(source, dialectOf(source.backend).withTerms(selection, breadth, { api }), selection)
     const exactFirst = breadth === 'name' ? `case when d.name in (${terms.names.map(() => '?').join(', ')}) then 0 else 1 end, ` : ''
     return {
-      sql: `select * from (select d.id, ${kind} as kind from ${sql} order by ${exactFirst}${byRenown(reach)} limit ${mostOfAKind}) k${kind}${breadth}`,
+      sql: `select * from (select d.id, ${kind} as kind from ${sql} order by ${exactFirst}${byPopularity(reach)} limit ${maxCandidatesPerKind}) k${kind}${breadth}`,
       parameters: [...parameters, ...(exactFirst ? terms.names : [])],
     }
   })
-  const dependents = isOpen(reach) ? 'd.public_dependents' : 'd.dependents'
+  const dependents = isAnonymous(reach) ? 'd.public_dependents' : 'd.dependents'
   return source.heavyReads.all<Row>(
     `select d.package_id as id, d.name, d.summary, ${dependents} as dependents, d.likes, d.downloads, c.kind
      from (select id, max(kind) as kind from (${kinds.map(({ sql }) => sql).join(' union all ')}) every group by id) c
@@ -113,7 +113,7 @@ async function candidatesOf(source: Source, selection: WordSelection): Promise<R
   )
 }
 
-/** Larger kinds are the better matches. */
+/** Kinds of match. Higher numbers are better matches. */
 function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: number; api: boolean }[] {
   const name = { breadth: 'name', kind: 2, api: false } as const
   if (namesOnly) return [name]
@@ -125,24 +125,24 @@ function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: numb
   ]
 }
 
-/** All that match, the best known first, without scores. */
+/** Returns all matches by popularity, without scores. */
 async function allOf(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
   const found = dialectOf(source.backend).withTerms(selection, selection.terms.namesOnly ? 'name' : 'full')
   const { sql, parameters } = joined(source, found, selection)
   const rows = await source.heavyReads.all<{ id: string; name: string }>(
-    `select d.package_id as id, d.name from ${sql} order by ${byRenown(selection.reach)} limit ?`,
+    `select d.package_id as id, d.name from ${sql} order by ${byPopularity(selection.reach)} limit ?`,
     ...parameters,
     limit,
   )
   return rows.map(({ id, name }) => ({ id, name, score: 0, isOnlyMentioned: true }))
 }
 
-/** The documents `d` that a statement finds, as the rest of a query after `from`. */
+/** Joins a statement's result with the documents `d`. Returns the SQL that follows `from`. */
 function joined({ backend }: Source, { sql, parameters }: Statement, selection: Selection): Statement {
   const { reach } = selection
   const conditions = rowConditions(selection)
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
-  // The order is read from a narrow index: the rows hold texts, and reading thousands of them takes ten times as long.
+  // Force the narrow index for sorting: reading thousands of full rows with their texts takes ten times as long.
   const hint = backend === 'sqlite' && reach !== 'excerpts' ? ' indexed by package_search_documents_renown' : ''
   return { sql: `(${sql}) m join ${documentsOf(reach)} d${hint} on d.id = m.id${where}`, parameters }
 }

@@ -12,19 +12,19 @@ import { refreshIndex } from './refresh-index.ts'
 
 type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
 
-/** Grows when terms, tags or who finds a package are made otherwise than before: then every package is indexed anew. */
+/** Version of the index format. Increment it when terms, tags or visibility are computed differently: every package is then reindexed. */
 const form = 5
 export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
-/** The last package that has been indexed anew in this form; null when all have. A restart goes on from here. */
+/** Id of the last package reindexed in the current format; null when all packages are. A restart continues from this package. */
 export const renewedTo: Setting<string | null> = { key: 'search.renewedTo', schema: z.string().nullable(), initial: null }
 
-/** Has every package indexed anew when the server starts next, or while it starts. */
+/** Schedules a full reindex for the next server start, or for the start in progress. */
 export const renewIndex = (em: EntityManager): Promise<void> => writeSetting(em, renewedTo, beforeAll)
 
 /**
- * Indexes the packages that the index does not know, and all of them after its form has changed. Searches and everything else work meanwhile: it
- * takes turns with requests after every package, and writes in transactions of a few milliseconds.
+ * Indexes missing packages, and all packages after the index format has changed. Runs in the background: transactions last a few milliseconds, and
+ * the loop yields to requests after each package.
  */
 export async function completeIndex(services: Rebuilder): Promise<void> {
   const { database, log, config, now } = services
@@ -48,8 +48,8 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
 }
 
 /**
- * Indexes every package anew, beside servers that may be running; it goes on where an earlier run was interrupted. `report` hears how many of
- * all packages are done. Gives how many were indexed now.
+ * Reindexes every package, safely alongside running servers. Continues an interrupted run. `report` receives the number of packages processed and the
+ * total. Returns the number of packages indexed by this run.
  */
 export async function rebuildIndex(
   { config, em, now }: Pick<Indexer, 'config' | 'now'> & { em: EntityManager },
@@ -66,21 +66,21 @@ export async function rebuildIndex(
   return indexed
 }
 
-/** Whether packages are still being added to the index. */
+/** Returns whether packages are still being added to the index. */
 export const isIncomplete = (database: Services['database']): boolean => under.has(database)
 
 const under = new WeakSet<Services['database']>()
 
-/** Sorts before every package's id. */
+/** The nil UUID. Sorts before every package id. */
 const beforeAll = '00000000-0000-0000-0000-000000000000'
 const packagesAtOnce = 100
-/** How long a transaction may last; the package that it is at is finished. */
+/** Target duration of one transaction in milliseconds. The package in progress is always completed. */
 const sliceMs = 15
 
-/** What packages are indexed with. */
+/** The dependencies of indexing. */
 type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 
-/** Which packages to index, and what to write down about how far it went. */
+/** Which packages to index, and how to record progress. */
 type Course = { where: string; keep: (em: EntityManager, id: string) => Promise<void> }
 
 const missing: Course = {
@@ -89,7 +89,7 @@ const missing: Course = {
 }
 const everyOne: Course = { where: 'true', keep: (em, id) => writeSetting(em, renewedTo, id) }
 
-/** Starts over when an older program has filled the index. */
+/** Schedules a full reindex when the index was built in another format. */
 async function noticeOtherForm(database: Services['database']): Promise<void> {
   if ((await readSetting(database.reads, storedForm)) === form) return
   await database.fork().transactional(async (em) => {
@@ -98,7 +98,7 @@ async function noticeOtherForm(database: Services['database']): Promise<void> {
   })
 }
 
-/** Indexes the packages after this one, in the order of their ids, so that instances that start together do not wait for each other in a circle. */
+/** Indexes the packages after `start` in id order. The fixed order prevents deadlocks between instances that start at the same time. */
 async function indexAfter(indexer: Indexer, start: string, course: Course, report: (done: number) => void = () => {}): Promise<number> {
   let done = 0
   for (let window = await windowAfter(indexer, start, course); window; window = await windowAfter(indexer, window.end, course)) {
@@ -114,7 +114,7 @@ async function indexAfter(indexer: Indexer, start: string, course: Course, repor
   return done
 }
 
-/** The next packages by id, and which of them are to be indexed. */
+/** Returns the next batch of packages by id, and which of them to index. */
 async function windowAfter({ fork }: Indexer, start: string, { where }: Course) {
   const rows = await readRows<{ id: string; wanted: boolean | number }>(
     fork(),
@@ -126,7 +126,7 @@ async function windowAfter({ fork }: Indexer, start: string, { where }: Course) 
   return end === undefined ? null : { end, ids: rows.flatMap(({ id, wanted }) => (wanted ? id : [])) }
 }
 
-/** Indexes as many packages as fit into one short transaction; gives their number. */
+/** Indexes as many packages as fit into one short transaction. Returns their number. */
 function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Course): Promise<number> {
   return fork().transactional(async (em) => {
     const startedAt = performance.now()
@@ -146,9 +146,9 @@ function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Cou
 }
 
 /**
- * Counts again how many packages depend on each one, for the figures that search ranks by: among all listed packages, and among those that
- * everyone sees whole, since callers who are not signed in may know of no others. It reads the tags that search filters by, which anyone who sees
- * a package can count, and writes what changed. Safe to run at any time, and on several instances.
+ * Recounts the dependents of each package, which ranking uses: among all listed packages, and among packages that are fully public, because anonymous
+ * callers must not learn about others. Reads the tags of the index, which anyone who can see a package can count. Writes only changed counts. Safe to
+ * run at any time and on several instances at once.
  */
 export async function recountDependents({ database }: Pick<Services, 'database'>): Promise<void> {
   const counts = new Map<string, Counts>()
@@ -180,7 +180,7 @@ const tag = 'dependency:'
 
 const dependenciesIn = (tags: string) => tags.split(' ').flatMap((each) => (each.startsWith(tag) ? [each.slice(tag.length)] : []))
 
-/** All packages that search knows, in the order of their ids, some at a time. */
+/** Iterates over all search documents in id order, in batches. */
 async function* documents<Row extends object>({ heavyReads }: Services['database'], columns: string) {
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
     const rows = await heavyReads.all<Row & { package_id: string }>(
@@ -195,7 +195,7 @@ async function* documents<Row extends object>({ heavyReads }: Services['database
   }
 }
 
-/** In the order of the ids, as others lock these rows (index-package.ts). */
+/** Writes the counts in id order, which is the lock order of index-package.ts. */
 async function store(database: Services['database'], changed: readonly [string, Counts][]): Promise<void> {
   if (changed.length === 0) return
   await database.fork().transactional(async (em) => {

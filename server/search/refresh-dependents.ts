@@ -8,10 +8,10 @@ import { lockEntries } from './index-package.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
 
 /**
- * Makes the index say what the database says of packages that became public or private, and of those that depend on them: what needs a private
- * package is found by nobody who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they
- * are; private dependents do so always. Such changes follow each other from here to the end of their transactions, and the caches learn that
- * other packages may be readable now. What anybody finds of packages that they read only in part is made anew after the commit.
+ * Updates the index entries of packages that became public or private, and of their dependents: anonymous callers cannot find versions that depend on
+ * a private package. New packages need no call, since they are private and a missing package counts as private; the same holds for dependents that
+ * are private. The visibility lock serializes such changes until the transaction ends, and caches are invalidated. Excerpts are recreated after the
+ * commit.
  */
 export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
@@ -28,8 +28,8 @@ export async function refreshWithDependents(em: EntityManager, here: Here, names
 type Subquery = { sql: string; parameters: string[] }
 
 /**
- * The packages themselves, and every public one of which any version needs them: also when its latest version does not, or it is unlisted, for
- * that may be changing at the same time.
+ * Selects the packages themselves and all public packages with any version that depends on them. Includes dependents that are unlisted or whose
+ * latest version no longer has the dependency, because both may be changing concurrently.
  */
 function affectedBy(here: Here, names: readonly string[]): Subquery {
   const sql = `select id from packages where name in (${marksFor(names)}) union
@@ -40,7 +40,7 @@ function affectedBy(here: Here, names: readonly string[]): Subquery {
 
 const marksFor = (values: readonly string[]) => values.map(() => '?').join(', ')
 
-/** Lets others in between two packages: one takes milliseconds. */
+/** Reindexes packages one by one, yielding to other work in between. Each takes milliseconds. */
 async function refreshEach(em: EntityManager, here: Here, ids: Iterable<string>): Promise<void> {
   for (const id of ids) {
     await refreshIndex(em, here, id)
@@ -48,7 +48,7 @@ async function refreshEach(em: EntityManager, here: Here, ids: Iterable<string>)
   }
 }
 
-/** Who may find the affected packages now: one statement for all, which writes no texts. */
+/** Updates the visibility of the affected packages in one statement, without rewriting their texts. */
 async function updateReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
   await em.execute(
     `update package_search_documents as d set shown_to = now.shown_to from (

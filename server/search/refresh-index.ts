@@ -17,13 +17,13 @@ import {
 } from '../packages/versions/searched-texts.ts'
 import { tagsOf } from './tags.ts'
 
-/** SQL: who may find the package `p`, as the index has it. Takes `hostedHere`. */
+/** SQL expression: the visibility (`ShownTo`) of package `p` in search. Parameter: `hostedHere`. */
 export const shownTo = `case when not (${isListed('p')}) then 0 when ${isEntirelyPublic} then 2 else 1 end`
 
 /**
- * Makes the index say what the database says of a package now: texts, tags, who may find it. Whatever changes a package calls this at the end
- * of its transaction, with everything flushed; a package that is gone is taken out. Who has just written the latest version gives it along, so
- * that it need not be read again.
+ * Updates a package's search document from the database: texts, tags and visibility. Call it at the end of every transaction that changes a package,
+ * after flushing. Removes the document if the package no longer exists. `written` is the latest version if the caller has just stored it, which saves
+ * reading it again.
  */
 export async function refreshIndex(em: EntityManager, here: Here, packageId: string, written?: VersionTexts): Promise<void> {
   await lockEntry(em, packageId)

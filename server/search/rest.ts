@@ -5,7 +5,7 @@ export const searchRoutes = [
     'GET /api/search',
     'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node @flatten { package: name } } totalCount } }',
     {
-      summary: 'Packages that fit, best first, fifty a page.',
+      summary: 'Searches packages, best match first, 50 per page.',
       names: { q: 'query' },
       answer: { page: 'searchPackages', of: 'packages' },
     },

@@ -21,71 +21,71 @@ export const PackageSort = builder.enumType('PackageSort', {
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
 
-/** Members find all listed packages, anybody else public ones, where and while the server lets anybody browse. */
-const forWhoeverMayBrowse = { skipTypeScopes: true, authScopes: { browse: true } } as const
+/** Requires the permission to browse: members see all listed packages; anonymous callers see public packages if the server allows public browsing. */
+const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
-/** What was typed into a search box. */
+/** Limits the length of a search query. */
 const searchText = { extensions: { maxLength: 1000 } }
 
 const FacetValueRef = builder.objectRef<FacetValue>('FacetValue').implement({
   description: 'A value of a filter.',
   fields: (t) => ({
-    value: t.exposeString('value', { description: 'What follows the colon.' }),
-    count: t.exposeInt('count', { description: 'How many of the packages found have it.' }),
+    value: t.exposeString('value', { description: 'Value after the colon.' }),
+    count: t.exposeInt('count', { description: 'Number of matching packages with this value.' }),
   }),
 })
 
 const FacetRef = builder.objectRef<Facet>('Facet').implement({
   description: 'A filter and its most frequent values.',
   fields: (t) => ({
-    filter: t.exposeString('filter', { description: 'What precedes the colon, such as `sdk` or `license`.' }),
+    filter: t.exposeString('filter', { description: 'Name before the colon, such as `sdk` or `license`.' }),
     values: t.expose('values', {
       extensions: { size: 10 },
       type: [FacetValueRef],
-      description: 'The values, the most frequent first, at most ten.',
+      description: 'Up to ten values, most frequent first.',
     }),
   }),
 })
 
 const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
-  description: 'What the packages found have in common.',
+  description: 'Filter values that occur in the matching packages, with counts.',
   fields: (t) => ({
     facets: t.expose('facets', {
       extensions: { size: 8, cost: 20 },
       type: [FacetRef],
-      description: 'The filters that say something about them.',
+      description: 'Filters with at least one value.',
     }),
-    isExact: t.exposeBoolean('isExact', { description: 'Whether all were counted; when not, the first 1,000 were.' }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether all matches were counted. If false, only the first 1,000 were.' }),
   }),
 })
 
 const searchArguments = builder.args((t) => ({
-  query: t.string({ description: 'What to look for, as typed.', ...searchText }),
-  sort: t.field({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a query without words.' }),
-  offset: t.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+  query: t.string({ description: 'Search query.', ...searchText }),
+  sort: t.field({ type: PackageSort, description: 'Sort order. Defaults to RELEVANCE, or to UPDATED for a query without words.' }),
+  offset: t.int({ description: 'Number of matches to skip, for page numbers. Cursors are cheaper.', validate: notNegative }),
 }))
 
 builder.queryField('searchPackages', (t) =>
   t.connection(
     {
-      ...forWhoeverMayBrowse,
+      ...browseAccess,
       type: PackageRef,
       description:
-        'Packages whose name, topics, description, README or public API has all words; all packages for a blank query. A word that is unknown may be searched for with a letter corrected (`searchedFor`). `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `score:` before a number from 0 to 100 with `>=`, `>`, `<=`, `<` or `=` filters by the share of points; `-` before them excludes.',
+        'Searches packages whose name, topics, description, README or public API contain all words. A blank query returns all packages. If a word is unknown, the search may correct one letter of it (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of points from 0 to 100. A leading `-` excludes matches.',
       args: searchArguments,
       resolve: (_root, args, context) => findPage(context, args),
     },
     {
-      description: 'A page of packages that fit.',
+      description: 'A page of matching packages.',
       fields: (connection) => ({
         didYouMean: connection.stringList({
           extensions: { cost: 5, size: 10 },
-          description: 'Names of packages that the query may have meant, when it found nothing as typed.',
+          description: 'Similar package names, when the query as typed has no matches.',
           resolve: ({ didYouMean }) => didYouMean(),
         }),
         searchedFor: connection.exposeString('searchedFor', {
           nullable: true,
-          description: 'The query that was searched for instead, with a typing mistake corrected; null when it was searched for as typed.',
+          description: 'The corrected query that was used instead, or null if the query was used as typed.',
         }),
         facets: connection.field({
           extensions: { cost: 20 },
@@ -96,10 +96,10 @@ builder.queryField('searchPackages', (t) =>
       }),
     },
     {
-      description: 'A package that fits.',
+      description: 'A matching package.',
       fields: (edge) => ({
         score: edge.float({
-          description: 'How well it fits: from 0, when nothing was ranked, to 1 for the very name.',
+          description: 'Relevance from 0 (unranked) to 1 (exact name match).',
           resolve: ({ score }) => score,
         }),
       }),
@@ -109,17 +109,17 @@ builder.queryField('searchPackages', (t) =>
 
 builder.queryField('completePackageNames', (t) =>
   t.stringList({
-    ...forWhoeverMayBrowse,
-    description: 'The first package names that begin so, in order.',
+    ...browseAccess,
+    description: 'Package names that start with a prefix, in alphabetical order.',
     args: {
       prefix: t.arg.string({
         required: true,
-        description: 'The beginning of a name.',
+        description: 'Prefix of the name.',
         extensions: { maxLength: 64 },
       }),
       first: t.arg.int({
         required: true,
-        description: 'How many at most, 1 to 100.',
+        description: 'Maximum number of results, 1 to 100.',
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
@@ -130,27 +130,30 @@ builder.queryField('completePackageNames', (t) =>
 const CompletionRef = builder.objectRef<Completion>('SearchCompletion').implement({
   description: 'A completion of a query.',
   fields: (t) => ({
-    query: t.exposeString('query', { description: 'The whole query, with it.' }),
-    label: t.exposeString('label', { description: 'What is added, or the name of a package.' }),
-    count: t.exposeInt('count', { nullable: true, description: 'Number of matching packages, where that is known.' }),
-    isPackage: t.boolean({ description: 'Whether it is a package; else it is a filter.', resolve: ({ isPackage }) => isPackage === true }),
+    query: t.exposeString('query', { description: 'The whole completed query.' }),
+    label: t.exposeString('label', { description: 'The added text, or the package name.' }),
+    count: t.exposeInt('count', { nullable: true, description: 'Number of matching packages, if known.' }),
+    isPackage: t.boolean({
+      description: 'Whether the completion is a package name rather than a filter.',
+      resolve: ({ isPackage }) => isPackage === true,
+    }),
   }),
 })
 
 builder.queryField('completeSearch', (t) =>
   t.field({
-    ...forWhoeverMayBrowse,
+    ...browseAccess,
     type: [CompletionRef],
-    description: 'Completions of a query that is being typed: filters, their values, names of packages.',
+    description: 'Completions for an unfinished query: filters, filter values and package names.',
     args: {
       query: t.arg.string({
         required: true,
-        description: 'As typed so far.',
+        description: 'The unfinished query.',
         ...searchText,
       }),
       first: t.arg.int({
         required: true,
-        description: 'How many at most, 1 to 100.',
+        description: 'Maximum number of results, 1 to 100.',
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
@@ -169,7 +172,7 @@ async function findPage(context: Context, { first, last, before, ...request }: S
     limit: pageSizeOf({ first, last, before }),
   })
   const packages = new Map((await context.em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
-  // A package that was deleted between the two reads is left out.
+  // Skip packages that were deleted between the search and this read.
   const edges = matches.flatMap(({ id, cursor, score }) => {
     const node = packages.get(id)
     return node ? [{ cursor, node, score }] : []

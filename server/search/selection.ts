@@ -6,41 +6,43 @@ import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
 
-/** Where searches read: who somebody is and what they administer by `reads`, what fits by `heavyReads`. */
+/** Database connections for searches: `reads` for looking up users and their permissions, `heavyReads` for the search itself. */
 export type Source = Pick<Database, 'reads' | 'heavyReads' | 'backend'>
 
-/** Who is asking: signed-in people find all listed packages, anybody else those that are public, too. */
+/** The caller. Signed-in users find all listed packages; anonymous callers (null) find public ones. */
 export type Searcher = { id: string; scopes: ReadonlySet<Scope> } | null
 
 /**
- * Which packages may be found at all: public and listed ones, listed ones, or unlisted ones. Of the public ones, those of which some versions are
- * withheld from anybody are apart: what anybody finds of them is an excerpt.
+ * Which documents a search covers: public and listed packages, all listed packages, unlisted packages, or excerpts. Excerpts represent public
+ * packages some of whose versions are hidden from anonymous callers.
  */
 export type Reach = Audience | 'unlisted' | 'excerpts'
 
-/** What to find: words, tags of which one of each group, or none, must be there, and scores. */
+/** The search criteria: words, tags (at least one of each group in `all`, and none in `none`) and scores. */
 export type Selection = {
   reach: Reach
   terms: QueryTerms | null
   all: readonly (readonly Tag[])[]
   none: readonly Tag[]
-  /** Comparisons of the score, all of which must hold. */
+  /** Score comparisons, all of which must hold. */
   scores: readonly ScoreFilter[]
 }
 
-/** What whoever searches may find in the first place. */
+/** Returns which documents the caller's searches cover by default. */
 export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'public')
 
-/** Everything that whoever searches may find. */
+/** Returns the selection of all packages that the caller can find. */
 export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
 
-/** A selection, and beside what anybody may find whole the same of the excerpts, where there are any. Each is read by itself. */
+/**
+ * Splits a selection into parts that are queried separately: for anonymous callers, one over full documents and one over excerpts, if there are any.
+ */
 export async function partsOf<Part extends Selection>({ heavyReads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
   if (selection.reach !== 'public' || !(await heavyReads.get('select id from package_search_excerpts limit 1'))) return [selection]
   return [selection, { ...selection, reach: 'excerpts' }]
 }
 
-/** What a typed query selects for whoever searches; null when nothing can fit. */
+/** Converts a query into a selection for the caller. Returns null when nothing can match. */
 export async function selectionOf(source: Source, query: string, searcher: Searcher): Promise<Selection | null> {
   const { text, filters, scores } = parseQuery(query)
   const terms = queryTerms(text)
@@ -60,20 +62,20 @@ export async function selectionOf(source: Source, query: string, searcher: Searc
   return { reach: wantsUnlisted ? 'unlisted' : reachOf(searcher), terms, all: [...all, ...alternatives.values()], none, scores }
 }
 
-/** A package has one of these, so two that are wanted are alternatives. */
+/** Filters of which a package has a single value. Several required values are therefore alternatives. */
 const exclusive: ReadonlySet<Filter> = new Set(['publisher', 'license'])
 
-/** The tag behind a filter; null when no package that whoever searches may find can have it. */
+/** Converts a filter into a tag. Returns null when no package visible to the caller can have it. */
 async function tagOf({ reads }: Source, { filter, value }: QueryFilter, searcher: Searcher): Promise<Tag | null> {
   if (filter !== 'uploader') return `${filter}:${value.replaceAll(/\s/g, '-')}`
-  // Nobody learns who uploads without signing in.
+  // Uploaders are hidden from anonymous callers.
   if (!searcher) return null
   if (value === 'me') return `uploader:${searcher.id}`
   const user = await reads.get<{ id: string }>('select id from users where email_key = ?', value)
   return user ? `uploader:${user.id}` : null
 }
 
-/** The tags of the packages that somebody administers: as an uploader, or as an admin of the publisher. */
+/** Returns the tags of packages that the user administers, as an uploader or as an admin of the publisher. */
 async function administered({ reads }: Source, userId: string): Promise<Tag[]> {
   const sql = "select publisher_id as publisher from publisher_members where user_id = ? and role = 'admin'"
   const rows = await reads.all<{ publisher: string }>(sql, userId)

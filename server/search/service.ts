@@ -1,5 +1,5 @@
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
-import { countMatches, listPackages, type ListSort, readRank, type SearchMatch, type Stretch, writeCursor } from './listing.ts'
+import { countMatches, listPackages, type ListSort, readRank, type SearchMatch, type ListRange, writeCursor } from './listing.ts'
 import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
 import { everything, partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { correct, suggestNames } from './typos.ts'
@@ -7,44 +7,44 @@ import { correct, suggestNames } from './typos.ts'
 export type SearchSort = 'relevance' | ListSort
 
 export type SearchRequest = {
-  /** Who is asking. */
+  /** The caller. */
   searcher: Searcher
-  /** As typed. Blank: all packages. */
+  /** The query. Blank selects all packages. */
   query?: string | null | undefined
-  /** Default: relevance; without words to look for, what was updated last. */
+  /** Defaults to relevance, or to the update time for a query without words. */
   sort?: SearchSort | null | undefined
   limit: number
   offset?: number | null | undefined
-  /** The cursor of the match before the first one wanted. */
+  /** Cursor of the match before the first one to return. */
   after?: string | null | undefined
 }
 
 export type SearchPage = {
   matches: SearchMatch[]
   hasNextPage: boolean
-  /** The query that was searched for instead, with a typing mistake corrected; null when it was searched for as typed. */
+  /** The corrected query that was used instead; null if the query was used as typed. */
   searchedFor: string | null
   totalCount: () => Promise<number>
-  /** Names that the query may have meant, when it found nothing as typed. */
+  /** Similar package names, when the query as typed has no matches. */
   didYouMean: () => Promise<string[]>
-  /** What else could be filtered by. */
+  /** Filters that could narrow the search, with counts. */
   facets: () => Promise<Facets>
 }
 
 /**
- * Finds packages with a bounded number of reads, whatever there is, and one more when they are counted. A query that finds hardly anything is
- * searched for with one typing mistake corrected.
+ * Searches packages with a bounded number of reads, independent of the number of packages. Counting takes one more read. If the query has hardly any
+ * matches, the search corrects one typing mistake.
  * @throws ApiError InvalidInput for a cursor of another search.
  */
 export async function searchPackages(source: Source, { searcher, query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
   const selection = await selectionOf(source, query ?? '', searcher)
   if (!selection) return nothing
   const parts = await partsOf(source, selection)
-  const stretch = { limit: limit + 1, offset: offset ?? 0, after }
+  const range = { limit: limit + 1, offset: offset ?? 0, after }
   const order = sort ?? (selection.terms ? 'relevance' : 'updated')
   const { matches, ...found } = isByWords(parts)
-    ? await findWords(source, parts, { query: query ?? '', order, stretch })
-    : { matches: await listPackages(source, parts, sortOf(order), stretch), parts, searchedFor: null, unknown: null }
+    ? await findWords(source, parts, { query: query ?? '', order, range })
+    : { matches: await listPackages(source, parts, sortOf(order), range), parts, searchedFor: null, unknown: null }
   const { unknown } = found
   return {
     matches: matches.slice(0, limit),
@@ -56,23 +56,23 @@ export async function searchPackages(source: Source, { searcher, query, sort, li
   }
 }
 
-/** What is found by words. `unknown`: what the packages would be called that the query as typed did not find. */
+/** The result of a search by words. `unknown`: the package name that the query spells, if the query as typed has no matches. */
 type Found = { matches: SearchMatch[]; parts: readonly [Selection, ...Selection[]]; searchedFor: string | null; unknown: string | null }
-type Wanted = { query: string; order: SearchSort; stretch: Stretch }
+type WordQuery = { query: string; order: SearchSort; range: ListRange }
 
-async function findWords(source: Source, typed: WordParts, { query, order, stretch }: Wanted): Promise<Found> {
+async function findWords(source: Source, typed: WordParts, { query, order, range }: WordQuery): Promise<Found> {
   const isRanked = order === 'relevance'
-  const skipped = isRanked ? stretch.offset + (stretch.after ? readRank(stretch.after) : 0) : 0
-  const wanted = isRanked ? skipped + stretch.limit : 0
-  const ranked = await rankPackages(source, typed, Math.max(wanted, fewest))
-  const corrected = await correct(source, typed, { query, ranked, limit: Math.max(wanted, fewest) })
+  const skipped = isRanked ? range.offset + (range.after ? readRank(range.after) : 0) : 0
+  const wanted = isRanked ? skipped + range.limit : 0
+  const ranked = await rankPackages(source, typed, Math.max(wanted, minRanked))
+  const corrected = await correct(source, typed, { query, ranked, limit: Math.max(wanted, minRanked) })
   const parts = corrected?.parts ?? typed
   const best = corrected?.ranked ?? ranked
   return {
     parts,
     searchedFor: corrected?.query ?? null,
     unknown: ranked.length === 0 ? (typed[0].terms.names[0] ?? null) : null,
-    matches: isRanked ? best.slice(skipped, wanted).map(matchFrom(skipped)) : await listPackages(source, parts, sortOf(order), stretch),
+    matches: isRanked ? best.slice(skipped, wanted).map(matchFrom(skipped)) : await listPackages(source, parts, sortOf(order), range),
   }
 }
 
@@ -80,8 +80,8 @@ type WordParts = readonly [WordSelection, ...WordSelection[]]
 
 const isByWords = (parts: readonly [Selection, ...Selection[]]): parts is WordParts => parts.every(({ terms }) => terms !== null)
 
-/** Enough to tell whether hardly anything is found (typos.ts). */
-const fewest = 3
+/** Minimum number of matches to read, enough to decide whether to correct the query (typos.ts). */
+const minRanked = 3
 
 const sortOf = (order: SearchSort): ListSort => (order === 'relevance' ? 'updated' : order)
 
@@ -89,16 +89,13 @@ const matchFrom =
   (skipped: number) =>
   ({ id, name, score }: Ranked, index: number): SearchMatch => ({ id, name, score, cursor: writeCursor(skipped + index + 1) })
 
-/** The first names that begin with `prefix`, in order, of what whoever searches may find. */
+/** Returns the first package names that start with `prefix`, in order, among the packages that the caller can find. */
 export async function completeNames(source: Source, searcher: Searcher, prefix: string, limit: number): Promise<string[]> {
   if (!/^\w+$/.test(prefix)) return []
   return completeIn(source, await partsOf(source, everything(searcher)), prefix, limit)
 }
 
-/**
- * Ways to go on with a query that somebody is typing: names of packages while it is one word, and filters with their values. The cost is
- * bounded, whatever there is.
- */
+/** Completes an unfinished query: package names while the query is a single word, and filters with their values. The cost is bounded. */
 export async function completeQuery(source: Source, searcher: Searcher, query: string, limit: number): Promise<Completion[]> {
   const names = await completeNames(source, searcher, query.trim().toLowerCase(), limit)
   const filters = await completeFilters(source, searcher, query, limit)
@@ -107,7 +104,7 @@ export async function completeQuery(source: Source, searcher: Searcher, query: s
 
 const reachesOf = (parts: readonly Selection[]) => parts.map(({ reach }) => reach)
 
-/** A query of nothing but signs finds nothing. */
+/** The result of a query that contains only punctuation. */
 const nothing: SearchPage = {
   matches: [],
   hasNextPage: false,

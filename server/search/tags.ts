@@ -1,14 +1,14 @@
 import type { Pubspec } from '../archive/pubspec.ts'
-/** What packages can be filtered by: `<filter>:<value>`. */
+/** The filters for packages: `<filter>:<value>`. */
 export const filters = ['publisher', 'uploader', 'topic', 'sdk', 'platform', 'license', 'dependency', 'is'] as const
 export type Filter = (typeof filters)[number]
 
-/** A property of a package, such as `sdk:flutter` or `license:mit`: lower case, without blanks. */
+/** A property of a package, such as `sdk:flutter` or `license:mit`. Lower case, without spaces. */
 export type Tag = `${Filter}:${string}`
 
-/** What a package's tags are made of: its row, and its latest version. */
+/** The data that tags are derived from: the package's row and its latest version. */
 export type Facts = {
-  /** What its latest version says. Dependencies are what its users get along with it. */
+  /** Pubspec of the latest version. Only direct dependencies become tags, because these are what users of the package install. */
   pubspec: Pick<Pubspec, 'topics' | 'dependencies' | 'needsFlutter' | 'platforms' | 'pluginPlatforms'>
   publisher: string | null
   uploaderIds: readonly string[]
@@ -17,13 +17,13 @@ export type Facts = {
   isUnlisted: boolean
   isDiscontinued: boolean
   hasRetracted: boolean
-  /** The tags that its analysis found, as `searchableTags` gives them. */
+  /** The tags found by the analysis, filtered by `searchableTags`. */
   analyzed?: readonly string[]
 }
 
 /**
- * The tags of a package. SDKs and platforms are those that its analysis found. Before that, what runs in Dart runs in Flutter, too, and platforms
- * are those that its pubspec declares, else those of a plugin.
+ * Returns the tags of a package. SDKs and platforms come from the analysis. Without an analysis, they come from the pubspec: Dart packages also
+ * support Flutter, and platforms are the declared ones or else those of the plugin.
  * Source: pub.dev's tags.
  */
 export function tagsOf(facts: Facts): Tag[] {
@@ -50,12 +50,12 @@ export function tagsOf(facts: Facts): Tag[] {
   return [...new Set(tags.map((tag) => tag.toLowerCase().replaceAll(/\s/g, '-') as Tag))]
 }
 
-/** What an analysis may find a package to be, as `is:` says it. */
+/** Values of `is:` that an analysis can determine. */
 export const analyzedFlags = ['null-safe', 'dart3-compatible', 'wasm-ready'] as const
 
 /**
- * The tags of a report that searches know. Who may see a package, and whose it is, no report says.
- * Source: pub.dev's tags; those of licenses also say what organizations think of them.
+ * Filters a report's tags to those that search supports. Visibility and ownership never come from a report.
+ * Source: pub.dev's tags, without its license tags for organization approval (OSI, FSF).
  */
 export const searchableTags = (tags: readonly string[]): string[] =>
   tags.filter((tag) => analyzedTag.test(tag) && !/^license:(?:fsf-libre|osi-approved|unknown)$/.test(tag)).slice(0, 50)
@@ -63,15 +63,15 @@ export const searchableTags = (tags: readonly string[]): string[] =>
 const analyzedTag = new RegExp(String.raw`^(?:(?:sdk|platform|license):[a-z0-9][a-z0-9.+-]{0,39}|is:(?:${analyzedFlags.join('|')}))$`)
 
 /**
- * A tag as a term of the index: one word for either database, which no text has, since signs are no part of words. What tags are made of
- * keeps apart.
+ * Encodes a tag as a single index term for both databases. Separators become symbols that do not occur in words, so a tag never collides with a text
+ * term, and different separators stay distinct.
  */
 export const tagTerm = (tag: string): string => `§${tag.toLowerCase().replaceAll(/[^a-z0-9]/g, (sign) => signs[sign] ?? '¤')}`
 
-/** Every document has this term, so that there is something to take others away from. */
+/** A term that every document contains. Queries that only exclude terms need it as the positive term. */
 export const everyTerm = '§'
 
-/** The term of packages that only those find who administer them. */
+/** The term of unlisted packages, which only their administrators find. */
 export const unlistedTerm = '§§0'
 
 const signs: Record<string, string> = { ':': '§', '-': '‐', _: '‿', '.': '·', '+': '±' }

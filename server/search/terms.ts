@@ -1,16 +1,16 @@
-/** What the index knows of a package, as terms. `all` is what is found anywhere: the others, the README, and the API as `apiTerm` marks it. */
+/** The indexed terms of a package. `all` is the union of the other fields, the README's terms, and the API names as encoded by `apiTerm`. */
 export type DocumentTerms = { words: string[]; parts: string[]; description: string[]; topics: string[]; all: string[] }
 
-/** A word of a query: itself as typed, with alternative spellings of it, and the beginnings of the terms that also match. */
+/** A word of a query: the word as typed with its alternative spellings, and prefixes of other matching terms. */
 export type QueryWord = { exact: string[]; prefixes: string[] }
 
-/** A query as terms. `names` is what a package of this name would be called; `namesOnly`: too short to look further. */
+/** A query as terms. `names`: package names that the query spells. `namesOnly`: the words are too short for searching other texts. */
 export type QueryTerms = { names: string[]; words: QueryWord[]; namesOnly: boolean }
 
-/** The texts of a package that words are looked for in. `api`: the names that its public API declares. */
+/** The searchable texts of a package. `api`: names declared by the public API. */
 export type IndexedTexts = { name: string; description: string; topics: readonly string[]; readme: string | null; api?: readonly string[] }
 
-/** The terms of a package. Those of the name come first, so a long README loses its end and nothing else. */
+/** Returns the terms of a package. The README's terms come last, so only they are cut off at the limit. */
 export function documentTerms({ name, description, topics, readme, api = [] }: IndexedTexts): DocumentTerms {
   const brief = {
     words: termsOf(name),
@@ -26,13 +26,13 @@ export function documentTerms({ name, description, topics, readme, api = [] }: I
   return { ...brief, all: [...all, ...apiTerms(api)] }
 }
 
-/** The terms of topics and description as one text, which scoring reads (relevance.ts): those of topics, a line feed, those of the description. */
+/** Formats the terms for scoring (relevance.ts): those of the topics, a line feed, those of the description. */
 export const summaryOf = ({ topics, description }: DocumentTerms): string =>
   `${topics.join(' ')}\n${description.slice(0, maxDescriptionTerms).join(' ')}`
 
 /**
- * What a word and each of its typing mistakes have in common, as terms of the index: the word, and what is left of it without any one letter. Two
- * words that are one letter apart share one of these (symmetric delete spelling correction).
+ * Returns the word and all variants with one letter deleted, as index terms. Two words that differ by one letter share at least one of these terms
+ * (symmetric delete spelling correction).
  */
 export function spellingTerms(word: string): string[] {
   if (!/^[a-z]{3,20}$/.test(word)) return []
@@ -40,10 +40,10 @@ export function spellingTerms(word: string): string[] {
   return [...new Set([word, ...shorter])].map((spelling) => `≈${spelling}`)
 }
 
-/** A word of an API's name as a term of the index. No text has such a term, since the sign is not part of words. */
+/** Marks a word of an API name with a symbol that does not occur in words, so that the term never collides with a text term. */
 export const apiTerm = (word: string): string => `¶${word}`
 
-/** Words of one or two letters, such as `of` and `to`, say nothing about an API. */
+/** Returns the terms of API names. Words of one or two letters, such as `of` and `to`, are skipped because they describe nothing. */
 function apiTerms(names: readonly string[]): string[] {
   const terms = new Set<string>()
   for (const name of names) {
@@ -55,7 +55,7 @@ function apiTerms(names: readonly string[]): string[] {
   return [...terms]
 }
 
-/** The terms of what was typed, however odd; null when there is nothing in it to search for. `imagePicker` is two words, or one. */
+/** Converts a query to terms. Returns null when there is nothing to search for. `imagePicker` is searched as two words and as one. */
 export function queryTerms(query: string): QueryTerms | null {
   const runs = runsOf(query.slice(0, maxQueryLength)).slice(0, maxWords)
   const terms = runs.flatMap((run) => splitTerms(run).map((term) => ({ term, joined: run.toLowerCase() }))).slice(0, maxWords)
@@ -69,7 +69,7 @@ export function queryTerms(query: string): QueryTerms | null {
   return { names: [...names], words, namesOnly: terms.every(({ term }) => isShort(term)) }
 }
 
-/** The same query with another spelling of one of its words. What the typed spelling finds is still found. */
+/** Returns the query with an alternative spelling added for one word. The typed spelling still matches. */
 export function respelled(terms: QueryTerms, index: number, spelling: string): QueryTerms {
   const [typed = ''] = terms.words[index]?.exact ?? []
   const words = terms.words.map((word, at) =>
@@ -84,8 +84,8 @@ export function respelled(terms: QueryTerms, index: number, spelling: string): Q
 }
 
 /**
- * A text's words as both databases index them: lower case, without accents, nothing but letters, digits and marks. Words in camel case count
- * whole and in parts. Chinese and Japanese have no blanks between words: they become overlapping pairs of characters.
+ * Splits a text into index terms, identically for both databases: lower case, without accents, only letters, digits and marks. Camel-case words are
+ * indexed whole and in parts. Chinese and Japanese have no spaces between words and become overlapping pairs of characters.
  */
 export function termsOf(text: string): string[] {
   return runsOf(text).flatMap((run) => {
@@ -95,7 +95,7 @@ export function termsOf(text: string): string[] {
   })
 }
 
-/** The words of a text, with their capitals. */
+/** Returns the words of a text in their original case. */
 function runsOf(text: string): string[] {
   const plain = text
     .normalize('NFKD')
@@ -107,21 +107,21 @@ function runsOf(text: string): string[] {
 function splitTerms(run: string): string[] {
   if (unspaced.test(run)) return pairs(run)
   const parts = (camelCase.test(run) ? run.match(camelPart) : null) ?? [run]
-  // `iOS` and `OAuth` are words of their own.
+  // Keep `iOS` and `OAuth` whole: a part would have a single letter.
   return (parts.some((part) => part.length < 2) ? [run] : parts).map((part) => part.toLowerCase())
 }
 
 const maxQueryLength = 200
 const maxWords = 8
-/** In UTF-16 units; as long as a package name may be. */
+/** In UTF-16 code units; the maximum length of a package name. */
 const maxTermLength = 64
-/** In UTF-16 units. */
+/** In UTF-16 code units. */
 const maxReadmeLength = 65_536
 const maxTerms = 3000
 const maxApiTerms = 1000
 const maxDescriptionTerms = 100
 const maxApiNameLength = 200
-/** Shorter endings of a name would match by chance. */
+/** Minimum length of a name's suffix. Shorter ones match by chance. */
 const minPartLength = 4
 
 const word = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]+|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]]+/gv
@@ -137,15 +137,15 @@ function pairs(run: string): string[] {
 
 const isShort = (term: string) => term.length < 3 && !unspaced.test(term)
 
-/** The name in one piece and all its endings: the beginning of an ending is any piece of the name. */
+/** Returns the name and all its suffixes, so that a prefix search finds any substring of the name. */
 function partsOf(joined: string): string[] {
   return [joined, ...Array.from({ length: Math.max(0, joined.length - minPartLength) }, (_, index) => joined.slice(index + 1))]
 }
 
-/** Addresses and tags say nothing about a package. */
+/** Removes URLs and HTML tags. */
 const withoutMarkup = (markdown: string) => markdown.replace(/https?:\/\/[^\s)>\]]+|<[^<>]{0,500}>/g, ' ')
 
-/** Beginnings that a word shares with its English plural, singular, participle or gerund; matching beginnings needs no more of a stemmer. */
+/** Returns the stems that a word shares with its English plural, singular, participle and gerund. Prefix matching needs no further stemming. */
 function relatives(term: string): string[] {
   if (!/^[a-z]{4,}$/.test(term)) return [term]
   const singular = singularOf(term)

@@ -5,15 +5,15 @@ import { respelled, spellingTerms, termsOf } from './terms.ts'
 
 type Parts = readonly [WordSelection, ...WordSelection[]]
 
-/** What was typed, and what it finds: all of it when that is less than three packages. */
+/** A query and its matches. `ranked` contains all matches if there are fewer than three. */
 type Typed = { query: string; ranked: readonly Ranked[]; limit: number }
 
 export type Corrected = { parts: Parts; query: string; ranked: Ranked[] }
 
 /**
- * Corrects the one word of a query that is in no name, topic or description, when the query finds nothing, or at most two packages that mention
- * it in their READMEs. The correction is a word of a package's name that is one letter away: more, less or another one, or two swapped. Null
- * when there is none that finds more.
+ * Corrects a query that has no matches, or at most two packages that mention its words only in their READMEs. The one word that occurs in no name,
+ * topic or description is replaced by a word from a package name that differs by one edit: an inserted, deleted, changed or swapped letter. Returns
+ * null when no correction finds more packages.
  */
 export async function correct(source: Source, parts: Parts, { query, ranked, limit }: Typed): Promise<Corrected | null> {
   if (ranked.length > 2 || ranked.some(({ isOnlyMentioned }) => !isOnlyMentioned)) return null
@@ -29,10 +29,10 @@ export async function correct(source: Source, parts: Parts, { query, ranked, lim
   return found.length > ranked.length ? { parts: corrected, query: replaceWord(query, typed, spelling), ranked: found } : null
 }
 
-/** Shorter words are one letter away from too many others. */
+/** Shorter words are one edit away from too many others. */
 const correctable = /^[a-z]{4,20}$/
 
-/** The word that most names have of those that differ from this one by a letter; of equally common ones, that of the best liked package. */
+/** Returns the most frequent word in package names that is one edit away from `typed`. Ties are won by the package with more likes. */
 async function nearestWord(source: Source, parts: Parts, typed: string): Promise<string | null> {
   const counts = new Map<string, number>()
   for (const { reach } of parts) {
@@ -48,11 +48,11 @@ async function nearestWord(source: Source, parts: Parts, typed: string): Promise
   return nearest?.[0] ?? null
 }
 
-/** The query as typed but for one word; values of filters stay as they are. */
+/** Replaces one word of the query. Filter values stay unchanged. */
 const replaceWord = (query: string, word: string, spelling: string): string =>
   query.replace(new RegExp(String.raw`(?<![\p{L}\p{N}:"])${word}`, 'iu'), spelling)
 
-/** Names that differ from the one that was typed by a slip or two, the nearest first. */
+/** Returns package names within a small edit distance of `typed`, nearest first. */
 export async function suggestNames(
   { heavyReads, backend }: Source,
   typed: string,
@@ -76,7 +76,7 @@ export async function suggestNames(
 
 const candidates = 50
 
-/** How many letters must be put in, taken out, changed, or swapped with a neighbour (optimal string alignment). */
+/** Returns the number of inserted, deleted, changed or swapped letters (optimal string alignment distance). */
 function distance(a: string, b: string): number {
   let [beforeLast, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= a.length; i++) {
