@@ -5,12 +5,12 @@ import { pubspecSchema } from './pubspec-shape.ts'
 import { quoted, refuse } from './refuse.ts'
 import { type Json, readYaml, type JsonObject } from './yaml.ts'
 
-/** A pubspec that may be published, as the listing serves it, and the images that it names. */
+/** A valid pubspec: the document as the package listing serves it, and the image files it refers to. */
 export type CheckedPubspec = { document: JsonObject; screenshots: { path: string }[] }
 
 /**
- * Reads and checks the text of a pubspec. `rules` say which registries dependencies may come from and what `publish_to` must be.
- * Throws `PackageRejected` with one line that names the field. Source: what the pub client packs and accepts.
+ * Parses and validates the text of a pubspec. `rules` define which registries dependencies may use and which `publish_to` values are accepted. Throws
+ * `PackageRejected` with a single line that names the invalid field. Source: what the pub client packs and accepts.
  */
 export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   const document = readYaml(text, 'pubspec.yaml')
@@ -24,7 +24,10 @@ export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   return { document, screenshots: fields.screenshots ?? [] }
 }
 
-/** Every reader of a package sees its pubspec, unknown fields included. The message does not repeat the URL, because logs keep messages. */
+/**
+ * Rejects URLs with credentials in any field, because the whole pubspec is served to all readers. The message omits the URL because messages are
+ * logged.
+ */
 function refuseCredentials(value: Json, path: string[]): void {
   if (typeof value === 'object' && value !== null)
     for (const [key, each] of Object.entries(value)) {
@@ -33,7 +36,7 @@ function refuseCredentials(value: Json, path: string[]): void {
     }
   else if (typeof value === 'string' && hasCredentials(value))
     refuse(
-      `pubspec.yaml: ${path.join('.').slice(0, 200)} has a URL with a user name or password, which every reader would see. Remove what comes before the @.`,
+      `pubspec.yaml: ${path.join('.').slice(0, 200)} has a URL with a user name or password, which every reader could see. Remove the part before the @.`,
     )
 }
 

@@ -4,7 +4,7 @@ import { nameFault } from '../pub/package-name.ts'
 import { quoted, refuse } from './refuse.ts'
 import { isObject, type Json, type JsonObject } from './yaml.ts'
 
-/** A dependency as a pubspec states it. `hostedUrl` is null for the client's default registry; `sdk` names one, for what comes with it. */
+/** A dependency declared in a pubspec. `hostedUrl` is null for the client's default registry. `sdk` is the name of the SDK for `source: 'sdk'`. */
 export type Dependency = {
   name: string
   constraint: string
@@ -14,10 +14,10 @@ export type Dependency = {
   sdk: string | null
 }
 
-/** The fields of a pubspec that list dependencies. Only the first matters to the users of a package. */
+/** The pubspec fields that list dependencies. Only `dependencies` affects users of the package. */
 export type DependencyField = 'dependencies' | 'dev_dependencies' | 'dependency_overrides'
 
-/** Reads a list of dependencies that was checked when it was published. */
+/** Converts a dependency field that was validated at publishing. */
 export function describeDependencies(listed: Json | undefined, kind: Dependency['kind']): Dependency[] {
   return Object.entries(isObject(listed) ? listed : {}).map(([name, spec]) => {
     const { version = null, ...source } = isObject(spec) ? spec : { version: spec }
@@ -35,9 +35,9 @@ function originOf(stated: JsonObject): Pick<Dependency, 'source' | 'hostedUrl' |
 }
 
 /**
- * Checks a list of dependencies. In `dependencies` neither git nor path is taken, and hosted only from an allowed registry; elsewhere from anywhere.
- * Registries such as pub.dev have old packages with upper-case names; on this server every name follows `nameFault`.
- * Throws `PackageRejected` naming the dependency. Source: `_parseDependencies` of the pub client.
+ * Validates a dependency field. In `dependencies`, git and path sources are rejected, and hosted sources must be an allowed registry; the other
+ * fields accept any source. Packages on this server must follow `nameFault`; other registries, such as pub.dev, have old packages with upper-case
+ * names. Throws `PackageRejected` naming the dependency. Source: `_parseDependencies` of the pub client.
  */
 export function checkDependencies(
   field: DependencyField,
@@ -58,7 +58,7 @@ export function checkDependencies(
 
 type Fail = (fault: string) => never
 
-/** Where a dependency comes from: the kind of source, and the registry when one is named. */
+/** The source of a dependency, and its registry URL if specified. */
 type Origin = { source: string; url: string | null }
 
 function checkForm(name: string, spec: Json, fail: Fail): Origin {
@@ -72,7 +72,7 @@ function checkForm(name: string, spec: Json, fail: Fail): Origin {
   return { source, url: source === 'hosted' ? checkHosted(name, sources.hosted ?? null, fail) : null }
 }
 
-/** `hosted: url`, or `hosted: {name, url}`; gives the URL in normal form, null without one. */
+/** Validates `hosted: url` and `hosted: {name, url}`. Returns the normalized URL, or null if there is none. */
 function checkHosted(name: string, described: Json, fail: Fail): string | null {
   if (described === null) return null
   if (typeof described === 'string')

@@ -3,13 +3,13 @@ import { refuse } from './refuse.ts'
 
 type Chunks = AsyncIterable<Buffer>
 
-/** The three stages of a stream pipeline that turn a gzip file into its content. */
+/** The three stages of a stream pipeline that decompresses a gzip file. */
 export type GzipStages = [unwrap: (source: Chunks) => Chunks, inflate: InflateRaw, verify: (content: Chunks) => Chunks]
 
 /**
- * Reads exactly one gzip member with nothing after it (RFC 1952). Node's own gunzip would go on into a second member and overlook trailing zeros,
- * so header and trailer are read here, and the deflate stream between them must end exactly where the trailer begins.
- * The stages throw `PackageRejected`, or zlib's error for broken deflate data (`isBrokenDeflate`).
+ * Creates the stages for reading a single gzip member without trailing data (RFC 1952). Node's gunzip would continue with a second member and ignore
+ * trailing zeros. Therefore header and trailer are parsed here, and the deflate stream must end exactly at the trailer. The stages throw
+ * `PackageRejected`, or zlib's error for invalid deflate data (`isBrokenDeflate`).
  */
 export function gzipStages(): GzipStages {
   const inflate = createInflateRaw({ chunkSize: 32 * 1024 })
@@ -36,7 +36,8 @@ export function gzipStages(): GzipStages {
 }
 
 /**
- * The content of a gzip file that is all there, read by the same rules; null when it is more than `limit` bytes. Throws as the stages do.
+ * Decompresses a complete gzip file under the same rules as `gzipStages`. Returns null when the content exceeds `limit` bytes. Throws the same errors
+ * as the stages.
  */
 export function unzipWhole(file: Buffer, limit: number): Buffer | null {
   if (file.length === 0) refuse(empty)
@@ -49,10 +50,10 @@ export function unzipWhole(file: Buffer, limit: number): Buffer | null {
   return inflated?.content ?? null
 }
 
-/** The content and how much of what was given it took; null when it is more than `limit` bytes. */
+/** Returns the decompressed content and the number of input bytes consumed, or null when the content exceeds `limit` bytes. */
 function inflateWhole(deflated: Buffer, limit: number): { content: Buffer; bytesRead: number } | null {
   try {
-    // With `info` it gives more than its type says.
+    // With `info: true`, zlib returns an object that its type declaration does not describe.
     const { buffer, engine } = inflateRawSync(deflated, { maxOutputLength: limit, info: true }) as unknown as WithInfo
     return { content: buffer, bytesRead: engine.bytesWritten }
   } catch (error) {
@@ -69,12 +70,12 @@ function checkEnd(bytesRead: number, bytes: number, trailer: Buffer, checksum: n
     refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
 }
 
-/** Whether an error is zlib's complaint about the data it was given. */
+/** Returns whether an error is zlib's error for invalid input data. */
 export function isBrokenDeflate(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'Z_DATA_ERROR' || error.code === 'Z_BUF_ERROR')
 }
 
-/** Longest header taken: ten bytes and a file name; more is no package. */
+/** Maximum header length in bytes: the ten fixed bytes plus a file name. */
 const maxHeader = 4096
 const trailerLength = 8
 
@@ -95,8 +96,8 @@ async function* withoutHeader(source: Chunks): Chunks {
   if (start !== null) refuse(start.length === 0 ? empty : truncated)
 }
 
-/** Holds the last eight bytes back and tells them at the end. */
-async function* withoutTrailer(source: Chunks, tell: (trailer: Buffer) => void): Chunks {
+/** Passes all but the last eight bytes through, and reports those at the end. */
+async function* withoutTrailer(source: Chunks, onTrailer: (trailer: Buffer) => void): Chunks {
   let held: Buffer = Buffer.alloc(0)
   for await (const chunk of source) {
     const all = Buffer.concat([held, chunk])
@@ -105,10 +106,10 @@ async function* withoutTrailer(source: Chunks, tell: (trailer: Buffer) => void):
     if (cut > 0) yield all.subarray(0, cut)
   }
   if (held.length < trailerLength) refuse(truncated)
-  tell(held)
+  onTrailer(held)
 }
 
-/** Bytes of the gzip header, or null while more of it has to come. RFC 1952, section 2.3. */
+/** Returns the length of the gzip header in bytes, or null if more input is needed. Source: RFC 1952, section 2.3. */
 function headerLength(start: Buffer): number | null {
   const magic = [0x1f, 0x8b, 8]
   if (magic.some((byte, index) => index < start.length && start[index] !== byte))

@@ -7,27 +7,26 @@ import { readArchive, type ArchiveContents, type ArchiveLimits } from './read.ts
 import { quoted, refuse } from './refuse.ts'
 import type { JsonObject } from './yaml.ts'
 
-/** Everything that a publish needs to know about an archive. */
+/** The contents of an archive that publishing needs. */
 export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'> & {
   pubspec: Pubspec
-  /** The whole pubspec, as the listing serves it. */
+  /** The complete pubspec, as the package listing serves it. */
   document: JsonObject
   example: TextFile | null
 }
 
 /**
- * Reads an archive and its pubspec, and checks the one against the other. A stream is destroyed in every case. What is checked, in this order:
- * - gzip.ts: one gzip member, whole, with the right checksum, and nothing behind it.
- * - tar-framing.ts, tar-extension.ts: headers that every reader understands alike, at most so many entries and bytes unpacked, an end.
- * - read.ts: files and directories only.
- * - path.ts: paths that stay inside the package, and that every system can store and show.
- * - tree.ts: each path once, whatever its case, as a file or as a directory.
+ * Reads and validates an archive and its pubspec. Always destroys a stream source. Checks, in order:
+ * - gzip.ts: a single, complete gzip member with a correct checksum and no trailing data.
+ * - tar-framing.ts, tar-extension.ts: headers that all tar readers interpret alike, limits on entries and unpacked bytes, and a proper end.
+ * - read.ts: only files and directories.
+ * - path.ts: paths that stay inside the package and are valid on all operating systems.
+ * - tree.ts: no duplicate paths, ignoring case, and no path that is both file and directory.
  * - manifest.ts: pubspec.yaml at the root, in UTF-8.
- * - yaml.ts, pubspec-shape.ts: the pubspec's YAML and its fields: name, version, description, addresses, environment, topics, …
- * - check-pubspec.ts, dependencies.ts: `publish_to`, and dependencies from this server or another one that is allowed.
- * - here: screenshots, which must be in the archive.
- *
- * Throws `PackageRejected` with the first and most useful reason; an error of the source itself comes out as it is.
+ * - yaml.ts, pubspec-shape.ts: valid YAML, and valid fields such as name, version, description, URLs, environment and topics.
+ * - check-pubspec.ts, dependencies.ts: `publish_to`, and dependencies from this server or an allowed registry.
+ * - This file: screenshots must be in the archive. Throws `PackageRejected` with the first reason found. Errors of the source stream are rethrown
+ * unchanged.
  */
 export async function inspectPackage(
   source: Readable | Buffer,

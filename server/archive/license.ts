@@ -1,9 +1,9 @@
-/** The SPDX identifier of a license text, that of the first license in it; `unknown` where none is recognized. */
+/** Returns the SPDX identifier of the first license in a text, or `unknown`. */
 export const licenseOf = (text: string | null): string => licensesOf(text)[0] ?? 'unknown'
 
 /**
- * The SPDX identifiers of the licenses in a text, in their order, for the licenses that nearly all packages have; none where none is recognized.
- * Recognized by phrases that the license cannot do without, so that names, years and line breaks do not matter.
+ * Returns the SPDX identifiers of the recognized licenses in a text, in order of appearance. Covers the licenses that nearly all packages use.
+ * Licenses are recognized by characteristic phrases, so names, years and line breaks do not matter.
  */
 export function licensesOf(text: string | null): string[] {
   if (text === null) return []
@@ -17,21 +17,24 @@ export function licensesOf(text: string | null): string[] {
     return phrases.every((phrase) => words.includes(phrase)) && !without.some((phrase) => words.includes(phrase))
   })
   const beginning = ({ phrases: [first = ''] }: License) => words.indexOf(first)
-  // Licenses name each other: after the first, those count of which there is more than the name.
+  // Licenses refer to each other. After the first license, count only those whose own text is present.
   const [first, ...others] = found.toSorted((a, b) => beginning(a) - beginning(b))
   return [first, ...others.filter(({ body }) => body === undefined || words.includes(body))].flatMap((license) => license?.id ?? [])
 }
 
-/** Whether the Open Source Initiative approved a license that `licenseOf` gives. Source: SPDX License List. */
+/** Returns whether the Open Source Initiative approved a license returned by `licenseOf`. Source: SPDX License List. */
 export const isOsiApproved = (id: string): boolean => id !== 'unknown' && !['BSD-4-Clause', 'CC0-1.0', 'CC-BY-4.0'].includes(id)
 
-/** Whether the Free Software Foundation lists a license that `licenseOf` gives as free. Source: SPDX License List. */
+/** Returns whether the Free Software Foundation considers a license returned by `licenseOf` free. Source: SPDX License List. */
 export const isFsfLibre = (id: string): boolean => id !== 'unknown' && !['0BSD', 'LGPL-2.0', 'MIT-0'].includes(id)
 
-/** `body` is a phrase of the license itself, for those whose other phrases are in texts that only name it. */
+/**
+ * Recognition rules for a license. `body` is a phrase of the license text itself, for licenses whose `phrases` also occur where they are only
+ * mentioned.
+ */
 type License = { id: string; phrases: string[]; without?: string[]; body?: string }
 
-/** Letters and digits with single blanks between them. */
+/** Reduces a text to lower-case letters, digits and dots within words, separated by single spaces. */
 const plain = (text: string) =>
   text
     .slice(0, 262_144)
@@ -44,7 +47,7 @@ const redistribution = 'redistribution and use in source and binary forms with o
 const noPromotion = 'endorse or promote products derived from this software'
 const gnu = (title: string, version: string) => `${title} version ${version}`
 
-// Of two that begin alike, the first that fits counts.
+// If two licenses start at the same position, the first in this list wins.
 const licenses: License[] = [
   {
     id: 'AGPL-3.0',

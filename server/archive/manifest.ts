@@ -1,10 +1,12 @@
 import type { ArchiveFile } from './tree.ts'
 import { quoted, refuse } from './refuse.ts'
 
-/** The manifest counts only at the root of the archive, under exactly this name. */
+/** The manifest must be at the root of the archive under exactly this name. */
 export const manifestName = 'pubspec.yaml'
 
-/** The text of the manifest. Throws `PackageRejected` if it is missing, saying where a likely one is, or not UTF-8. */
+/**
+ * Returns the manifest's text. Throws `PackageRejected` if it is not UTF-8, or if it is missing; the message then names a misplaced or misnamed file.
+ */
 export function manifestIn(files: readonly ArchiveFile[], content: Buffer): string {
   if (files.length === 0) refuse('The archive is empty. Pack a package with pubspec.yaml at its root.')
   if (!files.some(({ path }) => path === manifestName)) refuse(missing(files))

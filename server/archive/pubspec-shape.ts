@@ -48,7 +48,7 @@ const executable = z
   .nullable()
 const executableName = z.string().regex(/^[a-zA-Z0-9_-]+$/)
 
-/** The fields of a pubspec that the registry or the client reads; all others pass unread. Sources: pub's protocol, pub's `Pubspec`. */
+/** Schema of the pubspec fields that the registry or the client reads. Other fields are not validated. Sources: pub's protocol, pub's `Pubspec`. */
 export const pubspecSchema = z.looseObject({
   name,
   version,
@@ -86,7 +86,7 @@ function required(example: string, wrong = 'must be text; put quotes around it')
   return z.string({ error: missing(example, wrong) })
 }
 
-/** Says whether a field is missing or of a wrong type. */
+/** Returns an error callback that distinguishes a missing field from one of the wrong type. */
 function missing(example: string, wrong: string) {
   return ({ input }: { input?: unknown }) => (input === undefined || input === null ? `is missing; add it, ${example}` : wrong)
 }

@@ -1,7 +1,7 @@
 import { type Dependency, describeDependencies } from './dependencies.ts'
 import { isObject, type Json, type JsonObject } from './yaml.ts'
 
-/** What a pubspec says, as publishing, search and pages read it. Texts are null and lists empty where it says nothing. */
+/** The pubspec fields used by publishing, search and pages. Missing texts are null, and missing lists are empty. */
 export type Pubspec = {
   name: string
   version: string
@@ -12,21 +12,21 @@ export type Pubspec = {
   documentation: string | null
   topics: string[]
   funding: string[]
-  /** Constraints by SDK: `sdk` for Dart, `flutter`, … */
+  /** SDK constraints. `sdk` is the SDK's name: `sdk` for Dart, `flutter`, … */
   environment: { sdk: string; constraint: string }[]
-  /** What it depends on: for its users first, then for its own development. */
+  /** Direct dependencies, followed by dev dependencies. */
   dependencies: Dependency[]
   /** Commands that `dart pub global activate` installs. */
   executables: string[]
-  /** The platforms that the author declares. */
+  /** Platforms that the author declares. */
   platforms: string[]
-  /** The platforms with native code of a Flutter plugin; null when it is no plugin. */
+  /** Platforms for which a Flutter plugin has native code; null if the package is not a plugin. */
   pluginPlatforms: string[] | null
-  /** Whether it works with Flutter only: it has a constraint on Flutter, or depends on something that comes with it. */
+  /** Whether the package requires Flutter: it has a Flutter constraint or depends on a package of the Flutter SDK. */
   needsFlutter: boolean
 }
 
-/** Reads a pubspec that was checked when it was published. Whatever the rules are now, this gives something. */
+/** Converts a pubspec that was validated at publishing. Never throws, even if the rules have changed since. */
 export function describePubspec(document: JsonObject): Pubspec {
   const direct = describeDependencies(document.dependencies, 'direct')
   return {
@@ -51,12 +51,12 @@ export function describePubspec(document: JsonObject): Pubspec {
   }
 }
 
-/** The SDKs besides Dart's that a package needs, also for its development. */
+/** Returns the SDKs other than Dart that a package needs, including for its development. */
 export const otherSdksOf = ({ environment, dependencies }: Pick<Pubspec, 'environment' | 'dependencies'>): string[] => [
   ...new Set([...environment, ...dependencies].flatMap(({ sdk }) => (sdk === null || sdk === 'sdk' || sdk === 'dart' ? [] : [sdk]))),
 ]
 
-/** Plugins of the first format, which names no platforms, had native code for exactly these. */
+/** The platforms of plugins in the first plugin format, which does not list platforms. */
 const firstPlatforms = ['android', 'ios']
 
 function pluginPlatformsOf(plugin: Json | undefined): string[] | null {

@@ -10,7 +10,7 @@ import { quoted, refuse } from './refuse.ts'
 import { unpackTar, type TarEntry } from './tar-entries.ts'
 import { tarFraming, watch, watchEnd, type TarFraming } from './tar-framing.ts'
 
-/** Limits of an archive; sizes in bytes. `exampleBytes` is what all candidates for the example may take together until the package's name is known. */
+/** Archive limits; sizes in bytes. `exampleBytes` limits all example candidates together, which are kept until the package name is known. */
 export type ArchiveLimits = typeof archiveLimits
 
 /** Source: what the pub client packs and accepts. */
@@ -23,22 +23,22 @@ const archiveLimits = {
   exampleBytes: 8 * 1024 ** 2,
 }
 
-/** What is kept of an archive. `examples` are candidates: `pickExample` chooses when the package's name is known. */
+/** The parts of an archive that are kept. `pickExample` selects one of `examples` once the package name is known. */
 export type ArchiveContents = Record<RootDocument, TextFile | null> & {
   pubspecText: string
   examples: TextFile[]
   files: ArchiveFile[]
 }
 
-/** An archive that is all there and unpacks to no more than this is unpacked in one piece. */
+/** A buffered archive that unpacks to at most this many bytes is unpacked in a single step. */
 const maxWholeBytes = 2 * 1024 ** 2
 
-/** Offered a file; gives a taker for its content, or nothing to skip it. */
+/** Called for each file. Returns a consumer for the file's content, or undefined to skip the content. */
 export type FileVisitor = (file: ArchiveFile) => ((chunk: Uint8Array) => void) | undefined
 
 /**
- * Reads a .tar.gz package in one pass, in bounded memory, and destroys its stream in every case. Files of which nothing is kept go to `others`.
- * Throws `PackageRejected` with the first reason that an archive is not acceptable; an error of the source itself comes out as it is.
+ * Reads a .tar.gz package in a single pass with bounded memory. Always destroys the stream. Files that are not kept are passed to `others`. Throws
+ * `PackageRejected` with the first reason to reject the archive. Errors of the source are rethrown unchanged.
  */
 export async function readArchive(
   source: Readable | Buffer,
@@ -47,13 +47,13 @@ export async function readArchive(
 ): Promise<ArchiveContents> {
   const bounds = { ...archiveLimits, ...limits }
   const reading = start(bounds, others)
-  await eachFile(source, bounds, (file) => taker(reading, file))
+  await eachFile(source, bounds, (file) => consumerFor(reading, file))
   return finish(reading)
 }
 
 /**
- * Offers every file of a .tar.gz package in turn, in bounded memory, once its path and its size are known to be acceptable; destroys the stream
- * in every case. Throws as `readArchive` does.
+ * Calls `visitor` for each file of a .tar.gz package, after validating the file's path and size, with bounded memory. Always destroys the stream.
+ * Throws the same errors as `readArchive`.
  */
 export async function eachFile(source: Readable | Buffer, limits: Partial<ArchiveLimits>, visitor: FileVisitor): Promise<void> {
   const bounds = { ...archiveLimits, ...limits }
@@ -112,8 +112,8 @@ function visit(tree: ArchiveTree, { path: raw, type, size }: TarEntry, visitor: 
   return type === 'directory' ? undefined : visitor({ path, size })
 }
 
-/** Takes the content of the few files that are kept, skips the others. */
-function taker(reading: Reading, { path, size }: ArchiveFile) {
+/** Returns a consumer for the content of a file that is kept; other files are passed to `others`. */
+function consumerFor(reading: Reading, { path, size }: ArchiveFile) {
   reading.files.push({ path, size })
   const { manifestBytes, documentBytes, exampleBytes } = reading.limits
   if (path === manifestName) {
@@ -135,7 +135,7 @@ function taker(reading: Reading, { path, size }: ArchiveFile) {
   return keep(kept, documentBytes)
 }
 
-/** Copies the chunks, up to a few bytes more than the limit, so that the cut falls between characters. */
+/** Copies chunks up to the limit plus a few bytes, so that the text can be truncated at a character boundary. */
 function keep(kept: Kept, limit: number) {
   let left = limit + 4
   return (chunk: Uint8Array) => {

@@ -1,13 +1,13 @@
 import { extract as unpacker, type Extract } from 'tar-stream'
 import { packageRejected } from '../errors.ts'
 
-/** What a tar says about an entry before its content comes. */
+/** The header of a tar entry. */
 export type TarEntry = { path: string; type: string; size: number }
 
-/** Told of each entry in turn; gives a taker for the chunks of its content, or nothing to skip it. May throw to stop. */
+/** Called for each entry. Returns a consumer for the content, or undefined to skip it. May throw to stop. */
 export type Visitor = (entry: TarEntry) => ((chunk: Uint8Array) => void) | undefined
 
-/** Unpacks a tar for a visitor. The visitor's and the source's errors come out as they are; a tar that cannot be read is `PackageRejected`. */
+/** Unpacks a tar for a visitor. Errors of the visitor and the source are rethrown unchanged. Throws `PackageRejected` for an invalid tar. */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, visit: Visitor): Promise<void> {
   const extract = unpacker()
   const closed = visited(extract, visit)
@@ -22,7 +22,7 @@ export async function unpackTar(chunks: AsyncIterable<Buffer>, visit: Visitor): 
   }
 }
 
-/** Settles when the tar has been visited to its end, or could not be. */
+/** Returns a promise that resolves when all entries have been visited, and rejects on failure. */
 function visited(extract: Extract, visit: Visitor): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   promise.catch(() => undefined)

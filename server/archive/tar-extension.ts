@@ -1,17 +1,17 @@
 import { refuse } from './refuse.ts'
 
-/** Longest extension header in bytes: the client's own reader takes no more (package:tar, `defaultSpecialLength`). */
+/** Maximum length of an extension header in bytes. The pub client's reader has the same limit (package:tar, `defaultSpecialLength`). */
 export const maxExtension = 2048
 
-/** Writers of tar know about a dozen keys. */
+/** Maximum number of PAX records. Tar writers use about a dozen different keys. */
 const maxRecords = 32
 
-/** Whether a tar type flag says something about the next entry: PAX `x` and `g`, GNU long name `L` and long link `K`. */
+/** Returns whether a tar type flag announces metadata of the next entry: PAX `x` and `g`, GNU long name `L` and long link `K`. */
 export const isExtension = (type: string) => 'xgLK'.includes(type)
 
 /**
- * Refuses a PAX header that does more than name an entry, its times and its owner: `size` and sparse maps move the frame, and a global header
- * (`git archive` writes one with a comment) must not reach into every entry. Throws `PackageRejected`.
+ * Validates a PAX header. Rejects `size` and sparse maps, because they change where the next header starts. Global headers may only contain a comment
+ * (as written by `git archive`), because they apply to all entries. Throws `PackageRejected`.
  */
 export function checkExtension(type: string, content: Buffer): void {
   if (type === 'L' || type === 'K') return
@@ -22,7 +22,7 @@ export function checkExtension(type: string, content: Buffer): void {
     refuse(`The archive has a PAX header that sets ${forbidden}, which is not allowed. Pack it with \`dart pub publish\`.`)
 }
 
-/** The keys of `length key=value` records, or null where a length does not lead from one line end to the next. POSIX pax, "Extended Header". */
+/** Returns the keys of `length key=value` records, or null if a length does not match its record. Source: POSIX pax, "Extended Header". */
 function paxKeys(content: Buffer): string[] | null {
   const text = content.toString('latin1')
   const record = /(\d{1,4}) ([^=\n]+)=/y

@@ -1,13 +1,13 @@
 import { checkExtension, isExtension, maxExtension } from './tar-extension.ts'
 import { refuse } from './refuse.ts'
 
-/** How far a tar may go: bytes of the whole unpacked tar, and entries in it. */
+/** Limits of a tar: total unpacked bytes, and number of entries. */
 export type TarLimits = { unpackedBytes: number; entries: number }
 
-/** How far a tar has been watched. */
+/** Progress of checking a tar. */
 export type TarFraming = ReturnType<typeof tarFraming>
 
-/** The state of a watch at the start of a tar. */
+/** Returns the initial state for checking a tar. */
 export function tarFraming(limits: TarLimits) {
   return {
     limits,
@@ -24,9 +24,9 @@ export function tarFraming(limits: TarLimits) {
 }
 
 /**
- * Watches the next chunk of a tar before its reader sees it, and refuses what readers understand differently or what only serves to exhaust one:
- * sizes that are not plain octal, PAX records that change a size, sparse files, two names for one entry, anything behind the end mark.
- * What passes, tar-stream and the client's own reader frame alike. Throws `PackageRejected`.
+ * Checks the next chunk of a tar before the tar reader receives it. Rejects anything that readers interpret differently or that could exhaust their
+ * resources: sizes not in plain octal, PAX records that change a size, sparse files, two names for one entry, and data after the end marker.
+ * tar-stream and the pub client's reader then agree on all entry boundaries. Throws `PackageRejected`.
  */
 export function watch(tar: TarFraming, chunk: Buffer): void {
   for (let offset = 0; offset < chunk.length;) {
@@ -37,23 +37,23 @@ export function watch(tar: TarFraming, chunk: Buffer): void {
   }
 }
 
-/** The tar is over; throws `PackageRejected` if it ends within an entry. */
+/** Checks the end of a tar. Throws `PackageRejected` if the tar ends within an entry. */
 export function watchEnd({ filled, body, padding, announced }: TarFraming): void {
   if (filled > 0 || body > 0 || padding > 0 || announced.size > 0) refuse('The tar inside the archive is cut short. Pack it again.')
 }
 
 const noExtension: { type: string; content: Buffer[] } | null = null
 const emptyBlock = Buffer.alloc(512)
-/** One mebibyte: writers of tar pad to at most a few hundred blocks. */
+/** One mebibyte. Tar writers pad with at most a few hundred blocks. */
 const maxEmptyBlocks = 2048
 const files = '0\0'
-/** Links and devices pass here; they are refused by name once tar-stream has read it. */
+/** Includes links and devices, which read.ts rejects with their path in the message. */
 const entryTypes = `${files}123456`
 
 const tooLarge = ({ unpackedBytes }: TarLimits) =>
   `The archive unpacks to more than ${unpackedBytes} bytes, the limit. Leave out what the package's users do not need.`
 
-/** Takes one piece of what has come and says how long it was. */
+/** Processes the next part of the input and returns its length. */
 function step(tar: TarFraming, rest: Buffer): number {
   if (tar.body > 0) return takeBody(tar, rest.subarray(0, tar.body))
   if (tar.padding > 0) return takePadding(tar, Math.min(tar.padding, rest.length))

@@ -1,24 +1,27 @@
 import { collisionKey } from './path.ts'
 import { escaped, refuse } from './refuse.ts'
 
-/** A file of the archive: its plain path, its size in bytes. */
+/** A file in the archive: its normalized path, and its size in bytes. */
 export type ArchiveFile = { path: string; size: number }
 
-/** How many paths (directories that are only implied count too) and how many characters of them are remembered. */
+/** Limits on the number of paths (including implied parent directories) and their total length in characters. */
 export type TreeLimits = { entries: number; pathCharacters: number }
 
-/** `implied`: a directory that has no entry of its own (yet). */
+/** `implied`: a directory without an entry of its own so far. */
 type Kind = 'file' | 'directory' | 'implied'
 
-/** The paths met so far, by collision key. */
+/** The paths seen so far, by collision key. */
 export type ArchiveTree = ReturnType<typeof archiveTree>
 
-/** A tree without a path. */
+/** Returns an empty tree. */
 export function archiveTree(limits: TreeLimits) {
   return { limits, met: new Map<string, { path: string; kind: Kind }>(), characters: 0 }
 }
 
-/** Adds a plain path and the directories above it. Throws `PackageRejected` for a path met before, or met in another case or as another kind. */
+/**
+ * Adds a normalized path and its parent directories. Throws `PackageRejected` for a path that is already present, differs only in case, or is of
+ * another kind.
+ */
 export function addPath(tree: ArchiveTree, path: string, kind: 'file' | 'directory'): void {
   add(tree, path, kind)
   for (let parent = parentOf(path); parent !== null; parent = parentOf(parent)) {
@@ -26,7 +29,7 @@ export function addPath(tree: ArchiveTree, path: string, kind: 'file' | 'directo
   }
 }
 
-/** Whether the path is new; false for a directory that is there already. */
+/** Returns whether the path is new. Returns false for a directory that is already present. */
 function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
   const key = collisionKey(path)
   const known = tree.met.get(key)

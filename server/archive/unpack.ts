@@ -5,10 +5,10 @@ import { eachFile } from './read.ts'
 import type { ArchiveFile } from './tree.ts'
 
 /**
- * Writes the files of a package below a folder that nobody else writes to, by the rules of publishing: plain paths only, no links, none twice,
- * and no more than an archive may hold. Destroys the stream in every case.
+ * Extracts a package into a folder that no other process writes to. The same rules apply as when publishing: valid paths, no links, no duplicates,
+ * and the size limits. Always destroys the stream.
  * @returns the files that were written.
- * @throws ApiError PackageRejected for an archive that breaks a rule; what was written before stays.
+ * @throws ApiError PackageRejected for an invalid archive. Files already written remain.
  */
 export async function unpackInto(source: Readable, folder: string): Promise<ArchiveFile[]> {
   const files: ArchiveFile[] = []
@@ -23,9 +23,9 @@ export async function unpackInto(source: Readable, folder: string): Promise<Arch
   return files
 }
 
-/** Writes the bytes of one file as they come, and closes it after the last. */
+/** Writes a file's content in chunks and closes the file after the last byte. */
 function writer(path: string, size: number): (chunk: Uint8Array) => void {
-  // What is there already would be a file of the same name: never follow or replace it.
+  // The `wx` flag never follows or replaces an existing file.
   const file = openSync(path, 'wx', 0o644)
   let left = size
   const close = () => left <= 0 && closeSync(file)

@@ -2,8 +2,8 @@ import { CST, Lexer } from 'yaml'
 import { refuse } from './refuse.ts'
 
 /**
- * Looks at the tokens of a YAML text before it is parsed, and refuses what is not plain (anchors, aliases, directives, own tags) and what would cost
- * the parser a second or the stack: brackets or indicators nested too deep, too many tokens. Throws `PackageRejected`.
+ * Checks the tokens of a YAML text before parsing. Rejects anchors, aliases, directives and custom tags, and input that would take the parser a
+ * second or overflow its stack: deep nesting of brackets or indicators, and too many tokens. Throws `PackageRejected`.
  */
 export function checkTokens(text: string, file: string): void {
   const seen: Seen = { tokens: 0, brackets: 0, indicators: 0 }
@@ -21,7 +21,7 @@ export function checkTokens(text: string, file: string): void {
 
 type Seen = { tokens: number; brackets: number; indicators: number }
 
-/** A pubspec of 128 KiB with one asset a line has 30,000. */
+/** A pubspec of 128 KiB with one asset per line has 30,000 tokens. */
 const maxTokens = 40_000
 const maxDepth = 64
 const coreTags = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq'])

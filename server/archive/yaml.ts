@@ -2,17 +2,17 @@ import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pai
 import { quoted, refuse } from './refuse.ts'
 import { checkTokens } from './yaml-tokens.ts'
 
-/** What survives a trip through JSON. */
+/** Values that JSON can represent. */
 export type Json = string | number | boolean | null | Json[] | JsonObject
 export type JsonObject = { [key: string]: Json }
 
-/** Whether a value is a mapping. */
+/** Returns whether a value is a mapping. */
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Reads YAML that says nothing JSON could not: one mapping, text keys without duplicates, finite numbers, no aliases, anchors or tags of one's own.
- * Throws `PackageRejected` with the line at fault; `file` is how messages call the text. Time and memory stay bounded for a text of 128 KiB.
+ * Parses YAML that is equivalent to JSON: a single mapping with unique text keys, finite numbers, and no aliases, anchors or custom tags. Throws
+ * `PackageRejected` with the line number. `file` is the name used in messages. Time and memory are bounded for a text of 128 KiB.
  */
 export function readYaml(text: string, file: string): JsonObject {
   checkTokens(text, file)
@@ -28,7 +28,7 @@ export function readYaml(text: string, file: string): JsonObject {
 
 type Fail = (fault: string, node?: Node | null) => never
 
-/** Deep enough for any pubspec, far from the end of the stack. */
+/** Sufficient for any pubspec, and far from a stack overflow. */
 const maxDepth = 64
 
 function value(node: unknown, depth: number, fail: Fail): Json {
@@ -39,7 +39,7 @@ function value(node: unknown, depth: number, fail: Fail): Json {
   return isScalar(node) ? scalar(node.value, (fault) => fail(fault, node)) : fail('use plain fields, lists and values only.')
 }
 
-/** Keys are compared in a set: the library's own comparison takes quadratic time. */
+/** Checks keys for duplicates with a map: the library's own check takes quadratic time. */
 function mapping(pairs: Pair[], depth: number, fail: Fail): JsonObject {
   const entries = new Map<string, Json>()
   for (const { key, value: content } of pairs) {
@@ -52,7 +52,7 @@ function mapping(pairs: Pair[], depth: number, fail: Fail): JsonObject {
   return Object.fromEntries(entries)
 }
 
-/** JSON has no -0, so adding 0 makes it 0. */
+/** Adding 0 converts -0 to 0, because JSON has no -0. */
 function scalar(content: unknown, fail: (fault: string) => never): Json {
   if (typeof content === 'string')
     return storable(content) ? content : fail('the text has characters that cannot be stored (NUL or half of a surrogate pair).')
@@ -61,5 +61,5 @@ function scalar(content: unknown, fail: (fault: string) => never): Json {
   return typeof content === 'boolean' || content === null ? content : fail('use text, numbers, true, false or null only.')
 }
 
-/** PostgreSQL stores no NUL, and JSON no half of a surrogate pair. */
+/** PostgreSQL cannot store NUL, and JSON cannot represent unpaired surrogates. */
 const storable = (text: string) => text.isWellFormed() && !text.includes('\0')

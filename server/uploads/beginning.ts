@@ -1,29 +1,29 @@
 import type { Readable } from 'node:stream'
 import { archiveTooLarge } from '../errors.ts'
 
-/** A body of which a part has been read. */
+/** A request body that has been partly read. */
 export type Body = {
-  /** All of it, when it was small and came at once. */
+  /** The complete body, if it is small and arrived without delay; otherwise null. */
   whole: Buffer | null
-  /** It again from its first byte. Its source is left whole: it may be a request that still has to be answered. */
+  /** The body from its first byte. The source stream is not destroyed, because the request may still need a response. */
   chunks: AsyncIterator<Buffer, undefined>
 }
 
-/** Archives up to this size are taken in one piece when they come at once, and stay in memory until they are finished. */
+/** Maximum size in bytes of an archive that is received in memory and cached there until the upload is finished. */
 export const maxWholeBytes = 256 * 1024
 
-/** How long a body may take to come at once. */
-const patienceMs = 50
+/** How long to wait for a small body, in milliseconds, before switching to streaming. */
+const maxWaitMs = 50
 
-/** So much is held for bodies that are coming, of all clients together. */
+/** Maximum memory for bodies that are being received, across all clients. */
 const maxHeldBytes = 16 * 1024 ** 2
 let heldBytes = 0
 
 /**
- * Reads a body that was announced to be small, while it comes without delay.
+ * Reads a body into memory if it is announced to be small and arrives without delay.
  * @throws ApiError PackageRejected (413) past `limit` bytes.
  */
-export async function readBeginning(source: Readable, announced: number | null, limit: number): Promise<Body> {
+export async function readSmallBody(source: Readable, announced: number | null, limit: number): Promise<Body> {
   const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined>
   if (announced === null || announced > maxWholeBytes || heldBytes + announced > maxHeldBytes) return { whole: null, chunks }
   heldBytes += announced
@@ -36,7 +36,7 @@ export async function readBeginning(source: Readable, announced: number | null, 
 
 async function readHeld(chunks: AsyncIterator<Buffer, undefined>, limit: number): Promise<Body> {
   const { promise: late, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(() => resolve(null), patienceMs)
+  const timer = setTimeout(() => resolve(null), maxWaitMs)
   const read: Buffer[] = []
   try {
     for (let bytes = 0; ;) {
@@ -55,7 +55,7 @@ async function readHeld(chunks: AsyncIterator<Buffer, undefined>, limit: number)
 
 type Next = IteratorResult<Buffer, undefined>
 
-/** What was read, what is coming, and the rest. */
+/** Yields the chunks already read, the pending chunk, and the rest. */
 async function* resumed(read: Buffer[], coming: Promise<Next>, rest: AsyncIterator<Buffer, undefined>): AsyncGenerator<Buffer, undefined> {
   yield* read
   for (let next = await coming; !next.done; next = await rest.next()) yield next.value

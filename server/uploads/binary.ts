@@ -9,19 +9,19 @@ import { finishUrl } from './addresses.ts'
 import { identifyByUploadKey } from './key.ts'
 import { receiveUpload } from './receive.ts'
 
-/** Takes the bytes of an upload. */
+/** The route that receives the archive of an upload. */
 export const uploadBinaries = [
   binary('POST /api/packages/versions/upload', {
     access: 'write',
     pub: true,
     xmlErrors: true,
-    summary: 'Takes the archive of an upload: as a form with `upload_id` and then `file`, or as the whole body.',
+    summary: 'Receives the archive of an upload, as a form with `upload_id` followed by `file`, or as the request body.',
     handler: receive,
     consumes: ['multipart/form-data', 'application/octet-stream'],
-    query: { upload_id: 'The upload, when the archive is the whole body, or when there is a key.' },
+    query: { upload_id: 'Id of the upload. Required when the archive is the request body or an upload key is used.' },
     refuses: [404, 429],
     identifyByKey: identifyByUploadKey,
-    produces: { 302: { description: 'The step that finishes the upload is at `Location`.' } },
+    produces: { 302: { description: '`Location` is the URL for finishing the upload.' } },
   }),
 ]
 
@@ -37,7 +37,7 @@ async function receive(context: Context): Promise<unknown> {
   }
 }
 
-/** The key that the request was authorized by; null when it was not. */
+/** Returns the upload key that authorized the request, or null. */
 const keyIn = ({ request, credential }: SignedInContext): string | null =>
   credential.uploadId === undefined ? null : String((request.query as Record<string, unknown>).upload_key)
 
@@ -51,7 +51,7 @@ async function receiveBody(actor: SignedInContext): Promise<string> {
   return uploadId
 }
 
-/** The form of the package client: fields first, then the file (pub's protocol, "Publish"). */
+/** Receives the multipart form of the pub client: fields first, then the file (pub's protocol, "Publish"). */
 async function receiveForm(actor: SignedInContext): Promise<string> {
   refuseAnnouncedSize(actor, actor.config.MAX_UPLOAD_BYTES + formOverhead)
   let uploadId: string | undefined
@@ -70,11 +70,11 @@ async function receiveForm(actor: SignedInContext): Promise<string> {
 const formOverhead = 64 * 1024
 const formLimits = { fileSize: Infinity, files: 1, fields: 20, fieldSize: 1024, parts: 21 }
 
-/** 413 before anything is read, when the size is known to be too much. */
+/** Rejects the request (413) before reading the body when its announced size exceeds the limit. */
 function refuseAnnouncedSize(actor: SignedInContext, limit: number): void {
   if ((announcedSize(actor) ?? 0) > limit) throw archiveTooLarge(actor.config.MAX_UPLOAD_BYTES)
 }
 
-/** How long the body is, if the request says so. */
+/** Returns the body's announced length in bytes, or null. */
 const announcedSize = ({ request: { headers } }: SignedInContext): number | null =>
   headers['content-length'] === undefined ? null : Number(headers['content-length'])

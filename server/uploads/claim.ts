@@ -8,84 +8,89 @@ import { Upload } from './entity.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload, unknownUpload } from './service.ts'
 import { reserveSpace } from './staging-space.ts'
 
-/** A connection's right to send the archive of an upload. One has it at a time, on all instances; `as` is also where its bytes are staged. */
+/** A connection's exclusive lease for sending an upload's archive, across all instances. `as` also names the staged bytes. */
 export type Claim = { uploadId: string; as: string }
 
-/** How long a claim holds without a sign of its connection; it outlives its instance by this at most. */
+/** Lifetime of a claim without a heartbeat, in milliseconds. A claim whose instance crashed expires after this time. */
 export const claimMs = 30_000
 
-/** How often a connection that sends says so. */
-export const beatMs = 250
+/** Heartbeat interval of a sending connection, in milliseconds. */
+export const heartbeatMs = 250
 
 /**
- * Claims an upload for the connection that asks, with staging space for `bytes`; null when the upload is finished. A connection that has sent
- * nothing for a second loses its claim to the one that asks: its client may be gone without the server having noticed.
+ * Claims an upload for this connection and reserves staging space for `bytes`. Returns null when the upload is already finished. Takes over the claim
+ * of a connection that has been idle for a second: its client may have disconnected unnoticed.
  * @throws ApiError NotFound; Conflict while another connection is sending; RateLimitExceeded without staging space.
  */
 export async function claimUpload(context: SignedInContext, uploadId: string, bytes: number): Promise<Claim | null> {
   const upload = await ownUpload(context, uploadId)
   if (upload.message !== null) return null
-  const silent = await silentRival(context, upload)
+  const silent = await findIdleConnection(context, upload)
   const claim = { uploadId: upload.id, as: newId() }
   const isOpen = await reserve(context, claim, bytes, (em, current) => {
     if (isReceiving(current, context.now()) && current.receivingAs !== silent) throw otherConnection()
-    em.assign(current, { receivingAs: claim.as, receivingUntil: aliveUntil(context), reservedBytes: bytes })
+    em.assign(current, { receivingAs: claim.as, receivingUntil: claimExpiry(context), reservedBytes: bytes })
   })
   return isOpen ? claim : null
 }
 
-/** Promises more staging space to a connection that did not say how much it sends. Throws as `claimUpload` does. */
+/** Reserves more staging space for a connection that did not announce the archive's size. Throws the same errors as `claimUpload`. */
 export async function reserveMore(context: SignedInContext, claim: Claim, bytes: number): Promise<void> {
   await reserve(context, claim, bytes, (em, current) => {
     if (current.receivingAs !== claim.as) throw otherConnection()
-    em.assign(current, { reservedBytes: bytes, receivingUntil: aliveUntil(context) })
+    em.assign(current, { reservedBytes: bytes, receivingUntil: claimExpiry(context) })
   })
 }
 
-/** Says that the connection has sent more, and tells whether it still has its claim. */
-export async function keepClaim(context: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
-  const kept = await context.em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingUntil: aliveUntil(context) })
+/** Renews the claim. Returns false when the claim was lost. */
+export async function renewClaim(context: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
+  const kept = await context.em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingUntil: claimExpiry(context) })
   return kept > 0
 }
 
-/** Tells whether the connection still has its claim. */
+/** Returns whether the connection still holds its claim. */
 export async function hasClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
   return (await em.fork().count(Upload, { id: uploadId, receivingAs: as })) > 0
 }
 
-/** Gives a claim back, so that the next connection may send. */
+/** Releases the claim, so that another connection can send. */
 export async function releaseClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<void> {
   await em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingAs: null, receivingUntil: null, reservedBytes: null })
 }
 
-/** 409: two connections send the archive of one upload. */
+/** 409: another connection is already sending the archive of this upload. */
 export const otherConnection = () =>
-  conflict('Another connection is sending the archive of this upload. Wait for it to end, or publish again to get an upload of its own.')
+  conflict(
+    'Another connection is already sending the archive of this upload. Wait until it has finished, or publish again to start a new upload.',
+  )
 
-const patienceMs = 1000
+const maxIdleMs = 1000
 const pollMs = 100
 
-const aliveUntil = ({ now }: SignedInContext): Date => new Date(now().getTime() + claimMs)
+const claimExpiry = ({ now }: SignedInContext): Date => new Date(now().getTime() + claimMs)
 
 /**
- * The connection that has the claim and sends nothing, if any. What it sent just before may show once more, so only a second sign of life tells
- * that it sends.
+ * Returns the connection that holds the claim if it is idle, or null if there is no claim. Throws Conflict if it is sending. Bytes sent just before
+ * the first look can cause one renewal, so only a second renewal proves activity.
  */
-async function silentRival(context: SignedInContext, upload: OwnUpload): Promise<string | null> {
-  let [seen, signs, silentFor] = [upload, 0, 0]
-  while (isReceiving(seen, context.now()) && silentFor < patienceMs) {
+async function findIdleConnection(context: SignedInContext, upload: OwnUpload): Promise<string | null> {
+  let [seen, renewals, silentFor] = [upload, 0, 0]
+  while (isReceiving(seen, context.now()) && silentFor < maxIdleMs) {
     await sleep(pollMs)
     const current = await ownUpload(context, upload.id)
     if (isReceiving(current, context.now()) && current.receivingAs !== upload.receivingAs) throw otherConnection()
-    const isSign = current.receivingUntil?.getTime() !== seen.receivingUntil?.getTime()
-    if (isSign && ++signs > 1) throw otherConnection()
-    silentFor = isSign ? 0 : silentFor + pollMs
+    const isRenewed = current.receivingUntil?.getTime() !== seen.receivingUntil?.getTime()
+    if (isRenewed && ++renewals > 1) throw otherConnection()
+    silentFor = isRenewed ? 0 : silentFor + pollMs
     seen = current
   }
   return isReceiving(seen, context.now()) ? (seen.receivingAs ?? null) : null
 }
 
-/** Changes an open upload and reserves space for it while nobody else counts its owner's. False when it is finished: then nothing changes. */
+/**
+ * Changes an open upload and reserves staging space for it, under the lock on the user's uploads. Returns false without changes when the upload is
+ * finished.
+ */
 async function reserve(
   context: SignedInContext,
   { uploadId }: Claim,

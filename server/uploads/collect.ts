@@ -6,9 +6,9 @@ import { Upload } from './entity.ts'
 const hourMs = 3_600_000
 
 /**
- * Removes what uploads leave behind: announcements an hour after they expired, with their bytes; answers after a day; and bytes that
- * are older than a day and belong to no version. Nothing goes before the setup is done: until then the database may be the wrong one.
- * The server calls it now and then; any number of instances may.
+ * Deletes the leftovers of uploads: unfinished uploads and their bytes one hour after expiry, results after a day, and bytes older than a day that
+ * belong to no version. Does nothing before the setup is complete, because the server may be connected to the wrong database. The server calls this
+ * periodically; concurrent calls from several instances are safe.
  */
 export async function collectGarbage(
   services: Pick<Services, 'database' | 'blobs' | 'now' | 'log'>,
@@ -23,7 +23,7 @@ export async function collectGarbage(
   const uploads = await em.nativeDelete(Upload, { $or: [{ message: null, expiresAt: { $lt: hourAgo } }, { expiresAt: { $lt: dayAgo } }] })
   const { removed, heldBack } = await collectArchives({ em, blobs, now, say: (line) => log.info(`collecting: ${line}`) })
   if (heldBack) log.warning(`collecting: ${describeHeldBack(heldBack)}`)
-  // Held back, nothing at all is removed.
+  // If `collectArchives` held back, delete no staged bytes either.
   const staged = heldBack ? 0 : await blobs.collectStaged(dayAgo)
   return { uploads, blobs: removed.length + staged }
 }

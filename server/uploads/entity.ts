@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 import { User } from '../users/entity.ts'
 
-/** An archive on its way in: announced, then received, then finished with an answer that can be given again. */
+/** An upload of an archive: created, then received, then finished with a result message that can be returned again. */
 export const Upload = defineEntity({
   name: 'Upload',
   tableName: 'uploads',
@@ -11,17 +11,17 @@ export const Upload = defineEntity({
   properties: {
     user: () => p.manyToOne(User).deleteRule('cascade').index(),
     expiresAt: p.datetime(3).index(),
-    /** Where the bytes wait. Every try has a place of its own, so that none changes what another is checking. */
+    /** Name of the staged bytes. Each attempt uses a new name, so that no attempt changes the bytes that another one is checking. */
     stagedAs: p.uuid().nullable(),
     sha256: p.string().length(64).nullable(),
     bytes: p.bigint('number').nullable(),
     crc32c: p.string().length(8).nullable(),
-    /** The connection that is sending the archive now, and until when it counts as alive without sending more. */
+    /** The connection that is sending the archive, and when its claim expires without a heartbeat. */
     receivingAs: p.uuid().nullable(),
     receivingUntil: p.datetime(3).nullable(),
-    /** How much staging space that connection was promised. */
+    /** Staging space reserved by that connection, in bytes. */
     reservedBytes: p.bigint('number').nullable(),
-    /** What finishing it said. */
+    /** The result message of the finished upload; null before. */
     message: p.string().length(500).nullable(),
   },
 })

@@ -9,21 +9,21 @@ import { publicUrl } from '../http/public-url.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
-import { takeFresh } from './fresh.ts'
+import { takeCachedBytes } from './fresh.ts'
 import { ownUpload, unknownUpload } from './service.ts'
 
-/** What finishing an upload says; the hash tells which version it was. */
+/** The result of a finished upload. The hash identifies the published version. */
 export type FinishedUpload = { message: string; sha256: string }
 
 /**
- * Checks what was uploaded and publishes it. Repeating it after success gives the same answer; after a refusal nothing of the upload is left.
+ * Validates the uploaded archive and publishes it. Idempotent after success. A rejected upload is deleted.
  * @throws ApiError NotFound, PackageRejected, InsufficientPermissions, Conflict.
  */
 export async function finalizeUpload(context: SignedInContext, uploadId: string): Promise<FinishedUpload> {
   const { metrics } = context
   const { id, message, stagedAs, sha256, bytes, crc32c } = await ownUpload(context, uploadId)
   if (sha256 == null || stagedAs == null || bytes == null || crc32c == null)
-    throw invalidInput('The archive was not uploaded. Send it to the URL that the upload was given, then finish.', 'upload_id')
+    throw invalidInput('The archive has not been uploaded. Send it to the URL of the upload, then finish.', 'upload_id')
   if (message != null) return { message, sha256 }
   try {
     const published = await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c })
@@ -32,8 +32,8 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   } catch (error) {
     const isRefusal = error instanceof ApiError && error.status < 500
     metrics?.countUpload(isRefusal ? 'refused' : 'failed')
-    // What is refused is gone; what the server could not do just now can be finished later.
-    if (isRefusal) await forget(context, { id, stagedAs })
+    // Delete a rejected upload. After a server error the upload is kept, so that the client can retry.
+    if (isRefusal) await discardUpload(context, { id, stagedAs })
     else if (await isGone(context, id)) throw unknownUpload()
     throw error
   }
@@ -45,10 +45,10 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const { blobs, config, database } = context
   const formerUrls = await formerAddresses(database.reads, config)
   const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
-  // Only when the first package comes: the readers of archives and manifests take memory, too.
+  // Import lazily: the archive and manifest parsers take memory that idle servers do not need.
   const { inspectPackage } = await import('../archive/inspect.ts')
   const inspected = await inspectPackage(
-    takeFresh(context, stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })),
+    takeCachedBytes(context, stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })),
     rules,
   )
   const submission = { ...inspected, archive }
@@ -57,15 +57,17 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const { name, version } = inspected.pubspec
   const success = `Successfully uploaded ${name} ${version}: ${publicUrl(context.request, config.SERVER_URL)}/packages/${name}`
   let message = success
-  const remember = (em: EntityManager, similarNames: readonly string[]) => {
+  const saveMessage = (em: EntityManager, similarNames: readonly string[]) => {
     message = (success + confusionWarning(similarNames)).slice(0, 500)
     return changeRows(em, 'update uploads set message = ? where id = ?', [message, id])
   }
-  await publish(context, submission, { isNewName, alongWith: remember })
+  await publish(context, submission, { isNewName, inSameTransaction: saveMessage })
   return message
 }
 
-/** The staged bytes; or the stored ones, when another request is just publishing them. When it has just refused them, there is no upload any more. */
+/**
+ * Opens the staged bytes, or the stored bytes if a concurrent request is publishing them. Throws NotFound if a concurrent request has rejected them.
+ */
 async function openBytes(
   context: SignedInContext,
   { id, stagedAs, sha256 }: Pick<ReceivedUpload, 'id' | 'stagedAs' | 'sha256'>,
@@ -85,7 +87,7 @@ function nullWhenMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** Whether the upload went while it was being checked, replaced by another one, or refused: its archive is gone, so trying again is of no use. */
+/** Returns whether the upload was deleted in the meantime, by replacement or rejection, so that retrying is pointless. */
 const isGone = ({ em }: SignedInContext, id: string): Promise<boolean> =>
   em
     .fork()
@@ -93,8 +95,9 @@ const isGone = ({ em }: SignedInContext, id: string): Promise<boolean> =>
     .then((found) => found === 0)
     .catch(() => false)
 
-async function forget({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
-  // Unless other bytes have come since. First, so that whoever misses the bytes finds that the upload is gone.
+async function discardUpload({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
+  // The condition keeps bytes that a later attempt has staged. Delete the row first, so that a request that misses the bytes also finds the upload
+  // gone.
   await em.nativeDelete(Upload, { id, message: null, stagedAs })
   await blobs.discard(stagedAs)
 }

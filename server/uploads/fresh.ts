@@ -3,19 +3,19 @@ import type { Services } from '../services.ts'
 
 declare module '../caches/caches.ts' {
   interface CachedValues {
-    /** Small archives that were just staged, by where: they are usually finished at once, and need not be read from disk then. */
+    /** Small archives that were just staged, by staging name. They are usually finished immediately, so caching them saves reading from disk. */
     uploads: Buffer
   }
 }
 
 type Keeper = Pick<Services, 'caches'>
 
-/** Keeps the bytes that are staged under this name for a minute, while there is room. */
-export const keepFresh = ({ caches: { uploads } }: Keeper, stagedAs: string, bytes: Buffer): void =>
+/** Caches staged bytes for a minute, if the cache has space. */
+export const cacheStagedBytes = ({ caches: { uploads } }: Keeper, stagedAs: string, bytes: Buffer): void =>
   void uploads.set(stagedAs, inOwnMemory(bytes))
 
-/** Returns the bytes that are staged under this name, once; null when they must be read from the store. */
-export function takeFresh({ caches: { uploads } }: Keeper, stagedAs: string): Buffer | null {
+/** Returns and removes cached staged bytes. Returns null when the bytes must be read from the store. */
+export function takeCachedBytes({ caches: { uploads } }: Keeper, stagedAs: string): Buffer | null {
   const bytes = uploads.get(stagedAs) ?? null
   uploads.delete(stagedAs)
   return bytes

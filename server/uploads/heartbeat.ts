@@ -1,19 +1,19 @@
 import type { SignedInContext } from '../access/context.ts'
 import { tooSlow } from '../errors.ts'
-import { beatMs, claimMs, type Claim, hasClaim, keepClaim, otherConnection } from './claim.ts'
+import { heartbeatMs, claimMs, type Claim, hasClaim, renewClaim, otherConnection } from './claim.ts'
 
-/** Keeps a claim while its connection sends, and notices when another connection has taken it. */
+/** Renews a claim while its connection is sending, and detects when another connection takes over. */
 export type Heartbeat = {
-  /** Something came. */
-  feel(): void
-  /** All has come: from now on the server is at work, and the claim is kept without more. */
+  /** Records that data has arrived. */
+  recordActivity(): void
+  /** Records that the body is complete. The claim is then renewed without further data while the server processes the archive. */
   complete(): void
-  /** Rejects when the claim is lost, when nothing has come for so long that it does not hold any more, or when the database is away. */
+  /** Rejects when the claim is lost, when it has expired because no data arrived, or when the database is unavailable. */
   lost: Promise<never>
   stop(): void
 }
 
-/** Starts to keep a claim. */
+/** Starts renewing a claim. */
 export function startHeartbeat(context: SignedInContext, claim: Claim): Heartbeat {
   const { promise: lost, reject } = Promise.withResolvers<never>()
   lost.catch(() => undefined)
@@ -22,9 +22,9 @@ export function startHeartbeat(context: SignedInContext, claim: Claim): Heartbea
     const wasAlive = isAlive || isComplete
     isAlive = false
     silentBeats = wasAlive ? 0 : silentBeats + 1
-    if (silentBeats * beatMs > claimMs) throw tooSlow()
-    if (silentBeats % beatsPerLook > 0) return
-    if (!(await (wasAlive ? keepClaim(context, claim) : hasClaim(context, claim)))) throw otherConnection()
+    if (silentBeats * heartbeatMs > claimMs) throw tooSlow()
+    if (silentBeats % beatsPerCheck > 0) return
+    if (!(await (wasAlive ? renewClaim(context, claim) : hasClaim(context, claim)))) throw otherConnection()
   }
   const timer = setInterval(() => {
     if (isBusy) return
@@ -32,14 +32,14 @@ export function startHeartbeat(context: SignedInContext, claim: Claim): Heartbea
     void beat()
       .catch(reject)
       .finally(() => (isBusy = false))
-  }, beatMs)
+  }, heartbeatMs)
   return {
-    feel: () => void (isAlive = true),
+    recordActivity: () => void (isAlive = true),
     complete: () => void (isComplete = true),
     lost,
     stop: () => clearInterval(timer),
   }
 }
 
-/** A connection that sends nothing asks once a second whether it has been replaced. */
-const beatsPerLook = 4
+/** An idle connection checks once per second whether its claim has been taken over. */
+const beatsPerCheck = 4

@@ -8,9 +8,9 @@ import type { Services } from '../services.ts'
 import { unknownUpload } from './service.ts'
 
 /**
- * Returns the key of an upload: it authorizes sending and finishing this upload, as the credential that began it. The package client sends its
- * token only to addresses that are spelled like the one that it was given, which need not be SERVER_URL. The key is not stored: it names the
- * credential, and is signed for this upload and credential.
+ * Returns the key of an upload, which authorizes sending and finishing this upload on behalf of the credential that started it. The key is needed
+ * because the pub client sends its token only to URLs that start with the exact URL it was configured with, which need not be SERVER_URL. The key is
+ * not stored: it names the credential and is an HMAC over upload and credential.
  */
 export function uploadKey({ upload }: Pick<Keys, 'upload'>, uploadId: string, { kind, id }: Pick<Credential, 'kind' | 'id'>): string {
   return `svc_upload_${kind}_${id.replaceAll('-', '')}_${hmac(upload, `${uploadId} ${kind} ${id}`)}`
@@ -19,9 +19,9 @@ export function uploadKey({ upload }: Pick<Keys, 'upload'>, uploadId: string, { 
 const keyForm = /^svc_upload_(token|session)_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_[0-9a-f]{64}$/
 
 /**
- * Identifies the caller by the `upload_key` in the query, for the upload in `upload_id` and no other; null when the query has no key.
- * @throws ApiError NotFound when the key is not the upload's, as for an upload that does not exist; MissingAuthentication when the credential
- *   that began the upload no longer works.
+ * Identifies the caller by the `upload_key` query parameter, valid only for the upload in `upload_id`. Returns null without a key.
+ * @throws ApiError NotFound when the key does not match, as for an upload that does not exist; MissingAuthentication when the credential that started
+ * the upload is no longer valid.
  */
 export async function identifyByUploadKey(services: Services, request: FastifyRequest): Promise<Identity | null> {
   const { upload_id: givenId, upload_key: key } = request.query as Record<string, unknown>

@@ -19,9 +19,9 @@ import { findTarget, type Target } from './target.ts'
 import { advancePackage, writePackage, writeVersion } from './write-version.ts'
 
 /**
- * Whether the caller may publish this now; asked before the bytes are stored, and again in the transaction.
- * @throws ApiError InsufficientPermissions; Conflict when the version exists with other bytes, or the name is reserved; PackageRejected
- * when the name waits for an administrator's approval.
+ * Checks whether the caller may publish this version now. Called before the bytes are stored, and repeated in the publishing transaction.
+ * @throws ApiError InsufficientPermissions; Conflict when the version exists with different content, or the name is reserved; PackageRejected when
+ * the name needs an administrator's approval.
  */
 export async function admit(context: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
   const { em, database } = context
@@ -31,7 +31,7 @@ export async function admit(context: SignedInContext, submission: Submission): P
     isPublished(target, submission)
     return { isNewName: false }
   }
-  // Its uploaders go with a package: somebody may just have deleted it, and then its name is reserved.
+  // A deleted package loses its uploaders. If it was deleted concurrently, treat its name as new; the name is then reserved.
   if (await em.count(Package, { id: target.id })) throw notYours(context, target.name)
   return admitNewName(context, submission)
 }
@@ -44,24 +44,24 @@ async function admitNewName(context: SignedInContext, submission: Submission): P
   return { isNewName: true }
 }
 
-type Circumstances = {
-  /** Whether nobody had the name when the caller was admitted. */
+type PublishOptions = {
+  /** Whether the package name was free in the first check. */
   isNewName: boolean
-  /** Work that is committed with the version, or not at all. It hears which names a new one could be confused with. */
-  alongWith: (em: EntityManager, similarNames: readonly string[]) => Promise<unknown>
+  /** Work to perform in the publishing transaction. `similarNames`: existing names that a new name could be confused with. */
+  inSameTransaction: (em: EntityManager, similarNames: readonly string[]) => Promise<unknown>
 }
 
 /**
- * Publishes a version in one transaction; its commit is what makes it visible. Its cost does not depend on how many versions there are.
- * The same bytes again change nothing.
- * @throws ApiError InsufficientPermissions; Conflict when the version, or the new name, was taken by somebody faster.
+ * Publishes a version in one transaction; the commit makes it visible. The cost does not depend on the number of versions. Publishing identical bytes
+ * again changes nothing.
+ * @throws ApiError InsufficientPermissions; Conflict when the version or the new name was taken concurrently.
  */
-export async function publish(context: SignedInContext, submission: Submission, circumstances: Circumstances): Promise<void> {
+export async function publish(context: SignedInContext, submission: Submission, options: PublishOptions): Promise<void> {
   for (let attemptsLeft = 3; ; attemptsLeft--) {
     try {
-      return await context.em.fork().transactional((em) => publishWithin(em, context, submission, circumstances))
+      return await context.em.fork().transactional((em) => publishWithin(em, context, submission, options))
     } catch (error) {
-      // Two made the same new name at once: the second attempt finds the other's package and judges it.
+      // Two requests created the same package concurrently. The next attempt finds the existing package and checks the permissions for it.
       if (!(error instanceof UniqueConstraintViolationException)) throw error
       if (attemptsLeft === 1) throw conflict('Someone else is publishing this package at the same time. Try again.')
     }
@@ -72,32 +72,32 @@ async function publishWithin(
   em: EntityManager,
   context: SignedInContext,
   submission: Submission,
-  { isNewName, alongWith }: Circumstances,
+  { isNewName, inSameTransaction }: PublishOptions,
 ): Promise<void> {
   const { name } = submission.pubspec
   const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
-    throw isNewName ? conflict(`Someone else has just taken the name ${name}.`) : notYours(context, name)
-  await alongWith(em, existing ? [] : await judgeNewName(em, context, name))
+    throw isNewName ? conflict(`Someone else has just taken the package name ${name}.`) : notYours(context, name)
+  await inSameTransaction(em, existing ? [] : await judgeNewName(em, context, name))
   if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
   const at = context.now()
   const target = existing ?? (await writePackage(em, context, submission, at))
   const versionId = await writeVersion(em, context, target.id, submission, at)
   const isLatest = existing ? await advancePackage(em, existing, submission, at) : true
-  // Only now: whoever deletes a package of this name from here on waits for this transaction.
+  // Check again after the insert: from here on, a concurrent deletion of a package with this name waits for this transaction.
   if (!existing) await refuseReserved(em, name)
   if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await holdVisibility(em)
-  // Of a public package anybody may find less than its latest version, by what this one needs.
+  // Reindex a public package even if this version is not the latest: its dependencies can change what anonymous callers may see of the package.
   if (isLatest) await refreshIndex(em, context.config, target.id, indexedOf(submission))
   else await (existing?.isPublic ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
   await context.afterPackageChange(em, { kind: 'published', versionId, at }, context)
 }
 
-/** The package of this name, which nobody else changes until the end of the transaction; null when there is none. */
+/** Locks the package until the end of the transaction and returns it, or null if it does not exist. */
 async function lockTarget(em: EntityManager, { database }: SignedInContext, { pubspec }: Submission): Promise<Target | null> {
-  // What is read with the lock may be older than the lock, so it is read after it. SQLite has one writer anyway.
+  // A locking read can return a snapshot from before the lock, so read again after locking. SQLite has a single writer and needs no lock.
   if (database.backend === 'postgres') await readRow(em, 'select id from packages where name = ? for update', [pubspec.name])
   return findTarget((sql, values) => readRow(em, sql, values), pubspec)
 }
@@ -109,28 +109,28 @@ function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNe
   return [...(isNew ? [created] : []), published].map((event) => ({ ...event, actor: viewer, package: name, ip }))
 }
 
-/** What the index needs of the version that was just written. */
+/** Returns the index data of the version that was just stored. */
 const indexedOf = ({ pubspec, readme, license }: Submission) => ({
   pubspec,
   readme: readme?.text ?? null,
   license: licenseOf(license?.text ?? null),
 })
 
-/** Whether exactly this is published; a version never changes. @throws ApiError Conflict when the number is taken. */
+/** Returns whether this version is already published with identical content. @throws ApiError Conflict when it exists with different content. */
 function isPublished({ publishedSha256, isDeleted }: Target, { pubspec: { name, version }, archive }: Submission): boolean {
   if (publishedSha256 !== null && publishedSha256 !== archive.sha256)
-    throw conflict(`${name} ${version} is published already, with other contents. A version never changes: raise the version number.`)
+    throw conflict(`${name} ${version} already exists with different content. Published versions cannot change. Publish a new version.`)
   if (publishedSha256 === null && isDeleted) throw deleted(name, version)
   return publishedSha256 !== null
 }
 
-/** A version's number stays taken when the version is deleted (pub's protocol, "Publish"). */
+/** Rejects version numbers of deleted versions, which cannot be reused (pub's protocol, "Publish"). */
 async function refuseDeleted(em: EntityManager, { pubspec: { name, version } }: Pick<Submission, 'pubspec'>): Promise<void> {
   if (await em.count(DeletedVersion, { packageName: name, version })) throw deleted(name, version)
 }
 
 const deleted = (name: string, version: string) =>
-  conflict(`${name} ${version} was deleted, and its number is never used again. Raise the version number.`)
+  conflict(`${name} ${version} was deleted. Its version number cannot be reused. Publish a new version.`)
 
 const notYours = (actor: Actor, name: string) =>
   insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.${adviceForAdmin(actor)}`)

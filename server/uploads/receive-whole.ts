@@ -4,13 +4,13 @@ import type { StoredBytes } from '../blobs/store.ts'
 import { newId } from '../db/base.ts'
 import { changeRows } from '../db/statements.ts'
 import { unforced } from '../db/sqlite/unforced.ts'
-import { keepFresh } from './fresh.ts'
+import { cacheStagedBytes } from './fresh.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
 import { reserveSpace } from './staging-space.ts'
 
 /**
- * Takes an archive that is all there: it needs no claim while it comes, and so one transaction. False when another connection is sending to the
- * same upload, or the upload changes meanwhile: then it has to be claimed like any other.
+ * Receives an archive that is completely in memory, in a single transaction and without a claim. Returns false when another connection is sending to
+ * the same upload, or the upload changes concurrently; the caller must then use a claim.
  * @throws ApiError NotFound when the upload is not the caller's or has expired; RateLimitExceeded when the caller has staged too much.
  */
 export async function receiveWhole(context: SignedInContext, uploadId: string, bytes: Buffer): Promise<boolean> {
@@ -22,9 +22,9 @@ export async function receiveWhole(context: SignedInContext, uploadId: string, b
   let unneeded = [as]
   try {
     const stored = await blobs.stageWhole(as, bytes)
-    const kept = await keepWhole(context, upload, as, stored)
+    const kept = await recordBytes(context, upload, as, stored)
     if (!kept) return false
-    keepFresh(context, as, bytes)
+    cacheStagedBytes(context, as, bytes)
     unneeded = kept
     return true
   } finally {
@@ -32,10 +32,10 @@ export async function receiveWhole(context: SignedInContext, uploadId: string, b
   }
 }
 
-/** Writes down where the bytes are; gives the staged bytes that nobody needs now, or null when the upload is not as it was. */
-function keepWhole(context: SignedInContext, upload: OwnUpload, as: string, stored: StoredBytes): Promise<string[] | null> {
+/** Records the staged bytes. Returns the names of staged bytes to discard, or null when the upload has changed. */
+function recordBytes(context: SignedInContext, upload: OwnUpload, as: string, stored: StoredBytes): Promise<string[] | null> {
   const { sha256, bytes, crc32c } = stored
-  const keepIn = async (em: EntityManager): Promise<string[] | null> => {
+  const recordIn = async (em: EntityManager): Promise<string[] | null> => {
     await lockOwnUploads(em, context)
     const expired = await reserveSpace(em, context, upload.id, bytes)
     const now = context.now()
@@ -43,7 +43,7 @@ function keepWhole(context: SignedInContext, upload: OwnUpload, as: string, stor
     if (kept === 0) return null
     return upload.stagedAs ? [...expired, upload.stagedAs] : expired
   }
-  return unforced(() => context.em.fork().transactional(keepIn))
+  return unforced(() => context.em.fork().transactional(recordIn))
 }
 
 const keep = `update uploads set staged_as = ?, sha256 = ?, bytes = ?, crc32c = ?, receiving_as = null, receiving_until = null, reserved_bytes = null

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { SignedInContext } from '../access/context.ts'
 import type { StoredBytes } from '../blobs/store.ts'
 import { archiveTooLarge } from '../errors.ts'
-import { readBeginning } from './beginning.ts'
+import { readSmallBody } from './beginning.ts'
 import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
 import { requireFreeSpace } from '../store/free-space.ts'
 import { Upload } from './entity.ts'
@@ -12,15 +12,15 @@ import { receiveWhole } from './receive-whole.ts'
 import { unknownUpload } from './service.ts'
 
 /**
- * Takes the bytes of an upload; `announced` is how many come at most, null when nobody said so. Sending them again replaces them; after a
- * successful finish they are read and change nothing. Whatever ends it early leaves the upload as it was before, free to be sent again.
+ * Receives the archive of an upload. `announced` is the maximum body length in bytes, or null if unknown. A repeated upload replaces the bytes; after
+ * the upload is finished, the body is read and ignored. A failure leaves the upload unchanged, so that the client can retry.
  * @throws ApiError NotFound when the upload is not the caller's or has expired; Conflict while another connection sends it; PackageRejected (413)
- *   past MAX_UPLOAD_BYTES; RateLimitExceeded when the caller has staged too much; ServiceUnavailable when space is low.
+ * past MAX_UPLOAD_BYTES; RateLimitExceeded when the caller has staged too much; ServiceUnavailable when disk space is low.
  */
 export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable, announced: number | null): Promise<void> {
   const limit = context.config.MAX_UPLOAD_BYTES
   await requireFreeSpace(context.config)
-  const { whole, chunks } = await readBeginning(source, announced, limit)
+  const { whole, chunks } = await readSmallBody(source, announced, limit)
   if (whole && (await receiveWhole(context, uploadId, whole))) return
   const reserved = Math.min(announced ?? 0, limit)
   const claim = await claimUpload(context, uploadId, reserved)
@@ -29,7 +29,7 @@ export async function receiveUpload(context: SignedInContext, uploadId: string, 
   try {
     await stage(context, claim, whileClaimed(context, claim, heartbeat, { chunks, reserved }))
   } catch (error) {
-    // A database that is away must not hide what happened: then the claim ends by itself.
+    // If the database is unavailable, keep the original error. The claim then expires by itself.
     await releaseClaim(context, claim).catch(() => undefined)
     throw error
   } finally {
@@ -37,7 +37,7 @@ export async function receiveUpload(context: SignedInContext, uploadId: string, 
   }
 }
 
-/** Space is promised in steps of this to whoever does not say how much comes. */
+/** Increment in bytes for reserving staging space when the body length is unknown. */
 const stepBytes = 8 * 1024 ** 2
 
 async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenerator<Buffer>): Promise<void> {
@@ -45,7 +45,7 @@ async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenera
   const body = Readable.from(chunks)
   try {
     const stored = await blobs.stage(claim.as, body, config.MAX_UPLOAD_BYTES)
-    const unneeded = await keepBytes(context, claim, stored)
+    const unneeded = await recordBytes(context, claim, stored)
     if (unneeded) await blobs.discard(unneeded)
   } catch (error) {
     await blobs.discard(claim.as)
@@ -57,7 +57,7 @@ async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenera
 
 type Coming = { chunks: AsyncIterator<Buffer, undefined>; reserved: number }
 
-/** What comes, while the claim holds and there is space for it. */
+/** Yields the body while the claim holds and staging space is available. */
 async function* whileClaimed(
   context: SignedInContext,
   claim: Claim,
@@ -68,7 +68,7 @@ async function* whileClaimed(
   let [received, space] = [0, reserved]
   for (;;) {
     const next = await Promise.race([chunks.next(), heartbeat.lost])
-    heartbeat.feel()
+    heartbeat.recordActivity()
     if (next.done) return heartbeat.complete()
     received += next.value.length
     if (received > space && received <= limit) {
@@ -79,7 +79,7 @@ async function* whileClaimed(
   }
 }
 
-/** Reads what is not needed, so that its sender gets the answer, but no more than an archive may have. */
+/** Reads and discards the body so that the client receives the response. Stops at the archive size limit. */
 async function drain(chunks: AsyncIterator<Buffer, undefined>, limit: number): Promise<void> {
   let bytes = 0
   for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
@@ -88,8 +88,8 @@ async function drain(chunks: AsyncIterator<Buffer, undefined>, limit: number): P
   }
 }
 
-/** Writes down where the bytes are; gives the staged bytes that nobody needs now: the ones before, or these when the upload is finished. */
-function keepBytes({ em, now }: SignedInContext, { uploadId, as }: Claim, stored: StoredBytes): Promise<string | null> {
+/** Records the staged bytes. Returns the staged bytes to discard: the previous ones, or the new ones if the upload is already finished. */
+function recordBytes({ em, now }: SignedInContext, { uploadId, as }: Claim, stored: StoredBytes): Promise<string | null> {
   return em.fork().transactional(async (em) => {
     const upload = await em.findOne(Upload, { id: uploadId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!upload || (upload.message === null && upload.expiresAt <= now())) throw unknownUpload()

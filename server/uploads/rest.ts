@@ -6,11 +6,11 @@ import { identifyByUploadKey } from './key.ts'
 const byName = (fields: unknown) =>
   Object.fromEntries((fields as { name: string; value: string }[]).map(({ name, value }) => [name, value]))
 
-/** Publishing, as the package client does it (pub's protocol, "Publish"). */
+/** The publishing endpoints of the pub client (pub's protocol, "Publish"). */
 export const uploadRoutes = [
   route('GET /api/packages/versions/new', 'mutation { createUpload { url fields { name value } } }', {
     summary:
-      'Starts an upload: where to send the archive, and with which form fields. The address has a key in it that is valid for ten minutes.',
+      'Starts an upload. Returns the URL and the form fields for sending the archive. The URL contains a key that is valid for ten minutes.',
     pub: true,
     changesWith: 'write',
     answer: 'createUpload',
@@ -22,7 +22,7 @@ export const uploadRoutes = [
     'GET /api/packages/versions/newUploadFinish',
     'mutation ($upload_id: ID!) { finalizeUpload(input: { uploadId: $upload_id }) { message } }',
     {
-      summary: 'Checks the uploaded archive and publishes it. Repeating it gives the same answer.',
+      summary: 'Validates the uploaded archive and publishes it. Idempotent.',
       pub: true,
       changesWith: 'write',
       refuses: [404],

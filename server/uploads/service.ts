@@ -8,28 +8,28 @@ import { type ApiError, notFound, rateLimited } from '../errors.ts'
 import { requireFreeSpace } from '../store/free-space.ts'
 import { Upload } from './entity.ts'
 
-/** How long an upload waits for its bytes and its end. */
+/** Lifetime of an upload until it is finished, in milliseconds. */
 const lifetimeMs = 10 * 60_000
 
-/** How many uploads a person may have in progress. */
+/** Maximum number of uploads in progress per user. */
 const maxPending = 100
 
-/** Clients finish an upload at once after sending its archive. One that is not finished after so long may be replaced. */
+/** Time after which a received but unfinished upload may be replaced. Clients normally finish an upload immediately. */
 const finishWithinMs = 10_000
 
-/** An upload that may be sent. */
-export type Announcement = Pick<Upload, 'id' | 'expiresAt'>
+/** A new upload. */
+export type NewUpload = Pick<Upload, 'id' | 'expiresAt'>
 
 /**
- * Starts an upload. When the caller has a hundred in progress, it replaces the oldest one that has no archive, or whose archive nobody finished
- * for ten seconds: what was only announced, or was interrupted, never keeps anybody from publishing.
- * @throws ApiError RateLimitExceeded while a hundred archives are arriving or were sent a moment ago; ServiceUnavailable when space is low.
+ * Starts an upload. If the caller has 100 uploads in progress, the new one replaces the oldest one that has no archive or has not been finished
+ * within ten seconds. Abandoned uploads therefore never block publishing.
+ * @throws ApiError RateLimitExceeded while a hundred archives are arriving or have just been received; ServiceUnavailable when disk space is low.
  */
-export async function createUpload(context: SignedInContext): Promise<Announcement> {
+export async function createUpload(context: SignedInContext): Promise<NewUpload> {
   const { viewer, now, blobs } = context
   await requireFreeSpace(context.config)
   let replaced: string | null = null
-  const announce = async (em: EntityManager): Promise<Announcement> => {
+  const announce = async (em: EntityManager): Promise<NewUpload> => {
     await lockOwnUploads(em, context)
     const createdAt = now()
     if ((await countPending(em, viewer.id, createdAt)) >= maxPending) {
@@ -44,20 +44,20 @@ export async function createUpload(context: SignedInContext): Promise<Announceme
   return announcement
 }
 
-/** An upload as it is now: open, or finished with an answer. */
+/** The current state of an upload of the caller. */
 export type OwnUpload = Required<
   Pick<Upload, 'id' | 'expiresAt' | 'stagedAs' | 'sha256' | 'bytes' | 'crc32c' | 'receivingAs' | 'receivingUntil' | 'message'>
 >
 
 /**
- * The caller's upload; with the key of an upload, that one and no other.
- * @throws ApiError NotFound when it is not theirs, unknown or expired.
+ * Returns an upload of the caller. A caller identified by an upload key can access only that upload.
+ * @throws ApiError NotFound when the upload is unknown, expired or another user's.
  */
 export async function ownUpload({ database, viewer, credential, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
   const { uploadId: only = id } = credential
   const row = id && id === only ? await database.reads.get<UploadRow>(selectOwn, id, viewer.id) : undefined
-  // The key of an upload expires with it, whether or not it was finished.
+  // An upload key expires with the upload, even after the upload is finished.
   const mayExpire = row?.message === null || credential.uploadId !== undefined
   if (!row || (mayExpire && toDate(row.expires_at) <= now())) throw unknownUpload()
   return {
@@ -88,39 +88,42 @@ type UploadRow = {
   message: string | null
 }
 
-/** Whether a connection is sending the archive: it sent something lately. */
+/** Returns whether a connection holds an unexpired claim and is sending the archive. */
 export const isReceiving = ({ receivingAs, receivingUntil }: Pick<Upload, 'receivingAs' | 'receivingUntil'>, now: Date): boolean =>
   receivingAs != null && receivingUntil != null && receivingUntil > now
 
-/** Lets one request at a time count the caller's uploads. The person's row stays free for foreign keys to it; SQLite has one writer anyway. */
+/**
+ * Serializes requests that count the caller's uploads. The lock mode does not block foreign key checks on the user. SQLite has a single writer and
+ * needs no lock.
+ */
 export async function lockOwnUploads(em: EntityManager, { database, viewer }: SignedInContext): Promise<void> {
   if (database.backend === 'postgres') await readRows(em, 'select id from users where id = ? for no key update', [viewer.id])
 }
 
-/** 404, the same for an upload that never was, of somebody else, expired, or replaced by others. */
-export const unknownUpload = () => notFound('This upload does not exist or has expired: an upload lasts 10 minutes. Publish again.')
+/** 404, the same for uploads that never existed, belong to another user, have expired or were replaced. */
+export const unknownUpload = () => notFound('This upload does not exist or has expired. Uploads expire after 10 minutes. Publish again.')
 
 async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {
   const sql = 'select count(*) as pending from uploads where user_id = ? and message is null and expires_at > ?'
   return Number((await readRow<{ pending: number | string }>(em, sql, [userId, now]))?.pending)
 }
 
-/** Takes an upload away to make room for another one. @returns where its archive is staged; null when it had none. */
+/** Deletes the oldest replaceable upload. @returns the name of its staged bytes, or null if it had none. */
 async function replaceOldest(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<string | null> {
   const isIdle = { stagedAs: null, $or: [{ receivingAs: null }, { receivingUntil: { $lte: now } }] }
   const isAbandoned = { stagedAs: { $ne: null }, createdAt: { $lte: new Date(now.getTime() - finishWithinMs) } }
   const oldest = await em.findOne(Upload, { $and: [pending, { $or: [isIdle, isAbandoned] }] }, { orderBy: { id: 'asc' } })
-  if (!oldest) throw await tooMany(em, pending, now)
+  if (!oldest) throw await tooManyUploads(em, pending, now)
   const stagedAs = oldest.stagedAs ?? null
   await em.nativeDelete(Upload, { id: oldest.id, message: null, stagedAs })
   return stagedAs
 }
 
 /**
- * The refusal while no upload may be replaced, with the seconds until one may be: an archive that is arriving when its claim lapses, one that was
- * sent when it has had its time to be finished.
+ * Returns the error for when no upload can be replaced, with the seconds until one can be: when the claim of an arriving archive expires, or when the
+ * time to finish a received archive is over.
  */
-async function tooMany(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<ApiError> {
+async function tooManyUploads(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<ApiError> {
   const sent = await em.findOne(Upload, { $and: [pending, { stagedAs: { $ne: null } }] }, { orderBy: { createdAt: 'asc' } })
   const arriving = await em.findOne(Upload, { $and: [pending, { stagedAs: null }] }, { orderBy: { receivingUntil: 'asc' } })
   const free = Math.min(

@@ -7,21 +7,21 @@ import { Upload } from './entity.ts'
 import { isReceiving } from './service.ts'
 
 /**
- * Promises staging space for an archive that arrives: `bytes` for the upload `uploadId`, beside all that the caller has staged. Call it under
- * `lockOwnUploads`. Uploads that have expired make room; gives the names of their staged bytes, to be discarded after the commit.
- * @throws ApiError RateLimitExceeded when it does not fit, until enough of the other uploads have expired.
+ * Reserves staging space of `bytes` for an upload, in addition to everything else the caller has staged. Requires `lockOwnUploads`. Deletes expired
+ * uploads and returns the names of their staged bytes, which the caller must discard after the commit.
+ * @throws ApiError RateLimitExceeded when the space is insufficient, with the time until enough other uploads have expired.
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
   const uploads = (await readRows<Row>(em, selectUnfinished, [context.viewer.id])).map(unfinishedOf)
   const [expired, live] = [uploads.filter((one) => isOver(one, now)), uploads.filter((one) => !isOver(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
-  const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : promised(one, now)) }))
-  requireRoom(others, bytes, spaceOf(context), now)
+  const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : reserved(one, now)) }))
+  requireSpace(others, bytes, spaceOf(context), now)
   return expired.flatMap(({ stagedAs }) => stagedAs ?? [])
 }
 
-/** One archive always fits, however large archives may be. */
+/** Never less than the maximum archive size, so that one archive always fits. */
 const spaceOf = ({ config }: SignedInContext): number => Math.max(config.UPLOAD_STAGING_BYTES, config.MAX_UPLOAD_BYTES)
 
 const selectUnfinished = `select id, expires_at, staged_as, bytes, receiving_as, receiving_until, reserved_bytes from uploads
@@ -51,9 +51,9 @@ type Unfinished = ReturnType<typeof unfinishedOf>
 
 const isOver = (upload: Unfinished, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
 const staged = ({ stagedAs, bytes }: Unfinished): number => (stagedAs === null ? 0 : bytes)
-const promised = (upload: Unfinished, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
+const reserved = (upload: Unfinished, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
 
-function requireRoom(others: { expiresAt: Date; bytes: number }[], bytes: number, space: number, now: Date): void {
+function requireSpace(others: { expiresAt: Date; bytes: number }[], bytes: number, space: number, now: Date): void {
   const taken = others.reduce((sum, one) => sum + one.bytes, 0)
   let excess = taken + bytes - space
   if (excess <= 0) return
@@ -61,6 +61,6 @@ function requireRoom(others: { expiresAt: Date; bytes: number }[], bytes: number
   const seconds = Math.ceil(((until?.expiresAt ?? now).getTime() - now.getTime()) / 1000)
   throw rateLimited(
     Math.max(1, seconds),
-    `Your uploads that are not finished take ${taken} of the ${space} bytes that one person may stage (UPLOAD_STAGING_BYTES), and this archive does not fit beside them. Finish them first.`,
+    `Your unfinished uploads use ${taken} of the ${space} bytes that each user may stage (UPLOAD_STAGING_BYTES), so this archive does not fit. Finish them first.`,
   )
 }

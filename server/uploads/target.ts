@@ -1,7 +1,7 @@
 import { toDate } from '../db/reads/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 
-/** The package that a version is published into, and what is known there of the version's number. */
+/** The package to publish into, and the state of the version number there. */
 export type Target = {
   id: string
   name: string
@@ -11,15 +11,15 @@ export type Target = {
   latestIsRetracted: boolean
   latestPrerelease: string | null
   advisoriesUpdated: Date | null
-  /** The hash of the version's archive; null when there is no such version. */
+  /** SHA-256 of the existing version's archive; null if the version does not exist. */
   publishedSha256: string | null
   isDeleted: boolean
 }
 
-/** Reads the first row of a statement. */
+/** Returns the first row of a query. */
 type ReadRow = (sql: string, values: string[]) => Promise<object | undefined>
 
-/** The package of this name; null when there is none. */
+/** Returns the package with this name, or null. */
 export async function findTarget(readRow: ReadRow, { name, version }: { name: string; version: string }): Promise<Target | null> {
   const row = (await readRow(select, [version, version, name])) as Row | undefined
   if (!row) return null

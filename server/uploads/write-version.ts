@@ -13,9 +13,9 @@ import { isPrerelease } from '../pub/version.ts'
 import type { Submission } from './submission.ts'
 import type { Target } from './target.ts'
 
-// The rows that publishing writes, beside the audit entries and the search index.
+// Writes the rows of a published version, except audit entries and the search index.
 
-/** Writes a package without versions, and its first uploader. */
+/** Inserts a package without versions, with the caller as its first uploader. */
 export async function writePackage(
   em: EntityManager,
   { viewer, database }: SignedInContext,
@@ -47,7 +47,7 @@ export async function writePackage(
   return { id, name, publisher: null, isPublic: false, ...pointers, publishedSha256: null, isDeleted: false }
 }
 
-/** Writes a version with its texts and dependencies; gives its id. */
+/** Inserts a version with its texts and dependencies. Returns the version's id. */
 export async function writeVersion(
   em: EntityManager,
   { viewer }: SignedInContext,
@@ -84,7 +84,7 @@ const documentRows = (versionId: string, submission: Submission) =>
     return file ? { version_id: versionId, kind, path: file.path, content: file.text } : []
   })
 
-/** Dependencies become rows when they come from a registry or an SDK; nobody finds the others by name. */
+/** Only dependencies from a registry or an SDK are stored, because others are never looked up by name. */
 const dependencyRows = (versionId: string, { dependencies }: Submission['pubspec']) =>
   dependencies
     .filter(({ source }) => source === 'hosted' || source === 'sdk')
@@ -93,8 +93,8 @@ const dependencyRows = (versionId: string, { dependencies }: Submission['pubspec
     })
 
 /**
- * Moves the pointers of a package that gets another version: only the versions that they name now can keep them. Gives whether the new version
- * is the latest one.
+ * Updates a package's latest version, prerelease and description after publishing. Only the current latest versions and the new version are compared.
+ * Returns whether the new version is the latest.
  */
 export async function advancePackage(em: EntityManager, target: Target, { pubspec }: Submission, at: Date): Promise<boolean> {
   const { version, description } = pubspec

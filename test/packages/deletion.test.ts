@@ -96,7 +96,7 @@ it('never takes the number of a deleted version again, also when the package is 
   await admin.delete('/api/admin/packages/acme/versions/1.0.0')
   const taken = {
     status: 409,
-    body: { error: { code: 'Conflict', message: 'acme 1.0.0 was deleted, and its number is never used again. Raise the version number.' } },
+    body: { error: { code: 'Conflict', message: 'acme 1.0.0 was deleted. Its version number cannot be reused. Publish a new version.' } },
   }
   for (const archive of [first, await packageArchive({ name: 'acme', version: '1.0.0', files: { 'lib/new.dart': '' } })])
     expect(await publishArchive(alice, archive)).toMatchObject(taken)

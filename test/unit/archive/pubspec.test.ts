@@ -266,7 +266,7 @@ describe('URLs in a pubspec', () => {
   ])('are refused with a user name or a password, which is not repeated: %s', (yaml, field) => {
     const message = fault(start + yaml)
     expect(message).toBe(
-      `pubspec.yaml: ${field} has a URL with a user name or password, which every reader would see. Remove what comes before the @.`,
+      `pubspec.yaml: ${field} has a URL with a user name or password, which every reader could see. Remove the part before the @.`,
     )
   })
 
