@@ -9,7 +9,7 @@ import { publicUrl } from '../http/public-url.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
-import { takeCachedBytes } from './fresh.ts'
+import { takeCachedBytes } from './recent-bytes.ts'
 import { ownUpload, unknownUpload } from './service.ts'
 
 /** The result of a finished upload. The hash identifies the published version. */

@@ -4,7 +4,7 @@ import type { StoredBytes } from '../blobs/store.ts'
 import { newId } from '../db/base.ts'
 import { changeRows } from '../db/statements.ts'
 import { unforced } from '../db/sqlite/unforced.ts'
-import { cacheStagedBytes } from './fresh.ts'
+import { cacheStagedBytes } from './recent-bytes.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
 import { reserveSpace } from './staging-space.ts'
 
