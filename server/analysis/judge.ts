@@ -4,13 +4,13 @@ import type { Criterion, Report } from './report.ts'
 import type { PackageFacts } from './task.ts'
 import type { PackageContents } from './unpack.ts'
 
-/** The input of all criteria. */
+/** The package data that all scoring criteria are evaluated on. */
 export type Subject = { contents: PackageContents; facts: PackageFacts; api: Api; packages: ReadonlyMap<string, KnownPackage> }
 
-/** A criterion that was not measured, with the reason. */
+/** A scoring criterion that was not measured, with the reason. */
 export type Unmeasured = Report['notMeasured'][number]
 
-/** The result of a criterion. */
+/** The outcome of a scoring criterion: its points, or the reason why it was not measured. */
 export type Finding = Criterion | Unmeasured
 
 /** A problem and its remedy, each as sentences in Markdown. */

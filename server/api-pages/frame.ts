@@ -59,7 +59,7 @@ export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path
 const crumb = ({ label, href }: Framed['crumbs'][number]): Html =>
   href === null ? html`<li><span aria-current="page">${label}</span></li>` : html`<li><a href="${href}">${label}</a></li>`
 
-/** With more entries, the table of contents lists sections only. */
+/** Maximum number of entries in a table of contents. If there are more, only the sections are listed. */
 const maxEntries = 400
 
 function tableOf(contents: readonly Section[]): Html | null {

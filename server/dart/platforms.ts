@@ -29,7 +29,7 @@ export type PlatformFacts = {
  */
 type Obstacle = { path: string[] }
 
-/** A tag that is not supported, with the reason. */
+/** The tag of a platform, runtime or SDK that the package does not support, with the reason. */
 export type Hindrance = Obstacle & { tag: string }
 
 /**
@@ -64,7 +64,7 @@ export function platformsOf(api: Pick<Api, 'libraries' | 'files'>, facts: Platfo
   }
 }
 
-/** Returns the first obstacle, or null. Without a platform, the platforms that packages declare are ignored. */
+/** Finds the first obstacle to running on a runtime and platform; null if it works. Without a platform, declared platforms are ignored. */
 type Look = (runtime: Runtime, platform: Platform | null) => Obstacle | null
 
 /** Support of a package with programs but without libraries: the desktop platforms. */
@@ -124,7 +124,10 @@ function obstacleAmongPackages({ dependencies, packages }: PlatformFacts, holds:
   return null
 }
 
-/** Declared platforms are trusted. A package without libraries is judged by the platforms that its dependencies declare. */
+/**
+ * Finds the obstacle to a platform. Platforms declared in the pubspec are trusted. A package without libraries is judged by the platforms that its
+ * dependencies declare.
+ */
 function platformObstacle(platform: Platform, look: Look, roots: readonly string[], facts: PlatformFacts): Obstacle | null {
   const declared = facts.platforms.length > 0 ? facts.platforms : facts.pluginPlatforms
   if (declared !== null) return declared.includes(platform) ? null : declaredOtherwise

@@ -5,7 +5,7 @@ import { wellKnownImports } from './well-known-packages.ts'
 /** A runtime, represented by the names of the `dart:` libraries it provides. */
 export type Runtime = ReadonlySet<string>
 
-/** Known data of another package. */
+/** Data of another package that determines the supported platforms. */
 export type KnownPackage = {
   /** Required SDKs other than Dart, including those of dev dependencies. */
   sdks: readonly string[]

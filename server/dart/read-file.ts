@@ -14,11 +14,11 @@ export type SourceFile = Directives & {
   path: string
   /** Doc comment of the `library` directive, else of the first directive. */
   doc: string | null
-  /** The public declarations. */
+  /** The public declarations of the file. */
   declarations: Declaration[]
   /** Types that are private or marked with `@nodoc`. */
   hidden: Declaration[]
-  /** Number of declarations and members read. */
+  /** Number of declarations and members in the file. */
   size: number
   isClear: boolean
 }

@@ -100,7 +100,7 @@ function parametersIn(inside: string): Parameter[] {
   })
 }
 
-/** Longer parameters are not parsed. */
+/** Maximum length of parameters that are parsed, in characters. */
 const maxParameterLength = 4000
 
 function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Parameter {

@@ -24,11 +24,11 @@ const declaration = z.object({
   signature: z.string(),
   supertypes: z.array(z.object({ relation: z.enum(['extends', 'implements', 'with', 'on', 'represents']), type: z.string() })).optional(),
   members: z.array(member).optional(),
-  /** Only for classes. Missing in surfaces written before this property was added. */
+  /** Whether a class has the implicit default constructor. Missing in API surfaces stored by older server versions. */
   hasDefaultConstructor: z.boolean().optional(),
 })
 
-/** An export from another package, direct or through the library's own files. Missing in surfaces written before this property was added. */
+/** An export from another package, direct or through the library's own files. Missing in API surfaces stored by older server versions. */
 const reexport = z.object({ uri: z.string(), combinators: z.array(z.object({ shows: z.boolean(), names: z.array(z.string()) })) })
 
 /** Imports of the libraries below `lib/`, by path. */
@@ -39,7 +39,7 @@ const files = z.array(
   }),
 )
 
-/** The part of a surface needed to follow imports into a package. */
+/** The part of a stored API surface that is needed to follow imports into a package. */
 export const importsSchema = z.object({ files: files.optional() })
 
 /** Summary of a public API as JSON: the data for comparing two versions and for following imports into the package. */
@@ -56,16 +56,16 @@ export const surfaceSchema = z.object({
       reexports: z.array(reexport).optional(),
     }),
   ),
-  /** Types that no library exports but that public types inherit from or mention. Missing in surfaces written before this property was added. */
+  /** Types that no library exports but that public types inherit from or mention. Missing in API surfaces stored by older server versions. */
   hidden: z.array(declaration).optional(),
-  /** Missing in surfaces written before this property was added. */
+  /** Imports of the package's libraries. Missing in API surfaces stored by older server versions. */
   files: files.optional(),
 })
 export type Surface = z.infer<typeof surfaceSchema>
 export type SurfaceDeclaration = z.infer<typeof declaration>
 export type SurfaceMember = z.infer<typeof member>
 
-/** Converts an API to a surface, which has no documentation and source locations. */
+/** Converts an API to the form that is stored, without documentation and source locations. */
 export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'libraries' | 'hidden' | 'files'>): Surface {
   const places = new Map<Declaration, number>()
   const shown = libraries.map(({ path, declarations, foreignExports, reexports }) => ({

@@ -13,13 +13,13 @@ export type Site = {
 
 const timeoutMs = 15_000
 
-/** Maximum size of a release listing, in bytes. */
+/** Maximum size of a listing of SDK releases, in bytes. */
 export const maxListing = 8 * 1024 ** 2
 const maxNote = 64 * 1024
 
 type ReadOptions = {
   maxBytes?: number
-  /** Time limit shared by several requests. */
+  /** Aborts the request when a time limit shared by several requests expires. */
   deadline?: AbortSignal
 }
 

@@ -23,10 +23,10 @@ export function thisPlatform(): Platform {
 /** Folder of all SDKs on this machine. */
 export const sdkRoot = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'sdks')
 
-/** An installation attempt. Each attempt has its own folder. */
+/** An attempt to install an SDK. Each attempt has its own folder. */
 export type Attempt = { id: string; generation: number }
 
-/** Matches the folder name of an attempt: id and generation. */
+/** Matches the folder name of an installation attempt: the install's id, a dot and the generation. */
 export const attemptForm = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})$/
 
 /**

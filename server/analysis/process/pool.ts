@@ -1,6 +1,6 @@
 import { type AnalysisProcess, type ProcessLimits, retireAfterCpuMs, startProcess } from './start.ts'
 
-/** A process and its accumulated usage. */
+/** An analysis process and its accumulated usage. */
 export type Worker = { process: AnalysisProcess; tasks: number; cpuMs: number; timer: NodeJS.Timeout | undefined }
 
 /** The usage of a completed task, the memory of the process afterwards, and whether the process has ended. */
@@ -39,7 +39,7 @@ export function openProcessPool(limits: ProcessLimits, idleMs: number) {
       const mustRetire = worker.tasks >= retireAfterTasks || worker.cpuMs > retireAfterCpuMs || residentBytes > retireAboveBytes
       if (mustRetire || hasEnded || !all.has(worker)) return discard(worker)
       idle.push(worker)
-      // A folder that cannot be removed is removed at the next start of the server.
+      // If the process's folder cannot be removed now, the next start of the server removes it.
       worker.timer = setTimeout(() => {
         discard(worker).catch(() => {})
       }, idleMs).unref()

@@ -130,7 +130,7 @@ function listen(child: ChildProcess): Running {
     running.waiting?.reject(error)
     if (child.pid === undefined) end()
   })
-  // Not `exit`: the last output may not have been read yet.
+  // Waits for `close` instead of `exit`, because output may still be unread at `exit`.
   child.on('close', () => {
     running.isAlive = false
     running.waiting?.reject(endedEarly(running))
@@ -192,7 +192,7 @@ function residentBytes(pid: number | undefined): number {
 function endedEarly({ child, stderr }: Running): AnalysisFailed {
   const how = child.signalCode ? `killed by ${child.signalCode}` : `exit code ${child.exitCode ?? 'unknown'}`
   const [errorLine = ''] = /^\w*Error(?: \[\w+\])?: .*$/m.exec(stderr) ?? []
-  // A signal from outside is not the package's fault.
+  // A process that ended by a signal was killed from outside. The package is not the cause, so a retry may succeed.
   return new AnalysisFailed(`The analysis process ended early (${[how, errorLine].filter(Boolean).join('; ')}).`, {
     isTransient: child.signalCode !== null,
   })

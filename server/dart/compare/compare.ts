@@ -116,7 +116,7 @@ function removeOrMove({ removed, changed }: ApiChanges, { was, is }: Libraries, 
 
 const outline = ({ kind, name, signature }: Named) => ({ kind, name, signature })
 
-/** Pairs elements by name. A getter and its setter form one pair. */
+/** Pairs the elements of two versions by name. A getter and its setter belong to the same pair. */
 function pairs<T extends Named>(before: readonly T[], after: readonly T[]): { was: T[]; is: T[] }[] {
   const found = new Map<string, { was: T[]; is: T[] }>()
   const at = (name: string) => {

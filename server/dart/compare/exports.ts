@@ -11,7 +11,7 @@ export function compareExports(before: Side, after: Side, { added, removed }: Ap
   added.push(...lostExports(after, before))
 }
 
-/** Returns the exports that are certainly missing on the other side. */
+/** Returns the exports of one version that the other version certainly does not have. */
 function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
   const missingExport = (uri: string, name = uri) => ({ library: library.path, kind: 'export', name, signature: `export '${uri}'` })
   const [own, theirs] = [library.reexports, other.library.reexports]
@@ -21,7 +21,7 @@ function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
   }
   const shown = new Set(other.shown.map(({ name }) => name))
   const uris = new Set(theirs.map(({ uri }) => uri))
-  // An export without `show` on the other side may provide the same names.
+  // An export without `show` in the other version may provide the same names.
   const isOpen = theirs.some((each) => !namesShown(each) && !own.some(({ uri }) => uri === each.uri))
   const whole = new Set(own.filter((each) => !namesShown(each) && !uris.has(each.uri)).map(({ uri }) => uri))
   const names = new Map(own.flatMap((each) => (namesShown(each) ?? []).map((name) => [name, each.uri] as const)))

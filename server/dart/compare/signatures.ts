@@ -20,13 +20,13 @@ export function callBreaks(before: string, after: string, typing: Typing): strin
   ]
 }
 
-/** Callers without type arguments have them inferred, so new type parameters accept any argument. */
+/** Treats new type parameters as `dynamic`: existing callers have the type arguments inferred, so any argument is accepted. */
 function inferring(typeParameters: readonly string[], lookUp: TypeLookup): TypeLookup {
   const names = new Set(typeParameters.map(nameIn))
   return (name) => (names.has(name) ? { parameters: [], alias: 'dynamic' } : lookUp(name))
 }
 
-/** Longer signatures are not compared. */
+/** Maximum length of signatures that are compared, in characters. */
 const maxSignatureLength = 50_000
 
 /** Context of a comparison: the type parameters in scope on either side as written, outermost first, and the resolution of type names. */

@@ -53,12 +53,12 @@ type State = {
   initializers: Span | null
 }
 
-/** A removed range and its replacement. */
+/** A range of the source text that is removed, with its replacement. */
 type Cut = Span & { instead: string }
 
 type Place = 'file' | 'class' | 'enum values'
 
-/** Reads chunks until an unmatched closing brace, which is not consumed, or the end of the text. */
+/** Reads declarations up to an unmatched closing brace, which is not consumed, or to the end of the text. */
 function takeChunks(state: State, from: Place): Chunk[] {
   const chunks: Chunk[] = []
   let place = from
@@ -101,7 +101,7 @@ function takeChunk(state: State, place: Place): Span & Pick<Chunk, 'body'> {
 
 type Head = {
   place: Place
-  /** The leading words, up to five. */
+  /** The first words of the declaration, at most five. */
   words: string[]
   isLeading: boolean
 }

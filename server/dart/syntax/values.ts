@@ -19,14 +19,14 @@ export function placeholderFor(text: string, from: number, end: number): string 
 
 const isLast = (text: string, at: number, end: number): boolean => plainTokenAt(text, at).start >= end
 
-/** Whether the expression consists of adjacent strings only. */
+/** Whether the range from `from` to `end` contains only string literals, which Dart concatenates. */
 function isStrings(text: string, from: number, end: number): boolean {
   let token = plainTokenAt(text, from)
   while (token.kind === 'string' && token.start < end) token = plainTokenAt(text, token.end)
   return token.start >= end
 }
 
-/** Handles `<A>[…]`, `<A>{…}` and `<A, B>{…}`. */
+/** Returns the placeholder for a collection literal such as `<A>[…]`, `<A>{…}` or `<A, B>{…}`. */
 function collectionAt(text: string, start: number, end: number): string {
   const inner = endOfTypeArguments(text, start) ?? end
   const bracket = plainTokenAt(text, inner).start
@@ -35,7 +35,7 @@ function collectionAt(text: string, start: number, end: number): string {
   return close === null || !isLast(text, close, end) ? '0' : `${text.slice(start, inner)}${opening === '[' ? '[]' : '{}'}`
 }
 
-/** Handles `A(…)`, `A<B>(…)` and `const A.named(…)`. Without `const`, the result type of a named call is unknown. */
+/** Returns the placeholder for an object creation such as `A(…)`, `A<B>(…)` or `const A.named(…)`. Without `const`, `A.named(…)` may be any call. */
 function objectAt(text: string, name: string, next: number, end: number, isConst: boolean): string {
   let at = next
   const types = text.charAt(at) === '<' ? (endOfTypeArguments(text, at) ?? at) : at

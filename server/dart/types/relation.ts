@@ -1,7 +1,7 @@
 import type { KnownType, TypeLookup } from './known-types.ts'
 import { type DartType, dynamicType, named, parseType, replaceTypes, type TypeScope } from './parse.ts'
 
-/** Result of a check; `unknown` if it depends on types of other packages. */
+/** Result of a subtype check; `unknown` if it depends on types of other packages. */
 export type Answer = 'yes' | 'no' | 'unknown'
 
 /**
@@ -34,7 +34,7 @@ export function isSubtype(judge: TypeJudge, type: DartType, above: DartType, use
   return isPlainSubtype(judge, a, b, use)
 }
 
-/** Handles types that are neither nullable, nor `FutureOr`, nor top types. */
+/** Checks the subtype relation for types that are neither nullable, nor `FutureOr`, nor top types. */
 function isPlainSubtype(judge: TypeJudge, a: DartType, b: DartType, use: Use): Answer {
   // Assumes that an unknown alias does not denote a nullable type.
   if (isNamed(a, 'Null')) return isNamed(b, 'Null') ? 'yes' : 'no'
@@ -159,7 +159,7 @@ function resolve(judge: TypeJudge, type: DartType): DartType | null {
       return inner && (isTop(inner) || inner.kind === 'nullable' || isNamed(inner, 'Null') ? inner : { kind: 'nullable', of: inner })
     }
     if (found.kind !== 'name') return found
-    // `FutureOr<void>` accepts any value.
+    // `FutureOr<void>` accepts any value, so it is equivalent to `void`.
     if (found.name === 'FutureOr') {
       const of = resolve(judge, argumentOf(found))
       return of !== null && isTop(of) ? of : found

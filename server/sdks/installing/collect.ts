@@ -17,7 +17,7 @@ export const sdkRemoval = ({ config, database }: Services) =>
       if (attempt.id === id && attempt.generation < (install?.generation ?? Number.POSITIVE_INFINITY)) await removeFolder(config, attempt)
   })
 
-/** Grace period in milliseconds: an import creates the folder before the database record. */
+/** Minimum age in milliseconds of SDK folders to delete. Newer ones may belong to an import that has not created its database record yet. */
 const graceMs = 3_600_000
 
 type Collected = Pick<Services, 'config' | 'database' | 'log'>

@@ -17,7 +17,7 @@ import { runTask } from '../unpack/run-task.ts'
 const usualPace: Pace = { bytes: 64 * 1024, ms: 60_000 }
 /** Maximum archive size in bytes: several times the size of the largest SDK. */
 const maxBytes = 8 * 1024 ** 3
-/** Free disk space is checked every 32 MiB. */
+/** Number of bytes downloaded between two checks of the free disk space. */
 const checkIntervalBytes = 32 * 1024 ** 2
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>

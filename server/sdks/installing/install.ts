@@ -49,7 +49,7 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
   try {
     await runSteps(services, track)
   } catch (error) {
-    // Writing the remaining log lines shows whether the install still exists.
+    // Saving the remaining log lines also updates `isObsolete`.
     if (work.signal.aborted) await track.close()
     if (track.isObsolete) return await removeFolder(services.config, install)
     // The server is stopping or another process took over the job. The folder is kept for the next attempt.

@@ -16,7 +16,7 @@ export type Attributes = { mode: number; modified: Date }
 
 export type Unpacked = { entries: number; bytes: number }
 
-/** Free disk space is checked every 32 MiB. */
+/** Number of bytes written between two checks of the free disk space. */
 const checkIntervalBytes = 32 * 1024 ** 2
 
 /**

@@ -8,7 +8,7 @@ import { readFromZip, sizeOf, unpackZip } from './zip.ts'
 
 type Report = (done: number, total: number) => void
 
-/** A task for the worker thread. */
+/** A task for the archive worker thread: hash an archive, unpack it, or read small text files from it. */
 export type Task =
   | { do: 'hash'; archive: string }
   | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; availableBytes: number }
