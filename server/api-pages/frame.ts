@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 import type { About } from './site.ts'
 import { upFrom } from './view.ts'
 
-/** The content of a page and its place in the documentation. */
+/** The content of a documentation page, with its title, breadcrumbs and table of contents. */
 export type Framed = {
   path: string
   title: string

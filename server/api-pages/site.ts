@@ -97,7 +97,7 @@ function shownMembers(declaration: Declaration, inheritance: Inheritance): Membe
   return [...shown.values()].flat().filter(({ doc }) => !hiddenIn(doc))
 }
 
-/** Identifies a declaration by its source location: several libraries may export the same one. */
+/** Identifies a declaration by its source location, since several libraries may export the same declaration. */
 const identityOf = ({ name, kind, source }: Declaration) => `${source.path}:${source.line}:${kind}:${name}`
 
 /** Determines the library that each declaration is shown in. */

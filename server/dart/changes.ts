@@ -5,7 +5,7 @@ const element = z.object({
   library: z.string(),
   /** Kind, such as `class`, `method` or `library`. */
   kind: z.string(),
-  /** `Name` or `Name.member`; for a library, its path. */
+  /** Qualified name: `Name`, `Name.member`, or the path of a library. */
   name: z.string(),
 })
 

@@ -78,7 +78,7 @@ const isType = ({ kind }: Declaration): boolean => ['class', 'mixin', 'extension
 
 const importsOf = ({ imports }: SourceFile): Library['imports'] => imports.map(({ kind, uri, conditions }) => ({ kind, uri, conditions }))
 
-/** Returns the files that are libraries, each merged with its parts. */
+/** Returns the library files, each merged with its part files. */
 function withParts(files: ReadonlyMap<string, SourceFile>, packageName: string | null): Map<string, SourceFile> {
   const libraries = new Map<string, SourceFile>()
   for (const file of files.values()) {

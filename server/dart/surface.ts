@@ -45,7 +45,7 @@ export const importsSchema = z.object({ files: files.optional() })
 /** Summary of a public API as JSON: the data for comparing two versions and for following imports into the package. */
 export const surfaceSchema = z.object({
   format: z.literal(1),
-  /** All declarations. Each is contained once, even if several libraries export it. */
+  /** All declarations. Each is contained once, even if several libraries export the same declaration. */
   declarations: z.array(declaration),
   /** The exports of each library below `lib/`, as indexes into `declarations`. */
   libraries: z.array(

@@ -124,8 +124,8 @@ export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: st
 }
 
 /**
- * Marks the install of a cancelled job as failed, in the transaction of `em`, which must hold the install's lock (`lockInstall`). A process that works on the install
- * stops, and a job deletes its folder.
+ * Marks the install of a cancelled job as failed, in the transaction of `em`, which must hold the install's lock (`lockInstall`). A process that
+ * works on the install stops, and a job deletes its folder.
  */
 export async function cancelInstall(em: EntityManager, { subject, payload }: Pick<Job, 'subject' | 'payload'>, reason: string, now: Date) {
   const { generation } = installPayload.parse(JSON.parse(payload))

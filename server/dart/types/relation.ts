@@ -5,8 +5,8 @@ import { type DartType, dynamicType, named, parseType, replaceTypes, type TypeSc
 export type Answer = 'yes' | 'no' | 'unknown'
 
 /**
- * How callers use a value: `received` is received by callers, `passed` is an argument. Callers may call anything on a received `dynamic`, so `Object?`
- * does not replace it. For arguments, `dynamic` and `Object?` are equivalent.
+ * How callers use a value: `received` is returned to callers, `passed` is an argument. Callers may call anything on a received `dynamic`, so
+ * `Object?` does not replace it. For arguments, `dynamic` and `Object?` are equivalent.
  */
 type Use = 'received' | 'passed'
 
