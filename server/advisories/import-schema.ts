@@ -11,19 +11,19 @@ const importer = ({ em, viewer, ip, now }: SignedInContext): Importer => ({ em, 
 
 builder.mutationField('importAdvisories', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
-    type: payload('ImportAdvisoriesPayload', 'What became of the advisories, by their identifiers.', {
-      imported: { type: ['String'], description: 'New ones.' },
-      updated: { type: ['String'], description: 'Those that replaced an older one.' },
-      unchanged: { type: ['String'], description: 'Those that were here already, as they are or newer.' },
+    type: payload('ImportAdvisoriesPayload', 'Result of the import: identifiers of the advisories by outcome.', {
+      imported: { type: ['String'], description: 'New advisories.' },
+      updated: { type: ['String'], description: 'Advisories that replaced an older version.' },
+      unchanged: { type: ['String'], description: 'Advisories that were already stored in the same or a newer version.' },
     }),
     description:
-      'Keeps security advisories of the ecosystem Pub, all or none. One that is here already is replaced by a newer one (`modified`) only. They may be about packages that are not here yet.',
-    typeOptions: { description: 'Security advisories to keep.' },
+      'Imports security advisories of the ecosystem Pub, all or none. An existing advisory is replaced only by a newer one (`modified`). The packages need not exist on this server.',
+    typeOptions: { description: 'Security advisories to import.' },
     argOptions: { description: 'The advisories.' },
     input: {
       osv: t.input.string({
         required: true,
-        description: 'One advisory in OSV form, or a list of them, as JSON text.',
+        description: 'One advisory in OSV format, or a list of them, as JSON text.',
         extensions: { maxLength: bodyLimit },
       }),
     },
@@ -31,7 +31,7 @@ builder.mutationField('importAdvisories', (t) =>
   }),
 )
 
-const osvId = { required: true, description: 'Its identifier, such as GHSA-9v85-q87q-g4vg.' } as const
+const osvId = { required: true, description: 'OSV identifier, such as GHSA-9v85-q87q-g4vg.' } as const
 
 builder.mutationField('withdrawAdvisory', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
@@ -39,9 +39,9 @@ builder.mutationField('withdrawAdvisory', (t) =>
       advisory: { type: AdvisoryRef, description: 'The advisory.' },
     }),
     description:
-      'Withdraws a security advisory: it is kept, but packages are no longer marked with it. Importing a newer version of it may restore it.',
-    typeOptions: { description: 'Which advisory to withdraw.' },
-    argOptions: { description: 'Which one.' },
+      'Withdraws a security advisory. It remains stored, but no longer applies to packages. Importing a newer version can restore it.',
+    typeOptions: { description: 'The advisory to withdraw.' },
+    argOptions: { description: 'The advisory.' },
     input: { osvId: t.input.string(osvId) },
     resolve: async (_root, { input }, context) => ({ advisory: readAdvisory(await withdrawAdvisory(importer(context), input.osvId)) }),
   }),
@@ -50,9 +50,9 @@ builder.mutationField('withdrawAdvisory', (t) =>
 builder.mutationField('removeAdvisory', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
     type: 'Boolean',
-    description: 'Removes a security advisory, as if it had never been here.',
-    typeOptions: { description: 'Which advisory to remove.' },
-    argOptions: { description: 'Which one.' },
+    description: 'Deletes a security advisory.',
+    typeOptions: { description: 'The advisory to delete.' },
+    argOptions: { description: 'The advisory.' },
     input: { osvId: t.input.string(osvId) },
     resolve: (_root, { input }, context) => done(removeAdvisory(importer(context), input.osvId)),
   }),

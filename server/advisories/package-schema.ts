@@ -6,28 +6,28 @@ import { AdvisoryRef } from './refs.ts'
 import { advisoriesOfPackage, advisoriesOfVersion, affectedOf, type PackageAdvisory } from './service.ts'
 
 const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory').implement({
-  description: 'A security advisory as one of its packages sees it.',
+  description: 'A security advisory as it applies to one package.',
   fields: (t) => ({
     advisory: t.field({ type: AdvisoryRef, description: 'The advisory.', resolve: (advisory) => advisory }),
     affectedVersions: t.field({
       extensions: { size: 20 },
       type: ['SemVer'],
-      description: 'Every version that is affected, in order; also versions that were never here, where the advisory lists them.',
+      description: 'All affected versions, in order, including versions listed by the advisory that this server does not have.',
       resolve: (advisory, _args, context) => affectedOf(context, advisory),
     }),
     fixedVersions: t.field({
       extensions: { size: 20 },
       type: ['SemVer'],
-      description: 'The versions that fix it, in order; they may not have been published here yet.',
+      description: 'Versions that fix the advisory, in order. This server may not have them yet.',
       resolve: fixedOf,
     }),
     url: t.field({
       type: 'URL',
-      description: 'Where people read about it.',
+      description: 'URL of a page about the advisory.',
       resolve: ({ osv, pkg }, _args, { request, config }) => advisoryUrl(osv, pkg.name, publicUrl(request, config.SERVER_URL)),
     }),
     osv: t.string({
-      description: 'The advisory in OSV form, as JSON text: about this package, with every affected version listed.',
+      description: 'The advisory in OSV format as JSON text, limited to this package, with every affected version listed.',
       resolve: async (advisory, _args, context) =>
         JSON.stringify(pubForm(advisory, await affectedOf(context, advisory), context.config.SERVER_URL)),
     }),
@@ -39,14 +39,14 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     type: 'DateTime',
     nullable: true,
-    description: 'When its security advisories last changed, or might affect other versions; null while there were never any.',
+    description: 'When the security advisories of the package, or the set of affected versions, last changed; null if it never had any.',
     resolve: ({ advisoriesUpdated }) => advisoriesUpdated ?? null,
   }),
   advisories: t.field({
     ...ofPublicPackage,
     extensions: { size: 10 },
     type: [PackageAdvisoryRef],
-    description: 'Its security advisories that are not withdrawn, the last changed first.',
+    description: 'Security advisories that are not withdrawn, most recently changed first.',
     resolve: (pkg, _args, context) => advisoriesOfPackage(context, pkg),
   }),
 }))
@@ -56,7 +56,7 @@ builder.objectField(PackageVersionRef, 'advisories', (t) =>
     ...ofPublicVersion,
     extensions: { size: 2 },
     type: [PackageAdvisoryRef],
-    description: 'The security advisories that affect it.',
+    description: 'Security advisories that affect the version.',
     resolve: (version, _args, context) => advisoriesOfVersion(context, version.package.id, version.version),
   }),
 )

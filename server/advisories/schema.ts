@@ -19,18 +19,18 @@ const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
 })
 
 const ReferenceRef = builder.objectRef<{ type: string; url: string }>('AdvisoryReference').implement({
-  description: 'Where to read more about an advisory.',
+  description: 'A reference of an advisory.',
   fields: (t) => ({
-    kind: t.exposeString('type', { description: 'What is there, in a word of OSV, such as `ADVISORY`, `FIX` or `WEB`.' }),
-    url: t.expose('url', { type: 'URL', description: 'Its address.' }),
+    kind: t.exposeString('type', { description: 'Type of the reference in OSV, such as `ADVISORY`, `FIX` or `WEB`.' }),
+    url: t.expose('url', { type: 'URL', description: 'URL of the reference.' }),
   }),
 })
 
 const AdvisoryPackageRef = builder.objectRef<{ name: string; pkg: Package | null }>('AdvisoryPackage').implement({
-  description: 'A package that an advisory is about.',
+  description: 'A package that an advisory affects.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'Its name.' }),
-    package: t.expose('pkg', { type: PackageRef, nullable: true, description: 'The package; null when it is not here.' }),
+    name: t.exposeString('name', { description: 'Name of the package.' }),
+    package: t.expose('pkg', { type: PackageRef, nullable: true, description: 'The package; null if it is not on this server.' }),
   }),
 })
 
@@ -42,17 +42,17 @@ builder.node(AdvisoryRef, {
     return row && readAdvisory(row)
   },
   fields: (t) => ({
-    osvId: t.string({ description: 'Its identifier, such as GHSA-9v85-q87q-g4vg.', resolve: ({ row }) => row.osvId }),
-    summary: t.string({ description: 'What it is about, in a line.', resolve: ({ row }) => row.summary }),
-    details: t.string({ nullable: true, description: 'All about it, in Markdown.', resolve: ({ osv }) => osv.details ?? null }),
+    osvId: t.string({ description: 'OSV identifier, such as GHSA-9v85-q87q-g4vg.', resolve: ({ row }) => row.osvId }),
+    summary: t.string({ description: 'One-line summary.', resolve: ({ row }) => row.summary }),
+    details: t.string({ nullable: true, description: 'Details in Markdown.', resolve: ({ osv }) => osv.details ?? null }),
     detailsHtml: t.string({
       nullable: true,
-      description: 'All about it, as HTML that is safe to show.',
+      description: 'Details as sanitized HTML.',
       resolve: ({ osv }, _args, context) => (osv.details ? renderText(context, { source: osv.details, links: { kind: 'whole' } }) : null),
     }),
     aliases: t.stringList({
       extensions: { size: 5 },
-      description: 'Identifiers of the same elsewhere, such as CVE numbers.',
+      description: 'Other identifiers of the same vulnerability, such as CVE numbers.',
       resolve: ({ osv }) => osv.aliases ?? [],
     }),
     severity: t.field({
@@ -73,32 +73,32 @@ builder.objectFields(AdvisoryRef, (t) => ({
   references: t.field({
     extensions: { size: 10 },
     type: [ReferenceRef],
-    description: 'Where to read more.',
+    description: 'Further reading.',
     resolve: ({ osv }) => osv.references ?? [],
   }),
   publishedAt: t.field({
     type: 'DateTime',
     nullable: true,
-    description: 'When it was published.',
+    description: 'When the advisory was published.',
     resolve: ({ osv }) => (osv.published ? new Date(osv.published) : null),
   }),
-  modifiedAt: t.field({ type: 'DateTime', description: 'When it last changed.', resolve: ({ row }) => row.modifiedAt }),
+  modifiedAt: t.field({ type: 'DateTime', description: 'When the advisory last changed.', resolve: ({ row }) => row.modifiedAt }),
   withdrawnAt: t.field({
     type: 'DateTime',
     nullable: true,
-    description: 'When it was withdrawn; packages are no longer marked with it.',
+    description: 'When the advisory was withdrawn. Withdrawn advisories no longer apply to packages.',
     resolve: ({ row }) => row.withdrawnAt ?? null,
   }),
   packages: t.field({
     extensions: { size: 5 },
     type: [AdvisoryPackageRef],
     authScopes: byServerAdmin,
-    description: 'The packages it is about, also such that are not here; for administrators.',
+    description: 'Affected packages, including packages that are not on this server. For administrators.',
     resolve: (advisory, _args, context) => packagesOf(context, advisory),
   }),
   osv: t.string({
     authScopes: byServerAdmin,
-    description: 'The whole advisory in OSV form, as JSON text; for administrators.',
+    description: 'The complete advisory in OSV format as JSON text. For administrators.',
     resolve: ({ row }) => row.document,
   }),
 }))
@@ -107,8 +107,8 @@ builder.queryField('advisories', (t) =>
   t.withAuth(byServerAdmin).connection(
     {
       type: AdvisoryRef,
-      description: 'All security advisories, the most recently imported first; for administrators.',
-      args: { package: t.arg.string({ description: 'Only those about the package of this name.' }) },
+      description: 'All security advisories, most recently imported first. For administrators.',
+      args: { package: t.arg.string({ description: 'Returns only advisories about the package with this name.' }) },
       resolve: (_root, args, { em }) => listAdvisories(em, args.package, args),
     },
     { description: 'A page of advisories.' },

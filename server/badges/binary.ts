@@ -10,25 +10,25 @@ import { type Badge, renderBadge } from './svg.ts'
 const badge = {
   access: 'browse',
   basic: true,
-  produces: { 200: { description: 'The badge.', type: 'image/svg+xml' }, 304: { description: 'It is as it was.' } },
+  produces: { 200: { description: 'The badge.', type: 'image/svg+xml' }, 304: { description: 'Not modified since the given ETag.' } },
 } as const
 
 /** Routes for SVG badges, for READMEs and wikis. */
 export const badgeBinaries = [
   binary('GET /packages/:pkg/badges/version.svg', {
     ...badge,
-    summary: 'The latest version of a package, as a badge.',
+    summary: 'Badge with the latest version of a package.',
     handler: (context) => send(context, versionBadge),
   }),
   binary('GET /packages/:pkg/badges/score.svg', {
     ...badge,
-    summary: 'The score of a package, as a badge.',
+    summary: 'Badge with the score of a package.',
     handler: (context) => send(context, scoreBadge),
   }),
   binary('GET /packages/:pkg/badges/downloads.svg', {
     ...badge,
     access: 'read',
-    summary: 'How often a package was downloaded in the last 30 days, as a badge; for those who signed in.',
+    summary: 'Badge with the downloads of a package in the last 30 days. Requires signing in.',
     handler: (context) => send(context, downloadsBadge),
   }),
 ]

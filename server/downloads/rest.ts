@@ -12,7 +12,7 @@ export const downloadRoutes = [
       }
     }`,
     {
-      summary: 'Downloads of the last thirty days, and of each of the last 52 weeks, the oldest first, with those of each version.',
+      summary: 'Downloads in the last 30 days and in each of the last 52 weeks, oldest first, in total and by version.',
       answer: 'package',
       // Download counts require signing in.
       required: { ...ofPackage.required, 'package.downloads': nobody },

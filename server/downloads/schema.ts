@@ -4,24 +4,24 @@ import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from 
 import { loadDownloads30d, loadVersionDownloads, type VersionSeries, versionSeries, type Week, weeklyDownloads } from './service.ts'
 
 const WeekRef = builder.objectRef<Week>('WeekOfDownloads').implement({
-  description: 'The downloads of a week.',
+  description: 'Downloads in one week.',
   fields: (t) => ({
-    start: t.expose('start', { type: 'DateTime', description: 'When the week begins; the last one ends today.' }),
-    downloads: t.exposeInt('downloads', { description: 'How many there were.' }),
+    start: t.expose('start', { type: 'DateTime', description: 'First day of the week. The last week ends today.' }),
+    downloads: t.exposeInt('downloads', { description: 'Number of downloads.' }),
   }),
 })
 
 const VersionSeriesRef = builder.objectRef<VersionSeries>('VersionDownloads').implement({
-  description: "The downloads of a version's archive.",
+  description: 'Downloads of a version.',
   fields: (t) => ({
     version: t.expose('version', { type: 'SemVer', description: 'The version.' }),
     last30Days: t.exposeInt('last30Days', { description: 'Downloads today and on the 29 days before.' }),
-    weeks: t.intList({ description: 'Downloads in each of the last 52 weeks, the oldest first.', resolve: ({ weeks }) => weeks }),
+    weeks: t.intList({ description: 'Downloads in each of the last 52 weeks, oldest first.', resolve: ({ weeks }) => weeks }),
   }),
 })
 
 const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').implement({
-  description: 'The downloads of a package, without those of search engines and mirrors.',
+  description: 'Downloads of a package, excluding search engines and mirrors.',
   fields: (t) => ({
     last30Days: t.int({
       description: 'Downloads today and on the 29 days before.',
@@ -30,13 +30,13 @@ const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').imp
     weeks: t.field({
       extensions: { size: 52 },
       type: [WeekRef],
-      description: 'Downloads in each of the last 52 weeks, the oldest first.',
+      description: 'Downloads in each of the last 52 weeks, oldest first.',
       resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.heavyReads, pkg.id, now()),
     }),
     versions: t.field({
       extensions: { size: 10 },
       type: [VersionSeriesRef],
-      description: 'The versions that were downloaded in those weeks, the highest first.',
+      description: 'Versions downloaded in the last 52 weeks, highest first.',
       resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.heavyReads, pkg.id, now()),
     }),
   }),
@@ -47,7 +47,7 @@ builder.objectField(PackageRef, 'downloads', (t) =>
     ...ofPublicPackage,
     type: DownloadsRef,
     nullable: true,
-    description: 'Its downloads; null without signing in.',
+    description: 'Downloads of the package; null without signing in.',
     resolve: (pkg, _args, { viewer }) => (viewer ? { pkg } : null),
   }),
 )
@@ -56,7 +56,7 @@ builder.objectField(PackageVersionRef, 'downloads', (t) =>
   t.int({
     ...ofPublicVersion,
     nullable: true,
-    description: 'Downloads since it was published; null without signing in.',
+    description: 'Downloads since the version was published; null without signing in.',
     resolve: async (version, _args, context) => (context.viewer ? ((await loadVersionDownloads(context, version.id)) ?? 0) : null),
   }),
 )

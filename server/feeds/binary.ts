@@ -13,21 +13,21 @@ const type = 'application/atom+xml'
 const feed = {
   access: 'browse',
   basic: true,
-  produces: { 200: { description: 'The feed, newest first.', type }, 304: { description: 'Nothing changed since the given ETag.' } },
+  produces: { 200: { description: 'The feed, newest first.', type }, 304: { description: 'Not modified since the given ETag.' } },
 } as const
 
 /** Routes for Atom feeds (RFC 4287). */
 export const feedBinaries = [
-  binary('GET /feed.atom', { ...feed, summary: 'The newest versions on this server, as an Atom feed.', handler: sendServerFeed }),
+  binary('GET /feed.atom', { ...feed, summary: 'Atom feed of the newest versions on this server.', handler: sendServerFeed }),
   binary('GET /packages/:pkg/feed.atom', {
     ...feed,
-    summary: 'The newest versions of a package, as an Atom feed.',
+    summary: 'Atom feed of the newest versions of a package.',
     handler: sendPackageFeed,
   }),
   binary('GET /publishers/:id/feed.atom', {
     ...feed,
     access: 'read',
-    summary: 'The newest versions of the packages of a publisher, as an Atom feed.',
+    summary: 'Atom feed of the newest versions of a publisher.',
     handler: sendPublisherFeed,
   }),
 ]

@@ -11,22 +11,22 @@ export const likeRoutes = [
       likedPackages(first: 100, after: $after) { nodes { ${liked} created: likedAt } pageInfo { hasNextPage endCursor } }
     }`,
     {
-      summary: 'The packages that you like, by name.',
+      summary: 'Packages that you like, by name.',
       whole: 'likedPackages',
     },
   ),
   route('PUT /api/account/likes/:pkg', `mutation ($input: LikePackageInput!) { likePackage(input: $input) { ${liked} } }`, {
-    summary: 'Likes a package; again changes nothing.',
+    summary: 'Likes a package. Repeating it changes nothing.',
     names: { pkg: 'package' },
     answer: 'likePackage',
   }),
   route('DELETE /api/account/likes/:pkg', 'mutation ($input: LikePackageInput!) { unlikePackage(input: $input) { package { name } } }', {
-    summary: 'Likes a package no longer; again changes nothing.',
+    summary: 'Removes your like of a package. Repeating it changes nothing.',
     names: { pkg: 'package' },
     answer: ok,
   }),
   route('GET /api/packages/:pkg/likes', 'query ($pkg: String!) { package(name: $pkg) { package: name likes: likeCount } }', {
-    summary: 'How many people like a package.',
+    summary: 'Number of likes of a package.',
     answer: 'package',
     ...ofPackage,
   }),

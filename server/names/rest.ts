@@ -11,12 +11,12 @@ export const nameRoutes = [
       reservedNames(first: 50, q: $q, offset: $offset) { nodes { name reservedAt reservedBy ${person} } totalCount }
     }`,
     {
-      summary: 'The names of deleted packages, which nobody may publish under, fifty a page; `q` is a part of the name.',
+      summary: 'Reserved names of deleted packages, 50 per page. `q` is part of the name.',
       answer: { page: 'reservedNames', of: 'names' },
     },
   ),
   route('DELETE /api/admin/reserved-names/:pkg', 'mutation ($pkg: String!) { freeName(input: { package: $pkg }) }', {
-    summary: 'Frees and approves the name of a deleted package, so that anybody may publish under it.',
+    summary: 'Frees and approves the name of a deleted package, so that it can be used again.',
     answer: ok,
   }),
   route(
@@ -25,17 +25,17 @@ export const nameRoutes = [
       confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
     }`,
     {
-      summary: 'The names that could be confused with others and are not approved yet, fifty a page; `q` is a part of the name.',
+      summary: 'Unapproved names that could be confused with others, 50 per page. `q` is part of the name.',
       answer: { page: 'confusableNames', of: 'names' },
       changes: { 'confusableNames.nodes.isPublished': { from: (pkg) => pkg !== null, schema: z.boolean() } },
     },
   ),
   route('PUT /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { approveName(input: { package: $pkg }) }', {
-    summary: 'Approves a name, also before anybody asks: whoever waits for it may publish.',
+    summary: 'Approves a confusable name, whether or not it has been requested.',
     answer: ok,
   }),
   route('DELETE /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { rejectName(input: { package: $pkg }) }', {
-    summary: 'Takes back a request to publish under a name, or the approval of a name that no package has.',
+    summary: 'Rejects the request for a name, or revokes its approval, while no package has the name.',
     answer: ok,
   }),
 ]

@@ -12,7 +12,7 @@ import { listConfusable, listReserved, loadConfusion, loadReserved } from './lis
 import { freeName } from './reserved.ts'
 
 const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implement({
-  description: 'The name of a deleted package: nobody can publish under it until an administrator frees it.',
+  description: 'The reserved name of a deleted package. It cannot be used until an administrator frees it.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name.' }),
@@ -20,32 +20,32 @@ const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implemen
     reservedBy: t.field({
       type: UserRef,
       nullable: true,
-      description: 'Who deleted it; null when that account is deleted, or it was not recorded at the time.',
+      description: 'User who deleted the package; null if the account was deleted or the user was not recorded.',
       resolve: ({ reservedBy }, _args, context) => (reservedBy ? loadUser(context, reservedBy.id) : null),
     }),
   }),
 })
 
 const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').implement({
-  description: 'A package name that could be confused with others, and that no administrator approved yet.',
+  description: 'An unapproved package name that could be confused with others.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name.' }),
     similarNames: t.stringList({
-      description: 'The names of other packages that it could be confused with; at most five.',
+      description: 'Names of other packages that the name could be confused with; at most five.',
       resolve: ({ similarNames }) => similarNames.split(' '),
     }),
-    noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When somebody last tried to publish a package of this name.' }),
+    noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When a user last tried to publish a package with this name.' }),
     requestedBy: t.field({
       type: UserRef,
       nullable: true,
-      description: 'Who that was; null when that account is deleted.',
+      description: 'The user who tried; null if the account was deleted.',
       resolve: ({ requestedBy }, _args, context) => (requestedBy ? loadUser(context, requestedBy.id) : null),
     }),
     package: t.field({
       type: PackageRef,
       nullable: true,
-      description: 'The package; null while its name waits for approval.',
+      description: 'The package; null while the name awaits approval.',
       resolve: ({ name }, _args, context) => loadPackageByName(context, name),
     }),
   }),
@@ -56,7 +56,7 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     nullable: true,
     description:
-      'The names of other packages that its name could be confused with, until an administrator approves the name; null for none. Without signing in only public ones.',
+      'Names of other packages that this name could be confused with, until an administrator approves it; null if there are none. Without signing in, only public packages.',
     resolve: async (pkg, _args, context) => {
       const names = (await loadConfusion(context, pkg.name)) ?? []
       const others = await Promise.all(names.map((name) => loadReadablePackage(context, name)))
@@ -66,7 +66,8 @@ builder.objectFields(PackageRef, (t) => ({
   confusableWithReserved: t.stringList({
     ...ofPublicPackage,
     nullable: true,
-    description: 'The same for the reserved names of deleted packages; null for none, and without signing in.',
+    description:
+      'Reserved names of deleted packages that this name could be confused with; null if there are none, and without signing in.',
     resolve: async (pkg, _args, context) => {
       const names = context.viewer ? ((await loadConfusion(context, pkg.name)) ?? []) : []
       const reserved = await Promise.all(names.map((name) => loadReserved(context, name)))
@@ -81,10 +82,10 @@ builder.queryFields((t) => ({
   reservedNames: t.withAuth({ scope: 'admin' }).connection(
     {
       type: ReservedNameRef,
-      description: 'The names of deleted packages, in order, until they are freed; for administrators.',
+      description: 'Reserved names of deleted packages, in order. For administrators.',
       args: {
         q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, { em }) => listReserved(em, args),
     },
@@ -94,10 +95,10 @@ builder.queryFields((t) => ({
   confusableNames: t.withAuth({ scope: 'admin' }).connection(
     {
       type: ConfusableNameRef,
-      description: 'The names that could be confused with others, in order, until they are approved; for administrators.',
+      description: 'Unapproved names that could be confused with others, in order. For administrators.',
       args: {
         q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, { em }) => listConfusable(em, args),
     },
@@ -114,20 +115,20 @@ const NameInput = builder.inputType('PackageNameInput', {
 const changes = {
   freeName: [
     freeName,
-    'Frees and approves the name of a deleted package, so that anybody may publish under it. Numbers of deleted versions stay taken.',
+    'Frees and approves the name of a deleted package, so that it can be used again. Numbers of deleted versions remain unusable.',
   ],
   approveName: [
     approveName,
-    'Approves a name that could be confused with others: whoever waits for it may publish, and nobody is warned of it.',
+    'Approves a name that could be confused with others, so that packages can be published under it without a warning.',
   ],
-  rejectName: [rejectName, 'Takes back a request to publish under a name, or the approval of a name that no package has.'],
+  rejectName: [rejectName, 'Rejects the request for a name, or revokes its approval, while no package has the name.'],
 } as const
 
 for (const [mutation, [change, description]] of Object.entries(changes)) {
   builder.mutationField(mutation, (t) =>
     t.withAuth({ scope: 'admin' }).boolean({
       description: `${description} For administrators. Always true.`,
-      args: { input: t.arg({ type: NameInput, required: true, description: 'Which name.' }) },
+      args: { input: t.arg({ type: NameInput, required: true, description: 'The name.' }) },
       resolve: (_root, { input }, context) => done(change(context, input.package)),
     }),
   )

@@ -24,40 +24,40 @@ const activityPage = z.object({
 /** Routes for managing a package. */
 export const manageRoutes = [
   route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
-    summary: 'Whether the package is discontinued, by what it is replaced, and whether it is unlisted.',
+    summary: 'Options of a package: whether it is discontinued, its replacement, and whether it is unlisted.',
     answer: 'package',
     ...ofPackage,
   }),
   route(
     'PUT /api/packages/:pkg/options',
     `mutation ($input: UpdatePackageOptionsInput!) { updatePackageOptions(input: $input) { package { ${optionFields} } } }`,
-    { summary: 'Changes those options of the package that are given.', names, answer: 'updatePackageOptions.package' },
+    { summary: 'Changes options of a package. Omitted options keep their values.', names, answer: 'updatePackageOptions.package' },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/options',
     'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { isRetracted retractedAt } } }',
-    { summary: 'Whether the version is retracted, and since when.', answer: 'package.version', ...ofVersion },
+    { summary: 'Whether a version is retracted, and since when.', answer: 'package.version', ...ofVersion },
   ),
   route(
     'PUT /api/packages/:pkg/versions/:version/options',
     'mutation ($input: UpdateVersionOptionsInput!) { updateVersionOptions(input: $input) { version { isRetracted retractedAt } } }',
-    { summary: 'Retracts the version, or restores it.', names, answer: 'updateVersionOptions.version' },
+    { summary: 'Retracts or restores a version.', names, answer: 'updateVersionOptions.version' },
   ),
   route('GET /api/packages/:pkg/uploaders', `query ($pkg: String!) { package(name: $pkg) { ${uploaderFields} } }`, {
-    summary: 'The people who are named as having write access.',
+    summary: 'Uploaders of a package.',
     answer: 'package',
     ...ofPackage,
   }),
   route(
     'PUT /api/packages/:pkg/uploaders/:email',
     `mutation ($input: AddUploaderInput!) { addUploader(input: $input) { package { ${uploaderFields} } } }`,
-    { summary: 'Gives a user write access.', names, answer: 'addUploader.package', refuses: [429] },
+    { summary: 'Adds a user to the uploaders of a package.', names, answer: 'addUploader.package', refuses: [429] },
   ),
   route(
     'DELETE /api/packages/:pkg/uploaders/:email',
     `mutation ($input: RemoveUploaderInput!) { removeUploader(input: $input) { package { ${uploaderFields} } } }`,
     {
-      summary: "Takes somebody's write access away. The last uploader of a package without a publisher stays.",
+      summary: 'Removes an uploader. The last uploader of a package without a publisher cannot be removed.',
       names,
       answer: 'removeUploader.package',
     },
@@ -65,13 +65,13 @@ export const manageRoutes = [
   route(
     'GET /api/packages/:pkg/permissions',
     'query ($pkg: String!) { package(name: $pkg) { canPublish: viewerCanPublish canAdminister: viewerCanAdminister } }',
-    { summary: 'What you may do with the package.', answer: 'package', ...ofPackage },
+    { summary: 'Your permissions for a package.', answer: 'package', ...ofPackage },
   ),
   route(
     'GET /api/packages/:pkg/activity-log',
     'query ($pkg: String!, $before: ID) { package(name: $pkg) { activity(first: 50, olderThan: $before) { nodes { id: uuid createdAt kind summary version actorId actor { userId: uuid displayName email } } pageInfo { hasNextPage } } } }',
     {
-      summary: 'What happened to the package, newest first, fifty an answer, for those who may change it.',
+      summary: 'Activity log of a package, newest first, 50 entries per page. Requires permission to administer the package.',
       names: { before: 'olderThan' },
       answer: { from: activity, schema: activityPage },
       ...ofPackage,

@@ -7,7 +7,7 @@ const documentFields = '{ path source html }'
 
 const osvList = z.object({
   advisories: z.array(z.looseObject({ id: z.string() })).describe('Advisories in the Open Source Vulnerability format.'),
-  advisoriesUpdated: z.iso.datetime().describe('When they last changed; when the package did, if they never changed.'),
+  advisoriesUpdated: z.iso.datetime().describe('When the advisories last changed, or when the package did if it never had any.'),
 })
 
 /** Package routes for package clients and scripts. */
@@ -17,22 +17,22 @@ export const packageRoutes = [
     'GET /api/packages',
     'query ($offset: Int) { packages(first: 50, offset: $offset) { nodes { name description latest { version publishedAt } updatedAt } totalCount } }',
     {
-      summary: 'All packages by name, fifty a page.',
+      summary: 'All packages by name, 50 per page.',
       answer: { page: 'packages', of: 'packages' },
     },
   ),
   route('GET /api/package-names', '{ packages: packageNames(withUnlisted: true) }', {
-    summary: 'The names of all packages, also of unlisted ones: for mirrors.',
+    summary: 'Names of all packages, including unlisted ones. For mirrors.',
   }),
   route('GET /api/package-name-completion-data', '{ packages: packageNames }', {
-    summary: 'The names of the listed packages, for editors that complete them.',
+    summary: 'Names of the listed packages, for completion in editors.',
   }),
   route(
     'GET /api/packages/:pkg/advisories',
     'query ($pkg: String!) { package(name: $pkg) { updatedAt advisoriesUpdated advisories { osv } } }',
     {
       summary:
-        'Security advisories in OSV form, with every affected version listed. Asked by clients when the listing has `advisoriesUpdated`.',
+        'Security advisories in OSV format, with every affected version listed. Clients read them if the listing has `advisoriesUpdated`.',
       pub: true,
       answer: { from: advisoriesOf, schema: osvList },
       ...ofPackage,
@@ -42,7 +42,7 @@ export const packageRoutes = [
     'GET /api/packages/:pkg/versions/:version/content',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { readme ${documentFields} changelog ${documentFields} license ${documentFields} example ${documentFields} } } }`,
     {
-      summary: 'The texts of a version, as written and as HTML that is safe to show.',
+      summary: 'README, changelog, license and example of a version, as source and as sanitized HTML.',
       answer: 'package.version',
       ...ofVersion,
     },
@@ -52,7 +52,7 @@ export const packageRoutes = [
     'query ($pkg: String!, $offset: Int) { package(name: $pkg) { dependents(first: 50, offset: $offset) { nodes { package @flatten { package: name } version constraint kind isBare } totalCount } } }',
     {
       summary:
-        'The packages of this server whose latest version depends on this one, by name, fifty a page. `isBare` ones name no registry: clients ask pub.dev for it.',
+        'Packages whose latest version depends on this one, by name, 50 per page. `isBare`: names no registry, so clients use pub.dev.',
       answer: { page: 'package.dependents', of: 'dependents' },
       ...ofPackage,
     },
@@ -62,7 +62,7 @@ export const packageRoutes = [
     'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { dependencies { name constraint kind source hostedUrl sdk isHostedHere isBare servedBy } } } }',
     {
       summary:
-        'What a version depends on: for its users first, then for its own development. `isBare`: it names no registry, so clients ask pub.dev for what is here.',
+        'Dependencies of a version, followed by its dev dependencies. `isBare`: names no registry although the package is hosted here, so clients use pub.dev.',
       answer: 'package.version',
       ...ofVersion,
     },

@@ -9,16 +9,16 @@ import { ofPublicPackage, PackageRef } from './refs.ts'
 import { countReadablePackages, findPackage, findPackageById, listPackageNames, listPackages, loadUploaders } from './service.ts'
 
 builder.node(PackageRef, {
-  description: 'A package: a name, and its versions.',
+  description: 'A package with its versions.',
   authScopes: { scope: 'read' },
   id: { ...ofPublicPackage, resolve: (pkg) => pkg.id },
   loadOne: (id, context) => findPackageById(context, id),
   fields: (t) => ({
-    name: t.exposeString('name', { ...ofPublicPackage, description: 'The name, as in a pubspec.' }),
+    name: t.exposeString('name', { ...ofPublicPackage, description: 'Name of the package.' }),
     url: t.field({
       ...ofPublicPackage,
       type: 'URL',
-      description: 'The page of the package on this server.',
+      description: 'URL of the package page on this server.',
       resolve: ({ name }, _args, { request, config }) => `${publicUrl(request, config.SERVER_URL)}/packages/${name}`,
     }),
   }),
@@ -28,17 +28,17 @@ builder.objectFields(PackageRef, (t) => ({
   uploaders: t.field({
     extensions: { size: 5 },
     type: [UserRef],
-    description: 'The people who are named as having write access.',
+    description: 'Users with write access to the package.',
     resolve: async (pkg, _args, context) => ((await loadUploaders(context, pkg.id)) ?? []).map(({ user }) => user),
   }),
   viewerCanPublish: t.boolean({
     ...ofPublicPackage,
-    description: 'Whether you may publish versions.',
+    description: 'Whether you can publish versions of the package.',
     resolve: (pkg, _args, context) => viewerCan(context, canPublish, pkg),
   }),
   viewerCanAdminister: t.boolean({
     ...ofPublicPackage,
-    description: 'Whether you may change its options and uploaders.',
+    description: 'Whether you can change the options and uploaders of the package.',
     resolve: (pkg, _args, context) => viewerCan(context, canAdminister, pkg),
   }),
 }))
@@ -49,8 +49,8 @@ builder.queryField('package', (t) =>
     authScopes: { browse: true },
     type: PackageRef,
     nullable: true,
-    description: 'The package of this name, or null.',
-    args: { name: t.arg.string({ required: true, description: 'Its name.' }) },
+    description: 'Returns the package with this name, or null.',
+    args: { name: t.arg.string({ required: true, description: 'Name of the package.' }) },
     resolve: (_root, { name }, context) => findPackage(context, name),
   }),
 )
@@ -61,9 +61,9 @@ builder.queryField('packages', (t) =>
       skipTypeScopes: true,
       authScopes: { browse: true },
       type: PackageRef,
-      description: 'All packages by name.',
+      description: 'All listed packages by name.',
       args: {
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, context) =>
         pageByKey(args, {
@@ -84,8 +84,8 @@ builder.queryField('packageNames', (t) =>
     authScopes: { browse: true },
     extensions: { size: 1000 },
     type: ['String'],
-    description: 'The names of all packages, in order.',
-    args: { withUnlisted: t.arg.boolean({ description: 'Whether to name unlisted packages, too; false when left out.' }) },
+    description: 'Names of all packages, in order.',
+    args: { withUnlisted: t.arg.boolean({ description: 'Whether to include unlisted packages. Defaults to false.' }) },
     resolve: (_root, { withUnlisted }, context) => listPackageNames(context, { withUnlisted: withUnlisted ?? false }),
   }),
 )

@@ -9,16 +9,16 @@ import { type Membership, type PersonKey, removeMember, setMember } from './memb
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
 PublisherMemberRef.implement({
-  description: 'What somebody is in a publisher.',
+  description: 'Membership of a user in a publisher.',
   authScopes: { scope: 'read' },
   fields: (t) => ({
-    user: t.expose('user', { type: UserRef, description: 'Who.' }),
-    role: t.expose('role', { type: PublisherRoleEnum, description: 'What they may do for it.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'Since when.' }),
+    user: t.expose('user', { type: UserRef, description: 'The member.' }),
+    role: t.expose('role', { type: PublisherRoleEnum, description: 'Role of the member.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the user became a member.' }),
     publisher: t.field({
       type: PublisherRef,
       nullable: true,
-      description: 'For which publisher; null when it was deleted a moment ago.',
+      description: 'The publisher; null if it has just been deleted.',
       resolve: ({ publisher }, _args, context) => loadPublisher(context, publisher.id),
     }),
   }),
@@ -29,7 +29,7 @@ builder.objectField(UserRef, 'memberships', (t) =>
     extensions: { size: 10 },
     type: [PublisherMemberRef],
     nullable: true,
-    description: 'What they are in publishers; null unless it is you or you administer the server.',
+    description: 'Memberships in publishers. Null except for the user and administrators.',
     resolve: async (user, _args, context) => (canSeeBelongings(context, user) ? ((await loadMemberships(context, user.id)) ?? []) : null),
   }),
 )
@@ -41,7 +41,7 @@ const SetPublisherMemberPayload = builder.objectRef<{ member: Membership }>('Set
     publisher: t.field({
       type: PublisherRef,
       nullable: true,
-      description: 'The publisher; null when it was deleted a moment ago.',
+      description: 'The publisher; null if it has just been deleted.',
       resolve: ({ member }, _args, context) => loadPublisher(context, member.publisher.id),
     }),
   }),
@@ -51,12 +51,12 @@ builder.mutationField('setPublisherMember', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
     type: SetPublisherMemberPayload,
     description: 'Adds a member to a publisher, or changes their role, for its admins.',
-    typeOptions: { description: 'The member and the role. Name the person by either `userId` or `email`.' },
+    typeOptions: { description: 'The member and the role. Identify the user by either `userId` or `email`.' },
     argOptions: { description: 'Member and role.' },
     input: {
-      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'In which publisher.' }),
-      userId: t.input.globalID({ for: [UserRef], description: 'Who, by id.' }),
-      email: t.input.string({ description: 'Who, by the exact e-mail address.', validate: email.nullish() }),
+      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'The publisher.' }),
+      userId: t.input.globalID({ for: [UserRef], description: 'Id of the user.' }),
+      email: t.input.string({ description: 'Exact e-mail address of the user.', validate: email.nullish() }),
       role: t.input.field({ type: PublisherRoleEnum, required: true, description: 'The role.' }),
     },
     resolve: async (_root, { input }, context) => ({
@@ -73,15 +73,15 @@ function personOf(id: string | undefined, address: string | null | undefined): P
 
 builder.mutationField('removePublisherMember', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('RemovePublisherMemberPayload', 'A publisher without the person.', {
+    type: payload('RemovePublisherMemberPayload', 'The publisher after the removal.', {
       publisher: { type: PublisherRef, description: 'The publisher.' },
     }),
-    description: 'Removes a member from a publisher, for its admins. You may always leave, unless you are its last admin.',
+    description: 'Removes a member from a publisher, for its admins. Members can remove themselves, except for the last admin.',
     typeOptions: { description: 'The member to remove.' },
     argOptions: { description: 'The member to remove.' },
     input: {
-      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
-      userId: t.input.globalID({ required: true, for: [UserRef], description: 'Who.' }),
+      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'The publisher.' }),
+      userId: t.input.globalID({ required: true, for: [UserRef], description: 'Member to remove.' }),
     },
     resolve: async (_root, { input }, context) => ({ publisher: await removeMember(context, input.id.id, input.userId.id) }),
   }),

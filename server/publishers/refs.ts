@@ -8,10 +8,10 @@ export const PublisherRef = builder.objectRef<Publisher>('Publisher')
 export const PublisherMemberRef = builder.objectRef<Membership>('PublisherMember')
 
 export const PublisherRoleEnum = builder.enumType('PublisherRole', {
-  description: 'What somebody may do for a publisher.',
+  description: 'Role of a member of a publisher.',
   values: {
     EDITOR: formerMemberRole,
-    ADMIN: { value: 'admin', description: 'Publish, manage members and packages, and change its details.' },
-    MEMBER: { value: 'member', description: 'Publish.' },
+    ADMIN: { value: 'admin', description: 'Can publish, manage members and packages, and change the details of the publisher.' },
+    MEMBER: { value: 'member', description: 'Can publish.' },
   } satisfies Record<Uppercase<PublisherRole> | 'EDITOR', { value: PublisherRole; description: string }>,
 })

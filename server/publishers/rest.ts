@@ -16,16 +16,16 @@ export const publisherRoutes = [
   route(
     'GET /api/publishers',
     `query ($query: String, $offset: Int) { publishers(first: 50, query: $query, offset: $offset) { nodes { ${details} } totalCount } }`,
-    { summary: 'All publishers by id, fifty a page.', answer: { page: 'publishers', of: 'publishers' } },
+    { summary: 'All publishers by id, 50 per page.', answer: { page: 'publishers', of: 'publishers' } },
   ),
   route('POST /api/publishers', `mutation ($input: CreatePublisherInput!) { createPublisher(input: $input) { publisher { ${whole} } } }`, {
-    summary: 'Makes a publisher; you become its first admin.',
+    summary: 'Creates a publisher. You become its first admin.',
     status: 201,
     names: { id: 'slug' },
     answer: 'createPublisher.publisher',
   }),
   route('GET /api/publishers/:id', `query ($id: String!) { publisher(slug: $id) { ${whole} } }`, {
-    summary: 'A publisher; its members for who may see them.',
+    summary: 'A publisher. Includes its members if you are one of them or an administrator.',
     answer: 'publisher',
     ...ofPublisher,
   }),
@@ -44,11 +44,11 @@ export const publisherRoutes = [
     answer: ok,
   }),
   route('GET /api/publishers/:id/members', `query ($id: String!) { publisher(slug: $id) { members { ${member} } } }`, {
-    summary: 'The people who act for a publisher, for who may see them.',
+    summary: 'Members of a publisher. Requires a member or an administrator.',
     answer: 'publisher',
     required: {
       ...ofPublisher.required,
-      'publisher.members': (context) => insufficientPermissions(`Only members of ${slugIn(context)} see who its members are.`),
+      'publisher.members': (context) => insufficientPermissions(`Only members of ${slugIn(context)} can see its members.`),
     },
   }),
   route(
@@ -63,7 +63,7 @@ export const publisherRoutes = [
   route(
     'DELETE /api/publishers/:id/members/:userId',
     'mutation ($input: RemovePublisherMemberInput!) { removePublisherMember(input: $input) { publisher { slug } } }',
-    { summary: 'Removes a member from a publisher; members may always leave.', ids, answer: ok },
+    { summary: 'Removes a member from a publisher. Members can remove themselves.', ids, answer: ok },
   ),
   route(
     'POST /api/publishers/verify/start',
@@ -74,7 +74,7 @@ export const publisherRoutes = [
     'POST /api/publishers/verify/complete',
     `mutation ($input: CompleteDomainVerificationInput!) { completeDomainVerification(input: $input) { publisher { ${whole} } } }`,
     {
-      summary: 'Looks for the TXT record, and makes the publisher when it is there.',
+      summary: 'Checks the TXT record and creates the publisher if the record is found.',
       status: 201,
       answer: 'completeDomainVerification.publisher',
       refuses: [429],

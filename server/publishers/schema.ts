@@ -16,22 +16,22 @@ import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 const open = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
 builder.node(PublisherRef, {
-  description: 'An organisation that owns packages. Its members act for it.',
+  description: 'An organization that owns packages. Its members publish for it.',
   authScopes: { scope: 'read' },
   id: { ...open, resolve: ({ id }) => id },
   loadOne: (id, { em, scopes }) => (scopes.has('read') ? findPublisher(em, id) : null),
   fields: (t) => ({
     slug: t.exposeString('id', {
       ...open,
-      description: 'Its plain identifier, as in its address; a domain when it is verified. It never changes.',
+      description: 'Identifier of the publisher, as in its URL: a slug, or a verified domain. It never changes.',
     }),
-    displayName: t.exposeString('displayName', { ...open, description: 'Name for people to read.' }),
-    description: t.exposeString('description', { ...open, description: 'Description; empty when there is none.' }),
+    displayName: t.exposeString('displayName', { ...open, description: 'Display name.' }),
+    description: t.exposeString('description', { ...open, description: 'Description; may be empty.' }),
     websiteUrl: t.field({
       ...open,
       type: 'URL',
       nullable: true,
-      description: 'Its website.',
+      description: 'URL of the website.',
       resolve: (publisher) => publisher.websiteUrl ?? null,
     }),
     contactEmail: t.string({
@@ -41,13 +41,13 @@ builder.node(PublisherRef, {
     }),
     isVerified: t.exposeBoolean('isVerified', {
       ...open,
-      description: 'Whether it has proved that it holds the domain that is its identifier.',
+      description: 'Whether the publisher has proved that it controls the domain in its identifier.',
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the publisher was created.' }),
     url: t.field({
       ...open,
       type: 'URL',
-      description: 'Its page on this server.',
+      description: 'URL of the publisher page on this server.',
       resolve: ({ id }, _args, { request, config }) => `${publicUrl(request, config.SERVER_URL)}/publishers/${id}`,
     }),
   }),
@@ -58,7 +58,7 @@ builder.objectFields(PublisherRef, (t) => ({
     extensions: { size: 20 },
     type: [PublisherMemberRef],
     nullable: true,
-    description: 'The people who act for it, by name; null unless you are one of them or administer the server.',
+    description: 'Members of the publisher by name. Null except for members and administrators.',
     resolve: async (publisher, _args, context) => {
       if (!(await viewerCan(context, canSeeMembers, publisher))) return null
       return (await loadMembers(context, publisher.id)) ?? []
@@ -66,7 +66,7 @@ builder.objectFields(PublisherRef, (t) => ({
   }),
   memberCount: t.int({
     nullable: true,
-    description: 'How many they are; null where `members` is.',
+    description: 'Number of members. Null except for members and administrators.',
     resolve: async (publisher, _args, context) => {
       if (!(await viewerCan(context, canSeeMembers, publisher))) return null
       return (await countMembers(context, publisher.id)) ?? 0
@@ -78,15 +78,15 @@ builder.objectFields(PublisherRef, (t) => ({
   activity: t.connection(
     {
       type: AuditEntryRef,
-      description: 'What happened to it, newest first, for who administers it.',
+      description: 'Activity log of the publisher, newest first. Requires permission to administer the publisher.',
       resolve: async ({ id }, args, context) => {
         if (!(await viewerCan(context, canSeePublisherActivity, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)
         return listAuditEntries(context.em, { publisher: id, newerThan: await lastDeletionOf(context.em, id) }, args)
       },
     },
-    { description: "A page of a publisher's history." },
-    { description: 'Something that happened, in a page.' },
+    { description: "A page of a publisher's activity log." },
+    { description: 'An entry in a page.' },
   ),
 }))
 
@@ -94,15 +94,15 @@ builder.objectFields(PublisherRef, (t) => ({
   viewerRole: t.field({
     type: PublisherRoleEnum,
     nullable: true,
-    description: 'What you are in it; null when you are no member.',
+    description: 'Your role in the publisher; null if you are not a member.',
     resolve: (publisher, _args, { em, viewer }) => (viewer ? roleIn(em, viewer, publisher) : null),
   }),
   viewerCanAdminister: t.boolean({
-    description: 'Whether you may change its details and members.',
+    description: 'Whether you can change the details and members of the publisher.',
     resolve: (publisher, _args, context) => viewerCan(context, canAdministerPublisher, publisher),
   }),
   viewerCanDelete: t.boolean({
-    description: 'Whether you may delete it once it owns no packages.',
+    description: 'Whether you can delete the publisher once it owns no packages.',
     resolve: (publisher, _args, context) => viewerCan(context, canDeletePublisher, publisher),
   }),
 }))
@@ -111,8 +111,8 @@ builder.queryField('publisher', (t) =>
   t.withAuth({ scope: 'read' }).field({
     type: PublisherRef,
     nullable: true,
-    description: 'The publisher with this identifier, or null.',
-    args: { slug: t.arg.string({ required: true, description: 'Its plain identifier, such as `acme` or `acme.dev`.' }) },
+    description: 'Returns the publisher with this identifier, or null.',
+    args: { slug: t.arg.string({ required: true, description: 'Identifier, such as `acme` or `acme.dev`.' }) },
     resolve: (_root, { slug: id }, { em }) => findPublisher(em, id),
   }),
 )
@@ -124,13 +124,13 @@ builder.queryField('publishers', (t) =>
       description: 'All publishers by identifier.',
       args: {
         query: t.arg.string({
-          description: 'Part of the identifier or the name, without regard to case.',
+          description: 'Part of the identifier or the name, case-insensitive.',
           ...partOfText,
         }),
-        isVerified: t.arg.boolean({ description: 'True: only verified publishers; false: only the others.' }),
-        viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),
+        isVerified: t.arg.boolean({ description: 'True for only verified publishers, false for only unverified ones.' }),
+        viewerIsMember: t.arg.boolean({ description: 'True for only publishers that you are a member of.' }),
         offset: t.arg.int({
-          description: 'Skip this many, for page numbers; cursors are cheaper.',
+          description: 'Number of items to skip, for numbered pages. Cursors are cheaper.',
           validate: notNegative,
         }),
       },

@@ -8,19 +8,19 @@ const preview = '{ visibility closure { package @flatten { name } chain @flatten
 
 export const visibilityRoutes = [
   route('GET /api/admin/public-packages', `{ publicPackages ${status} }`, {
-    summary: 'The state of public packages on this server.',
+    summary: 'Settings for public packages on this server, and the number of public packages.',
     answer: 'publicPackages',
   }),
   route(
     'PUT /api/admin/public-packages',
     `mutation ($input: UpdatePublicPackagesInput!) { updatePublicPackages(input: $input) { publicPackages ${status} } }`,
     {
-      summary: 'Turns reading without signing in on or off for the whole server.',
+      summary: 'Enables or disables reading without signing in for the whole server.',
       answer: 'updatePublicPackages.publicPackages',
     },
   ),
   route('GET /api/packages/:pkg/visibility', `query ($pkg: String!) { package(name: $pkg) { visibilityState ${state} } }`, {
-    summary: 'Who can read a package, and why.',
+    summary: 'Visibility of a package, and the settings that determine it.',
     answer: 'package.visibilityState',
     ...ofPackage,
   }),
@@ -28,7 +28,7 @@ export const visibilityRoutes = [
     'PUT /api/packages/:pkg/visibility',
     `mutation ($input: ChangeVisibilityInput!) { changeVisibility(input: $input) { changed package @flatten { visibilityState @flatten ${state} } } }`,
     {
-      summary: 'Makes a package public, together with the private packages it needs (`closure`), or private.',
+      summary: 'Makes a package public, together with its private dependencies (`closure`), or private.',
       names: { pkg: 'package' },
       answer: 'changeVisibility',
     },
@@ -37,7 +37,7 @@ export const visibilityRoutes = [
     'POST /api/packages/:pkg/visibility/preview',
     `query ($pkg: String!, $input: PreviewVisibilityInput!) { package(name: $pkg) { visibilityPreview(input: $input) ${preview} } }`,
     {
-      summary: 'What a change of visibility would take along, or break.',
+      summary: 'Previews a change of visibility: private dependencies that would become public, or public packages that would break.',
       answer: 'package.visibilityPreview',
       changes: {
         'package.visibilityPreview.breaks': {

@@ -4,18 +4,18 @@ import { countEveryPackage, countPublicPackages, publicPackagesStatus, type Publ
 
 const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages').implement({
   description:
-    'The state of public packages on this server. A package can be read without signing in only when the environment permits it, the switch is on, and the package itself is public.',
+    'Settings for public packages on this server. A package can be read without signing in only if the environment permits it, the server setting is on, and the package itself is public.',
   fields: (t) => ({
     permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
-      description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages at all.',
+      description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages.',
     }),
-    enabled: t.exposeBoolean('enabled', { description: "Whether the server's switch is on." }),
+    enabled: t.exposeBoolean('enabled', { description: 'Whether the server setting for public packages is on.' }),
     requiresServerAdmin: t.exposeBoolean('requiresServerAdmin', {
-      description: 'Whether only server administrators make packages public or private.',
+      description: 'Whether only server administrators can change the visibility of packages.',
     }),
-    totalPackages: t.int({ description: 'How many packages there are.', resolve: (_status, _args, context) => countEveryPackage(context) }),
+    totalPackages: t.int({ description: 'Number of packages.', resolve: (_status, _args, context) => countEveryPackage(context) }),
     publicPackages: t.int({
-      description: 'How many of them are public.',
+      description: 'Number of public packages.',
       resolve: (_status, _args, context) => countPublicPackages(context),
     }),
   }),
@@ -24,23 +24,23 @@ const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages')
 builder.queryField('publicPackages', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: PublicPackages,
-    description: 'The state of public packages on this server, for administrators.',
+    description: 'Settings for public packages on this server. For administrators.',
     resolve: (_root, _args, context) => publicPackagesStatus(context),
   }),
 )
 
 builder.mutationField('updatePublicPackages', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: payload('UpdatePublicPackagesPayload', 'The switch as it is now.', {
-      publicPackages: { type: PublicPackages, description: 'The state of public packages on this server.' },
+    type: payload('UpdatePublicPackagesPayload', 'The settings after the change.', {
+      publicPackages: { type: PublicPackages, description: 'Settings for public packages on this server.' },
     }),
-    description: 'Turns reading without signing in on or off for the whole server. The next request sees it.',
-    typeOptions: { description: "The server's switch for public packages." },
-    argOptions: { description: 'The switch.' },
+    description: 'Enables or disables reading without signing in for the whole server. Takes effect with the next request.',
+    typeOptions: { description: 'New settings for public packages.' },
+    argOptions: { description: 'The new settings.' },
     input: {
-      enabled: t.input.boolean({ required: true, description: 'Whether public packages may be read without signing in.' }),
+      enabled: t.input.boolean({ required: true, description: 'Whether public packages can be read without signing in.' }),
       requiresServerAdmin: t.input.boolean({
-        description: 'Whether only server administrators make packages public or private; as it is when left out.',
+        description: 'Whether only server administrators can change the visibility of packages. Unchanged if omitted.',
       }),
     },
     resolve: async (_root, { input }, context) => ({ publicPackages: await setPublicPackages(context, input) }),

@@ -34,8 +34,7 @@ export const packageAdminRoutes = [
       }
     }`,
     {
-      summary:
-        'All packages by name, with versions, bytes, downloads of the last thirty days and owners, fifty a page; `q` is a part of the name.',
+      summary: 'All packages by name, with versions, size, downloads in the last 30 days and owners, 50 per page. `q` is part of the name.',
       answer: {
         page: 'managedPackages',
         of: 'packages',
@@ -48,7 +47,8 @@ export const packageAdminRoutes = [
     'DELETE /api/admin/packages/:pkg',
     'mutation ($pkg: String!, $acceptBreakage: Boolean) { deletePackage(input: { package: $pkg, acceptBreakage: $acceptBreakage }) }',
     {
-      summary: 'Deletes a package. While public packages depend on it, it is 409 with their chains, unless `acceptBreakage=true`.',
+      summary:
+        'Deletes a package. Answers 409 with the dependency chains while public packages depend on it, unless `acceptBreakage=true`.',
       answer: ok,
     },
   ),
@@ -58,7 +58,8 @@ export const packageAdminRoutes = [
       deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage })
     }`,
     {
-      summary: 'Deletes a version, and with the last one the package. 409 likewise, when no other version would serve public packages.',
+      summary:
+        'Deletes a version; deleting the last version deletes the package. Answers 409 if public packages would break, unless `acceptBreakage=true`.',
       answer: ok,
     },
   ),

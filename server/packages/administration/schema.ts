@@ -6,7 +6,7 @@ import { PackageRef } from '../refs.ts'
 import { loadPackage } from '../service.ts'
 
 const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').implement({
-  description: 'A package and the storage that it uses, for administrators.',
+  description: 'A package with its storage usage, for administrators.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     package: t.field({
@@ -17,20 +17,20 @@ const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').im
     }),
     publisherId: t.exposeString('publisherId', {
       nullable: true,
-      description: 'The publisher that owns it; null when its uploaders alone do.',
+      description: 'Identifier of the owning publisher; null if the package has no publisher.',
     }),
-    versionCount: t.exposeInt('versionCount', { description: 'How many versions it has, retracted ones included.' }),
-    archiveBytes: t.expose('archiveBytes', { type: 'BigInt', description: 'Total size of their archives in bytes.' }),
+    versionCount: t.exposeInt('versionCount', { description: 'Number of versions, including retracted ones.' }),
+    archiveBytes: t.expose('archiveBytes', { type: 'BigInt', description: 'Total size of all archives in bytes.' }),
   }),
 })
 
 const ManagedPackageOrder = builder.enumType('ManagedPackageOrder', {
-  description: 'How to sort packages for their administration.',
+  description: 'Sort order of packages for administrators.',
   values: {
     NAME: { value: 'name', description: 'By name.' },
-    SIZE: { value: 'size', description: 'The largest first.' },
-    VERSIONS: { value: 'versions', description: 'Those with the most versions first.' },
-    UPDATED: { value: 'updated', description: 'The most recently changed first.' },
+    SIZE: { value: 'size', description: 'By total archive size, largest first.' },
+    VERSIONS: { value: 'versions', description: 'By number of versions, most first.' },
+    UPDATED: { value: 'updated', description: 'By last change, most recent first.' },
   } satisfies Record<Uppercase<ManagedOrder>, { value: ManagedOrder; description: string }>,
 })
 
@@ -38,12 +38,12 @@ builder.queryField('managedPackages', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: ManagedPackageRef,
-      description: 'All packages, including unlisted ones, with the storage that they use; for administrators.',
+      description: 'All packages, including unlisted ones, with their storage usage. For administrators.',
       args: {
         q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
-        visibility: t.arg({ type: VisibilityEnum, description: 'Only those that are public, or private.' }),
-        orderBy: t.arg({ type: ManagedPackageOrder, description: 'Order; NAME when left out.' }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+        visibility: t.arg({ type: VisibilityEnum, description: 'Returns only public or only private packages.' }),
+        orderBy: t.arg({ type: ManagedPackageOrder, description: 'Sort order. Defaults to NAME.' }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, { q, visibility, orderBy, ...args }, context) => listManaged(context, { query: q, visibility, orderBy }, args),
     },

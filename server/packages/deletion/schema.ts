@@ -14,8 +14,8 @@ builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
     extensions: { cost: 50 },
     type: t.listRef(t.listRef('String')),
     description:
-      'The public packages that would break if this one, or just one version of it, were deleted: each as names from itself down to this package. For administrators.',
-    args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist; the whole package when left out.' }) },
+      'Public packages that would break if this package, or one version of it, were deleted: each as a chain of names that ends with this package. For administrators.',
+    args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }) },
     resolve: async (pkg, { version }, context) => {
       await requireVersion(context.em, pkg, version)
       return brokenBy(context.em, context, pkg, version)
@@ -24,7 +24,7 @@ builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
 )
 
 const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDependent').implement({
-  description: 'A package that depends on what is to be deleted, private or public; for administrators.',
+  description: 'A private or public package that depends on a package or version to be deleted. For administrators.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     package: t.field({
@@ -33,18 +33,18 @@ const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDepen
       description: 'The package; null when it has just been deleted.',
       resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
     }),
-    name: t.exposeString('name', { description: 'Its name.' }),
-    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who can read it.' }),
+    name: t.exposeString('name', { description: 'Name of the package.' }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Visibility of the package.' }),
     version: t.expose('version', {
       type: 'SemVer',
-      description: 'The version that depends on it: the latest, else the highest that does.',
+      description: 'The version with the dependency: the latest, or else the highest that has the dependency.',
     }),
-    constraint: t.exposeString('constraint', { description: 'The versions that it needs, such as ^1.2.0; `any` for all.' }),
-    kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
+    constraint: t.exposeString('constraint', { description: 'The version constraint, such as ^1.2.0; `any` for all versions.' }),
+    kind: t.expose('kind', { type: DependencyKind, description: 'Kind of the dependency.' }),
     isBare: t.exposeBoolean('isBare', {
-      description: 'Whether it names no registry: only clients whose default registry this server is find it here.',
+      description: 'Whether the dependency names no registry. Only clients with this server as their default registry resolve it here.',
     }),
-    isBroken: t.exposeBoolean('isBroken', { description: 'Whether no remaining version would satisfy its constraint.' }),
+    isBroken: t.exposeBoolean('isBroken', { description: 'Whether no remaining version would satisfy the constraint.' }),
   }),
 })
 
@@ -55,7 +55,7 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
       description:
         'All packages that depend on this one, or on just one version of it, including private packages, by name. For administrators.',
       args: {
-        version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist; the whole package when left out.' }),
+        version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }),
       },
       resolve: async (pkg, { version, ...page }, { em, config }) => {
         await requireVersion(em, pkg, version)
@@ -73,16 +73,16 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
   ),
 )
 
-const acceptBreakage = 'Whether public packages that depend on it may break. Otherwise they keep it from being deleted.'
+const acceptBreakage = 'Whether to delete even if public packages break. Otherwise the deletion fails while public packages depend on it.'
 
 builder.mutationField('deletePackage', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
-    description: 'Deletes a package with all its versions, whose numbers stay taken. Always true.',
+    description: 'Deletes a package with all its versions. The version numbers cannot be reused. Always true.',
     typeOptions: { description: 'The package to delete.' },
-    argOptions: { description: 'Which one.' },
+    argOptions: { description: 'What to delete.' },
     input: {
-      package: t.input.string({ required: true, description: 'Its name.', validate: packageName }),
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       acceptBreakage: t.input.boolean({ description: acceptBreakage }),
     },
     resolve: (_root, { input }, context) => done(deletePackage(context, input)),
@@ -92,12 +92,12 @@ builder.mutationField('deletePackage', (t) =>
 builder.mutationField('deleteVersion', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
-    description: 'Deletes a version, whose number stays taken; with its last version a package is deleted, too. Always true.',
+    description: 'Deletes a version. The version number cannot be reused. Deleting the last version also deletes the package. Always true.',
     typeOptions: { description: 'The version to delete.' },
-    argOptions: { description: 'Which one.' },
+    argOptions: { description: 'What to delete.' },
     input: {
-      package: t.input.string({ required: true, description: 'Name of its package.', validate: packageName }),
-      version: t.input.field({ type: 'SemVer', required: true, description: 'Which version.' }),
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      version: t.input.field({ type: 'SemVer', required: true, description: 'Version to delete.' }),
       acceptBreakage: t.input.boolean({ description: acceptBreakage }),
     },
     resolve: (_root, { input }, context) => done(deleteVersion(context, input)),

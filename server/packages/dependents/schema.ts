@@ -11,10 +11,10 @@ import { loadPackage, loadReadablePackage } from '../service.ts'
 
 /** Explains the risk of a dependency without a registry URL. */
 const risk =
-  'the client asks its default one (pub.dev): whoever publishes a package of this name there decides what is installed (dependency confusion).'
+  'clients use their default registry (pub.dev): anyone can publish a package of the same name there and take its place (dependency confusion).'
 
 const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
-  description: 'A package whose latest version depends on another one of this server.',
+  description: 'A package whose latest version depends on another package of this server.',
   fields: (t) => ({
     package: t.field({
       type: PackageRef,
@@ -22,11 +22,11 @@ const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
       description: 'The package; null when it has just been deleted.',
       resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
     }),
-    version: t.expose('version', { type: 'SemVer', description: 'Its latest version.' }),
-    constraint: t.exposeString('constraint', { description: 'The versions that it needs, such as ^1.2.0; `any` for all.' }),
-    kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
+    version: t.expose('version', { type: 'SemVer', description: 'The latest version of the dependent.' }),
+    constraint: t.exposeString('constraint', { description: 'The version constraint, such as ^1.2.0; `any` for all versions.' }),
+    kind: t.expose('kind', { type: DependencyKind, description: 'Kind of the dependency.' }),
     isBare: t.exposeBoolean('isBare', {
-      description: `Whether it names no registry, so that ${risk}`,
+      description: `Whether the dependency names no registry, so that ${risk}`,
     }),
   }),
 })
@@ -37,10 +37,10 @@ builder.objectField(PackageRef, 'dependents', (t) =>
       type: DependentRef,
       authScopes: { scope: 'read' },
       description:
-        'The packages of this server whose latest version depends on this one, by name: as hosted here, or without naming a registry (`isBare`).',
+        'Packages whose latest version depends on this one, by name. The dependency names this server, or no registry at all (`isBare`).',
       args: {
         offset: t.arg.int({
-          description: 'Skip this many, for page numbers; cursors are cheaper.',
+          description: 'Number of items to skip, for numbered pages. Cursors are cheaper.',
           validate: notNegative,
         }),
       },
@@ -61,11 +61,11 @@ const isHere = ({ hostedUrl }: Dependency, context: Context) => isThisServer(con
 
 builder.objectFields(DependencyRef, (t) => ({
   isHostedHere: t.boolean({
-    description: 'Whether the client looks for it on this server.',
+    description: 'Whether the dependency is hosted on this server.',
     resolve: (dependency, _args, context) => isHere(dependency, context),
   }),
   isBare: t.boolean({
-    description: `Whether it names no registry although this server has a package of this name that you may read, so that ${risk}`,
+    description: `Whether the dependency names no registry although you can read a package of this name on this server, so that ${risk}`,
     resolve: async ({ name, source, hostedUrl }, _args, context) => {
       return source === 'hosted' && hostedUrl === null && (await loadReadablePackage(context, name)) !== null
     },
@@ -73,7 +73,7 @@ builder.objectFields(DependencyRef, (t) => ({
   package: t.field({
     type: PackageRef,
     nullable: true,
-    description: 'The package, when it is looked for here, and is there for you.',
+    description: 'The package, if it is hosted on this server and you can read it.',
     resolve: async (dependency, _args, context) => {
       return (await isHere(dependency, context)) ? loadReadablePackage(context, dependency.name) : null
     },
@@ -82,7 +82,7 @@ builder.objectFields(DependencyRef, (t) => ({
     type: 'SemVer',
     nullable: true,
     description:
-      'The highest version here that satisfies the constraint and is not retracted, when it is looked for here. For people who signed in.',
+      'For dependencies hosted on this server: the highest version that satisfies the constraint and is not retracted. Null without signing in.',
     resolve: async (dependency, _args, context) =>
       context.viewer && (await isHere(dependency, context)) ? loadServing(context, `${dependency.name} ${dependency.constraint}`) : null,
   }),

@@ -11,10 +11,10 @@ builder.objectField(PackageRef, 'activity', (t) =>
     {
       type: AuditEntryRef,
       nullable: true,
-      description: 'What happened to the package, newest first, for those who may change it; an error for others.',
+      description: 'Activity log of the package, newest first. Requires permission to administer the package.',
       args: {
-        kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or the beginning of kinds, such as `package.`.' }),
-        olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
+        kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or a prefix such as `package.`.' }),
+        olderThan: t.arg.id({ description: 'Returns only entries older than the entry with this UUID.' }),
       },
       resolve: async (pkg, { kind, olderThan, ...page }, context) => {
         if (!(await viewerCan(context, canSeeActivity, pkg)))

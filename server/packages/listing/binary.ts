@@ -17,18 +17,18 @@ export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
     pub: true,
     access: 'browse',
-    summary: 'The package with all its versions, as package clients read it.',
+    summary: 'A package with all its versions, for package clients.',
     handler: sendListing,
     produces: {
       200: { description: 'The listing.', type: pubType, schema: listingSchema },
-      304: { description: 'Nothing changed since the given ETag.' },
+      304: { description: 'Not modified since the given ETag.' },
     },
   }),
   binary('GET /api/packages/:pkg/versions/:version', {
     pub: true,
     access: 'browse',
     onSend: compressText,
-    summary: 'One version of a package: an entry of the listing.',
+    summary: 'One version of a package, as in the listing.',
     handler: sendEntry,
     produces: { 200: { description: 'The entry.', type: pubType, schema: entrySchema } },
   }),

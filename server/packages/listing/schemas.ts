@@ -15,9 +15,9 @@ export const entrySchema = z.object({
 /** The listing of a package. */
 export const listingSchema = z.object({
   name: z.string(),
-  advisoriesUpdated: z.iso.datetime().optional().describe('Left out when it never had a security advisory.'),
+  advisoriesUpdated: z.iso.datetime().optional().describe('Omitted if the package never had a security advisory.'),
   isDiscontinued: always,
   replacedBy: z.string().optional(),
-  latest: entrySchema.optional().describe('Left out when all versions are retracted.'),
+  latest: entrySchema.optional().describe('Omitted if all versions are retracted.'),
   versions: z.array(entrySchema),
 })

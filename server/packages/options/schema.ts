@@ -11,13 +11,13 @@ import { loadReadablePackage } from '../service.ts'
 builder.objectFields(PackageRef, (t) => ({
   isDiscontinued: t.exposeBoolean('isDiscontinued', {
     ...ofPublicPackage,
-    description: 'Whether it is discontinued: its authors no longer maintain it.',
+    description: 'Whether the package is discontinued, that is, no longer maintained.',
   }),
   replacedBy: t.string({
     ...ofPublicPackage,
     nullable: true,
     description:
-      'Name of the package to use instead, here or elsewhere; only while it is discontinued, and without signing in only a public package of this server.',
+      'Name of the package to use instead, here or elsewhere, if this one is discontinued. Without signing in, only public packages of this server are named.',
     resolve: async ({ replacedBy }, _args, context) => {
       if (!replacedBy || audienceOf(context) === 'members') return replacedBy
       // Names of packages that are not on this server are withheld too. Otherwise a disappearing name would reveal that a private package exists.
@@ -28,12 +28,12 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     type: PackageRef,
     nullable: true,
-    description: 'The package to use instead, when this server has it.',
+    description: 'The package to use instead, if this server has it.',
     resolve: ({ replacedBy }, _args, context) => (replacedBy ? loadReadablePackage(context, replacedBy) : null),
   }),
   isUnlisted: t.exposeBoolean('isUnlisted', {
     ...ofPublicPackage,
-    description: 'Whether it is kept out of search, lists and name completion.',
+    description: 'Whether the package is excluded from search, lists and name completion.',
   }),
 }))
 
@@ -51,16 +51,16 @@ builder.mutationField('updatePackageOptions', (t) =>
       package: { type: PackageRef, description: 'The package.' },
     }),
     description: "Changes a package's options.",
-    typeOptions: { description: 'A package, and the options to change; what is left out stays.' },
-    argOptions: { description: 'Which package, and what to change.' },
+    typeOptions: { description: 'Options to change. Omitted options keep their values.' },
+    argOptions: { description: 'The package and its new options.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
-      isDiscontinued: t.input.boolean({ description: 'Whether its authors no longer maintain it. False also removes the replacement.' }),
+      isDiscontinued: t.input.boolean({ description: 'Whether the package is no longer maintained. False also removes the replacement.' }),
       replacedBy: t.input.string({
-        description: 'Name of the package to use instead; null for none. Only for a discontinued package.',
+        description: 'Name of the package to use instead, or null. Only for discontinued packages.',
         validate: replacement,
       }),
-      isUnlisted: t.input.boolean({ description: 'Whether to keep it out of search, lists and name completion.' }),
+      isUnlisted: t.input.boolean({ description: 'Whether to exclude the package from search, lists and name completion.' }),
     },
     resolve: async (_root, { input }, context) => ({ package: await updatePackageOptions(context, input.package, input) }),
   }),

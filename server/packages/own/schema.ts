@@ -11,10 +11,10 @@ builder.objectField(UserRef, 'packages', (t) =>
       nullable: true,
       authScopes: { scope: 'read' },
       description:
-        'The packages that they may publish to as an uploader or as a member of the owning publisher, by name; null unless it is you or you administer the server.',
+        'Packages that the user can publish to, as an uploader or as a member of the owning publisher, by name. Null except for the user and administrators.',
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, args) : null),
     },
-    { description: 'A page of the packages that somebody may publish to.' },
+    { description: 'A page of packages that a user can publish to.' },
     { description: 'A package in a page.' },
   ),
 )

@@ -9,7 +9,7 @@ builder.objectFields(PublisherRef, (t) => ({
   packages: t.connection(
     {
       type: PackageRef,
-      description: 'Its packages by name; unlisted ones only for its members and for who administers the server.',
+      description: 'Packages of the publisher by name. Unlisted packages are included for members and administrators.',
       resolve: async (publisher, args, context) => {
         const withUnlisted = await viewerCan(context, canSeeUnlistedPackages, publisher)
         return listPublisherPackages(context.em, publisher, withUnlisted, args)
@@ -19,7 +19,7 @@ builder.objectFields(PublisherRef, (t) => ({
     { description: 'A package in a page.' },
   ),
   packageCount: t.int({
-    description: 'How many packages it owns, as far as you may see them.',
+    description: 'Number of packages of the publisher that you can see.',
     resolve: async (publisher, _args, context) => {
       const all = await viewerCan(context, canSeeUnlistedPackages, publisher)
       return (await (all ? countAllPackages : countListedPackages)(context, publisher.id)) ?? 0

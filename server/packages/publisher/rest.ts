@@ -12,7 +12,7 @@ export const packagePublisherRoutes = [
     'PUT /api/packages/:pkg/publisher',
     'mutation ($input: SetPackagePublisherInput!) { setPackagePublisher(input: $input) { package { publisher @flatten { publisherId: slug } } } }',
     {
-      summary: 'Gives a package to a publisher, or to none.',
+      summary: 'Transfers a package to a publisher, or removes it from its publisher.',
       names: { pkg: 'package', publisherId: 'publisher' },
       answer: 'setPackagePublisher.package',
     },

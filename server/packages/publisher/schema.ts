@@ -15,28 +15,28 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     type: PublisherRef,
     nullable: true,
-    description: 'The publisher that owns it; null when its uploaders alone do.',
+    description: 'The publisher that owns the package; null if it has none.',
     resolve: ({ publisher }, _args, context) => (publisher ? loadPublisher(context, publisher.id) : null),
   }),
   viewerCanChoosePublisher: t.boolean({
     ...ofPublicPackage,
-    description: 'Whether you may give it to a publisher that you are a member of, and take it away from one.',
+    description: 'Whether you can transfer the package to or from publishers that you are a member of.',
     resolve: (pkg, _args, context) => viewerCan(context, canChoosePublisher, pkg),
   }),
 }))
 
 builder.mutationField('setPackagePublisher', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('SetPackagePublisherPayload', 'A package after its publisher was chosen.', {
+    type: payload('SetPackagePublisherPayload', 'The package after the change.', {
       package: { type: PackageRef, description: 'The package.' },
     }),
-    description: 'Gives a package to a publisher, or to none, for its uploaders. They keep their rights.',
-    typeOptions: { description: 'Which package gets which publisher.' },
-    argOptions: { description: 'Which package, and which publisher.' },
+    description: 'Transfers a package to a publisher, or removes it from its publisher. Requires an uploader. Uploaders keep their rights.',
+    typeOptions: { description: 'The package and its new publisher.' },
+    argOptions: { description: 'The package and its new publisher.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       publisher: t.input.string({
-        description: 'Plain identifier of the publisher; null for none. It must be given.',
+        description: 'Identifier of the publisher, or null for none. Must not be omitted.',
         validate: z
           .string()
           .min(1, 'must not be empty; null for no publisher')

@@ -7,12 +7,12 @@ import { addUploader, removeUploader } from './service.ts'
 
 builder.mutationField('addUploader', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('AddUploaderPayload', 'A package with one more uploader.', {
+    type: payload('AddUploaderPayload', 'The package after the change.', {
       package: { type: PackageRef, description: 'The package.' },
     }),
-    description: 'Gives somebody write access to a package. Doing it again changes nothing.',
-    typeOptions: { description: 'A package, and whom to name as an uploader.' },
-    argOptions: { description: 'Which package, and who.' },
+    description: 'Gives a user write access to a package. Repeating it changes nothing.',
+    typeOptions: { description: 'The package and the new uploader.' },
+    argOptions: { description: 'The package and the user.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       email: t.input.string({ required: true, description: 'E-mail address of an active account that may publish.', validate: email }),
@@ -23,12 +23,12 @@ builder.mutationField('addUploader', (t) =>
 
 builder.mutationField('removeUploader', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('RemoveUploaderPayload', 'A package with one uploader less.', {
+    type: payload('RemoveUploaderPayload', 'The package after the change.', {
       package: { type: PackageRef, description: 'The package.' },
     }),
-    description: 'Takes write access to a package away. The last uploader of a package without a publisher stays.',
-    typeOptions: { description: 'A package, and whom to take off its uploaders.' },
-    argOptions: { description: 'Which package, and who.' },
+    description: 'Removes an uploader. The last uploader of a package without a publisher cannot be removed.',
+    typeOptions: { description: 'The package and the uploader to remove.' },
+    argOptions: { description: 'The package and the user.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       email: t.input.string({ required: true, description: 'E-mail address of an uploader.', validate: email }),

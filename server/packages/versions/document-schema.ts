@@ -6,21 +6,21 @@ import { DocumentRef } from './refs.ts'
 import { ofPublicVersion, PackageVersionRef } from '../refs.ts'
 
 DocumentRef.implement({
-  description: 'A text that came with a version, up to 256 KiB of it.',
+  description: 'A document from the archive of a version, truncated to 256 KiB.',
   authScopes: { scope: 'read' },
   fields: (t) => ({
-    path: t.exposeString('path', { ...ofPublicVersion, description: 'Where it is in the archive.' }),
+    path: t.exposeString('path', { ...ofPublicVersion, description: 'Path in the archive.' }),
     source: t.string({
       ...ofPublicVersion,
       extensions: { cost: 3 },
-      description: 'The text as it was written.',
+      description: 'The original text.',
       resolve: (document, _args, context) => readSource(context, document),
     }),
     html: t.string({
       ...ofPublicVersion,
       extensions: { cost: 10 },
       description:
-        'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`. Relative links lead to the repository, or nowhere.',
+        'The text as sanitized HTML: no scripts or styles, ids prefixed with `doc-`. Relative links point to the repository, or are removed if it is unknown.',
       resolve: (document, _args, context) => renderDocument(context, document),
     }),
   }),
@@ -40,7 +40,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
     ...ofPublicVersion,
     type: DocumentRef,
     nullable: true,
-    description: 'An example of its use.',
+    description: 'The example.',
     resolve: document('example'),
   }),
 }))

@@ -23,7 +23,7 @@ builder.objectFields(PackageRef, (t) => ({
   updatedAt: t.field({
     ...ofPublicPackage,
     type: 'DateTime',
-    description: 'When it last changed.',
+    description: 'When the package last changed.',
     resolve: async (pkg, _args, context) => (await momentsOf(context, pkg)).updatedAt,
   }),
 }))
@@ -31,7 +31,7 @@ builder.objectFields(PackageRef, (t) => ({
 builder.objectFields(PackageRef, (t) => ({
   description: t.string({
     ...ofPublicPackage,
-    description: 'What the latest version says it is for; empty when it says nothing.',
+    description: 'Description from the latest version; may be empty.',
     resolve: (pkg, _args, context) => descriptionOf(context, pkg),
   }),
   latest: t.field({
@@ -39,21 +39,21 @@ builder.objectFields(PackageRef, (t) => ({
     type: PackageVersionRef,
     nullable: true,
     description:
-      'The version that new users get: the highest stable one that is not retracted, else the highest pre-release. Null when all versions are retracted.',
+      'The version that new users get: the highest stable version that is not retracted, or else the highest pre-release. Null if all versions are retracted.',
     resolve: (pkg, _args, context) => latestVersion(context, pkg),
   }),
   displayedVersion: t.field({
     ...ofPublicPackage,
     type: PackageVersionRef,
     nullable: true,
-    description: 'The version that pages show: `latest`, or the highest version when all are retracted.',
+    description: 'The version that pages show: `latest`, or the highest version if all are retracted.',
     resolve: (pkg, _args, context) => displayedVersion(context, pkg),
   }),
   latestPrerelease: t.field({
     ...ofPublicPackage,
     type: PackageVersionRef,
     nullable: true,
-    description: 'The highest pre-release, when it is above the latest stable version.',
+    description: 'The highest pre-release, if it is higher than the latest stable version.',
     resolve: (pkg, _args, context) => latestPrerelease(context, pkg),
   }),
   version: t.field({
@@ -61,7 +61,7 @@ builder.objectFields(PackageRef, (t) => ({
     type: PackageVersionRef,
     nullable: true,
     description: 'One version; null if it does not exist.',
-    args: { version: t.arg({ type: 'SemVer', required: true, description: 'Which one.' }) },
+    args: { version: t.arg({ type: 'SemVer', required: true, description: 'Number of the version.' }) },
     resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
   }),
 }))
@@ -71,13 +71,13 @@ builder.objectField(PackageRef, 'versions', (t) =>
     {
       ...ofPublicPackage,
       type: PackageVersionRef,
-      description: 'All versions, the highest first.',
+      description: 'All versions, highest first.',
       args: {
         filter: t.arg.string({
-          description: 'Only those that a constraint such as `^1.2.0` allows, or that contain this text.',
+          description: 'A constraint such as `^1.2.0`, or part of a version number.',
           extensions: { maxLength: 200 },
         }),
-        ascending: t.arg.boolean({ description: 'True gives the lowest first.' }),
+        ascending: t.arg.boolean({ description: 'Whether to sort the lowest version first.' }),
       },
       resolve: (pkg, { filter, ascending, ...page }, context) => {
         const choice = { filter, ascending: ascending ?? false }

@@ -21,25 +21,25 @@ builder.node(PackageVersionRef, {
   fields: (t) => ({
     package: t.field({ ...ofPublicVersion, type: PackageRef, description: 'The package.', resolve: packageOf }),
     version: t.expose('version', { ...ofPublicVersion, type: 'SemVer', description: 'The version.' }),
-    isPrerelease: t.exposeBoolean('isPrerelease', { ...ofPublicVersion, description: 'Whether it is a pre-release.' }),
+    isPrerelease: t.exposeBoolean('isPrerelease', { ...ofPublicVersion, description: 'Whether the version is a pre-release.' }),
     isRetracted: t.boolean({
       ...ofPublicVersion,
-      description: 'Whether it is retracted: clients do not choose it for new users.',
+      description: 'Whether the version is retracted. Clients do not select retracted versions for new users.',
       resolve: ({ retractedAt }) => retractedAt != null,
     }),
     retractedAt: t.field({
       ...ofPublicVersion,
       type: 'DateTime',
       nullable: true,
-      description: 'When it was retracted.',
+      description: 'When the version was retracted.',
       resolve: ({ retractedAt }) => retractedAt ?? null,
     }),
-    publishedAt: t.expose('createdAt', { ...ofPublicVersion, type: 'DateTime', description: 'When it was published.' }),
+    publishedAt: t.expose('createdAt', { ...ofPublicVersion, type: 'DateTime', description: 'When the version was published.' }),
     publishedBy: t.field({
       ...ofPublicVersion,
       type: UserRef,
       nullable: true,
-      description: 'Who published it; null when that account is deleted, and without signing in.',
+      description: 'User who published the version; null if the account was deleted, and without signing in.',
       resolve: ({ publishedBy }, _args, context) => (publishedBy && context.viewer ? loadUser(context, publishedBy.id) : null),
     }),
   }),
@@ -49,7 +49,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
   archiveUrl: t.field({
     ...ofPublicVersion,
     type: 'URL',
-    description: 'Where the archive is, for whoever may read it.',
+    description: 'Download URL of the archive.',
     resolve: async (version, _args, context) =>
       archiveUrl(publicUrl(context.request, context.config.SERVER_URL), (await packageOf(version, {}, context)).name, version.version),
   }),
@@ -58,7 +58,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
   install: t.field({
     ...ofPublicVersion,
     type: InstallationRef,
-    description: 'How to use it.',
+    description: 'How to use the version.',
     resolve: (version, _args, { config }) => installation(pubspecOf(version), config.SERVER_URL),
   }),
 }))
@@ -66,30 +66,30 @@ builder.objectFields(PackageVersionRef, (t) => ({
 builder.objectFields(PackageVersionRef, (t) => ({
   pubspec: t.string({
     ...ofPublicVersion,
-    description: 'The whole pubspec, as JSON text.',
+    description: 'The pubspec as JSON text.',
     resolve: (version, _args, context) => readablePubspec(context, version),
   }),
-  description: t.string({ ...ofPublicVersion, nullable: true, description: 'What it says it is for.', resolve: from('description') }),
-  homepage: t.field({ ...ofPublicVersion, type: 'URL', nullable: true, description: 'Its home page.', resolve: from('homepage') }),
+  description: t.string({ ...ofPublicVersion, nullable: true, description: 'Description from the pubspec.', resolve: from('description') }),
+  homepage: t.field({ ...ofPublicVersion, type: 'URL', nullable: true, description: 'URL of the home page.', resolve: from('homepage') }),
   repository: t.field({
     ...ofPublicVersion,
     type: 'URL',
     nullable: true,
-    description: 'Where its sources are.',
+    description: 'URL of the source repository.',
     resolve: from('repository'),
   }),
   issueTracker: t.field({
     ...ofPublicVersion,
     type: 'URL',
     nullable: true,
-    description: 'Where to report problems.',
+    description: 'URL of the issue tracker.',
     resolve: from('issueTracker'),
   }),
   documentation: t.field({
     ...ofPublicVersion,
     type: 'URL',
     nullable: true,
-    description: 'Where its own documentation is.',
+    description: 'URL of the documentation that the pubspec names.',
     resolve: from('documentation'),
   }),
 }))
@@ -98,44 +98,44 @@ builder.objectFields(PackageVersionRef, (t) => ({
   topics: t.stringList({
     ...ofPublicVersion,
     extensions: { size: 5 },
-    description: 'Topics that its author gave it.',
+    description: 'Topics from the pubspec.',
     resolve: from('topics'),
   }),
   funding: t.field({
     ...ofPublicVersion,
     extensions: { size: 5 },
     type: ['URL'],
-    description: 'Where to support its author.',
+    description: 'URLs for funding the author.',
     resolve: from('funding'),
   }),
   platforms: t.stringList({
     ...ofPublicVersion,
     extensions: { size: 6 },
-    description: 'Platforms that its author declares; empty for none declared.',
+    description: 'Platforms declared in the pubspec; empty if none are declared.',
     resolve: from('platforms'),
   }),
   executables: t.stringList({
     ...ofPublicVersion,
     extensions: { size: 5 },
-    description: 'Commands that it installs.',
+    description: 'Names of the executables.',
     resolve: from('executables'),
   }),
 }))
 
 builder.objectFields(PackageVersionRef, (t) => ({
-  needsFlutter: t.boolean({ ...ofPublicVersion, description: 'Whether it works with Flutter only.', resolve: from('needsFlutter') }),
+  needsFlutter: t.boolean({ ...ofPublicVersion, description: 'Whether the package requires Flutter.', resolve: from('needsFlutter') }),
   environment: t.field({
     ...ofPublicVersion,
     extensions: { size: 2 },
     type: [EnvironmentRef],
-    description: 'The SDK versions it works with.',
+    description: 'Supported SDK versions.',
     resolve: from('environment'),
   }),
   dependencies: t.field({
     ...ofPublicVersion,
     extensions: { size: 30 },
     type: [DependencyRef],
-    description: 'What it depends on: for its users first, then for its own development.',
+    description: 'Dependencies, followed by dev dependencies.',
     resolve: (version, _args, context) => readableDependencies(context, version),
   }),
 }))

@@ -4,7 +4,7 @@ import type { Visibility } from '../entity.ts'
 export const VisibilityEnum = builder.enumType('Visibility', {
   description: 'Who can read a package.',
   values: {
-    PRIVATE: { value: 'private', description: 'Everybody who is signed in.' },
-    PUBLIC: { value: 'public', description: 'Anybody, while the server allows reading without signing in.' },
+    PRIVATE: { value: 'private', description: 'All signed-in users.' },
+    PUBLIC: { value: 'public', description: 'Everyone, if the server allows reading without signing in.' },
   } satisfies Record<Uppercase<Visibility>, { value: Visibility; description: string }>,
 })
