@@ -40,12 +40,12 @@ const groups: AdminGroup[] = [
   {
     title: 'Packages',
     pages: [
-      { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
+      { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Package sizes, owners and deletion.' },
       {
         label: 'Public packages',
         to: { name: 'admin-public-packages' },
         icon: 'i-lucide-globe',
-        text: 'What can be read without signing in.',
+        text: 'Packages that can be read without signing in.',
       },
       {
         label: 'Names',
@@ -68,7 +68,7 @@ const groups: AdminGroup[] = [
         label: 'Scoring',
         to: { name: 'admin-scoring' },
         icon: 'i-lucide-award',
-        text: 'How versions are analyzed, how many are, and the log.',
+        text: 'Analysis settings, coverage and log.',
       },
       { label: 'SDKs', to: { name: 'admin-sdks' }, icon: 'i-lucide-box', text: 'Dart and Flutter, for pana and dart doc.' },
     ],

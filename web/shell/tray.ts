@@ -80,7 +80,7 @@ function entriesOf(data: TrayQuery, maxPending: number): TrayEntry[] {
     ...scoring,
     ...checks.map(({ subject, done, total }) => ({
       key: 'integrity',
-      title: 'Check of archives',
+      title: 'Archive check',
       text: total ? `${count(done)} of ${counted(total, 'archive')}` : 'Running',
       percent: percentOf('integrity.check', subject),
       to: '/admin/self-check',
