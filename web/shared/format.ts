@@ -18,7 +18,7 @@ export function relativeTime(moment: Date, now = new Date()): string {
   const seconds = (moment.getTime() - now.getTime()) / 1000
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   if (unit === 'second') return 'just now'
-  // Round future times, so that an expiry in a week shows 7 days, not 6, and weeks, months and years. Truncate minutes, hours and days in the past.
+  // Weeks, months, years and future times are rounded, so that an expiry in a week shows 7 days, not 6. Past minutes, hours and days are truncated.
   const round = size > 86_400 || seconds > 0 ? Math.round : Math.trunc
   const amount = round(seconds / size)
   return unit === 'minute' && amount === 60 ? relative.format(1, 'hour') : relative.format(amount, unit)

@@ -1,6 +1,6 @@
 import type { RouteLocationNormalizedLoaded } from 'vue-router'
 
-/** Returns the title of a tab, such as "Members · Acme", from the last part of the route's name. The first tab is titled with the subject alone. */
+/** Returns the title of a tab, such as "Members · Acme", derived from the route's name. The title of the first tab is the subject alone. */
 export function titleOfTab({ name }: RouteLocationNormalizedLoaded, subject: string): string {
   const tab = String(name).split('-')[1] ?? 'readme'
   return tab === 'readme' ? subject : `${tab.charAt(0).toUpperCase()}${tab.slice(1)} · ${subject}`

@@ -16,7 +16,7 @@ setProofPrompt(
     new Promise((resolve) => {
       if (!viewer.value) return resolve(false)
       if (what === 'account') return resolve(ensureSameAccount())
-      // Confirming the password also requires a session. If both are required, a single sign-in satisfies both; keep the first origin.
+      // If another mutation is already waiting, keep the element that had the focus first. A single sign-in satisfies both requirements.
       if (!waiting.value) origin = from
       required.value = what
       // Concurrent mutations share one prompt.
