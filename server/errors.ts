@@ -75,14 +75,14 @@ export const unknownAddress = (serverUrl: string) => notFound(`Not found. This r
 export const invalidInput = (message: string, field?: string) => new ApiError('InvalidInput', message, field ? { field } : {})
 
 /** 405: the path does not support the method. */
-export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path answers ${allowed} only.`, { status: 405 })
+export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path supports only ${allowed}.`, { status: 405 })
 
 /** 406: the response is not available in any format that the client accepts. */
-export const notAcceptable = (offered: string) => new ApiError('InvalidInput', `This path answers in ${offered}.`, { status: 406 })
+export const notAcceptable = (offered: string) => new ApiError('InvalidInput', `This path responds only with ${offered}.`, { status: 406 })
 
 /** 408: the request body was not received in time. */
 export const tooSlow = () =>
-  new ApiError('InvalidInput', 'The request body came too slowly. Check the connection and send it again.', { status: 408 })
+  new ApiError('InvalidInput', 'The request body was received too slowly. Check the connection and try again.', { status: 408 })
 
 /** 413: the request body exceeds the limit of the endpoint. */
 export const bodyTooLarge = (limit: number) =>
@@ -97,7 +97,7 @@ export const encodedBody = (encoding: string) =>
 
 /** 416: the requested range is outside of an archive of `size` bytes. */
 export const rangeNotSatisfiable = (size: number) =>
-  new ApiError('InvalidInput', `There is no such range: the archive has ${size} bytes.`, { status: 416 })
+  new ApiError('InvalidInput', `The requested range is outside the archive, which has ${size} bytes.`, { status: 416 })
 
 /** 400: the uploaded archive violates a rule of the registry. */
 export const packageRejected = (message: string) => new ApiError('PackageRejected', message)
@@ -115,7 +115,7 @@ export const conflict = (message: string) => new ApiError('Conflict', message)
 export const budgetSpent = (what: string, limit: string) =>
   new ApiError(
     'InvalidInput',
-    `This request takes more ${what} than one request may (${limit}). Request less at a time: smaller pages, fewer fields.`,
+    `This request uses more ${what} than one request may (${limit}). Request less at a time: smaller pages or fewer fields.`,
   )
 
 /** 429: a rate limit was exceeded. `retryAfter` is in seconds; `what` describes the limit. */
@@ -139,12 +139,15 @@ export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiEr
 
 /** 503: the disk is full. */
 export const diskFull = () =>
-  serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again.", 60)
+  serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to free disk space, then try again.", 60)
 
 /** 503: less disk space is free than MIN_FREE_BYTES. The reason is only logged. */
 export const lowSpace = (reason: string) =>
   Object.assign(
-    serviceUnavailable('The server is low on disk space and accepts no archives. Ask an administrator to make room, then try again.', 60),
+    serviceUnavailable(
+      'The server is low on disk space and accepts no archives. Ask an administrator to free disk space, then try again.',
+      60,
+    ),
     {
       cause: new Error(reason),
     },

@@ -31,10 +31,10 @@ export async function stopServer({ services, app, worker, timers }: Running): Pr
       (error: unknown) => (log.error(`stopping: ${what}: ${String(error)}`), true),
     )
     const expired = wait(Math.max(left(), 0), false, { ref: false })
-    if (!(await Promise.race([ended, expired]))) log.warning(`stopping: ${what} did not end in time and is left as it is`)
+    if (!(await Promise.race([ended, expired]))) log.warning(`stopping: ${what} did not finish in time and was abandoned`)
   }
   const abandoned = await Promise.all([app.drain(Math.max(left() - reserveMs, left() / 2)), inTime('jobs', worker.stop())])
-  if (abandoned[0]) log.warning(`stopping: requests that did not end in time and were cut off: ${abandoned[0]}`)
+  if (abandoned[0]) log.warning(`stopping: requests that did not finish in time and were aborted: ${abandoned[0]}`)
   await inTime('the analysis', services.analyzer.close())
   await inTime('the server', app.close())
   await Promise.all([inTime('the database', services.database.close()), services.tracing?.close()])

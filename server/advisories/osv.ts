@@ -29,7 +29,7 @@ const range = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('GIT') }),
 ])
 const affectedHere = z.looseObject({
-  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().refine(isPackageName, 'is not the name of a package') }),
+  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().refine(isPackageName, 'is not a valid package name') }),
   ranges: z.array(range).optional(),
   versions: z.array(version).max(10_000).optional(),
 })
@@ -75,7 +75,7 @@ export function parseAdvisories(text: string): Osv[] {
     throw invalidInput(error instanceof ApiError ? `osv: ${error.message}` : 'osv: is not valid JSON.', 'osv')
   }
   const list: unknown[] = Array.isArray(json) ? json : [json]
-  if (list.length === 0) throw invalidInput('osv: holds no advisory.', 'osv')
+  if (list.length === 0) throw invalidInput('osv: contains no advisory.', 'osv')
   return list.map((entry, index) => {
     const parsed = osv.safeParse(entry)
     const late = parsed.data && moments.find((field) => new Date(parsed.data[field] ?? 0) >= end)

@@ -105,7 +105,7 @@ export async function markApproved(
 export function rejectName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
     const gone = await inner.execute<unknown[]>(`delete from confusable_names where name = ? and ${unpublished} returning name`, [name])
-    if (gone.length === 0) throw notFound(`No package is waiting for the name ${name}.`)
+    if (gone.length === 0) throw notFound(`There is no request for the name ${name}.`)
     const summary = `${viewer.displayName} rejected the name ${name}`
     audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
   })
@@ -127,6 +127,6 @@ async function recordConfusableName(
 
 const awaitingApproval = (name: string, similar: readonly string[]) =>
   packageRejected(
-    `The name ${name} could be confused with ${similar.join(', ')}, so an administrator of this server has to approve it first. ` +
+    `The name ${name} could be confused with ${similar.join(', ')}, so an administrator of this server must approve it first. ` +
       'They see your request under Administration, Names. Publish again once it is approved.',
   )

@@ -116,4 +116,4 @@ function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { re
 }
 
 const problemOf = (domain: string, token: string, records: readonly string[]): string =>
-  `${otherThan(records)}: ${recordHost(domain)} has to show ${recordValue(token)}.`
+  `${otherThan(records)}: ${recordHost(domain)} must have the value ${recordValue(token)}.`

@@ -15,11 +15,11 @@ export function parseDomain(text: string): string {
   const labels = domain.split('.')
   // oxlint-disable-next-line no-control-regex -- the range is all of ASCII
   if (!/^[\u0000-\u007f]*$/.test(text) || labels.some((one) => one.startsWith('xn--')))
-    throw refused('must be written in plain letters: internationalised domains can be mistaken for others')
+    throw refused('must contain only ASCII letters: internationalized domains can be mistaken for others')
   if (domain.length > 64) throw refused('must be at most 64 characters long')
   if (labels.length < 2 || !labels.every((one) => label.test(one)) || !/^[a-z][a-z0-9-]*$/.test(labels.at(-1) ?? ''))
     throw refused('must be a domain such as acme.dev, without scheme, port or path')
-  if (noDns.has(labels.at(-1) ?? '')) throw refused(`must be a domain that the DNS knows; .${labels.at(-1)} is not`)
+  if (noDns.has(labels.at(-1) ?? '')) throw refused(`must be a domain in the public DNS; .${labels.at(-1)} is not`)
   return domain
 }
 

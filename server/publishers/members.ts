@@ -67,7 +67,7 @@ async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
 }
 
 const unknownPerson = (person: PersonKey) =>
-  notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to make the account first.`)
+  notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to create the account first.`)
 
 /** Throws InvalidInput unless another admin remains, who must be able to sign in if the leaving admin can. */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {

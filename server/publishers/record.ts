@@ -23,4 +23,4 @@ export async function lookUpRecords({ config, log }: Pick<Services, 'config' | '
 
 /** Returns the beginning of a message about a missing verification record. */
 export const otherThan = (records: readonly string[]): string =>
-  records.length ? 'There are other TXT records, but not this one' : 'There is no TXT record'
+  records.length ? 'There are other TXT records, but not the expected one' : 'There is no TXT record'

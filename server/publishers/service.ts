@@ -49,7 +49,7 @@ export async function createWithin(em: EntityManager, { viewer, ip, now }: Signe
 }
 
 /** Returns a 409 error for an id that is taken. */
-export const takenId = (id: string) => conflict(`There is a publisher ${id} already. Ask one of its admins to add you.`)
+export const takenId = (id: string) => conflict(`The publisher ${id} already exists. Ask one of its admins to add you.`)
 
 /**
  * Changes the details of a publisher. The id is immutable.
@@ -79,7 +79,7 @@ const words = { displayName: 'name', description: 'description', websiteUrl: 'we
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
     const owned = await em.execute<{ name: string }[]>('select name from packages where publisher_id = ? order by name limit 11', [id])
-    if (owned.length) throw conflict(`${id} owns ${namesOf(owned)}. Give its packages to another publisher, or clear it from them, first.`)
+    if (owned.length) throw conflict(`${id} owns ${namesOf(owned)}. Transfer them to another publisher or remove them from this one first.`)
     record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)
     em.remove(publisher)
   })

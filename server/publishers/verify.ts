@@ -47,11 +47,11 @@ export async function completeVerification(context: SignedInContext, given: stri
   const { em, viewer, limits, now } = context
   const domain = parseDomain(given)
   await limits.use('domainVerification', viewer.id)
-  // Read the claim before checking for the publisher: creating a publisher deletes all claims in the same transaction, and a caller whose claim was
-  // deleted should be told that the publisher exists.
+  // Read the claim before checking for the publisher: creating a publisher deletes all claims to its domain in the same transaction, and a caller
+  // with a deleted claim should get the error that the publisher exists.
   const claim = await em.findOne(PublisherClaim, { domain, user: viewer.id, expiresAt: { $gt: now() } })
   if (await em.count(Publisher, { id: domain })) throw takenId(domain)
-  if (!claim) throw invalidInput(`There is no claim of yours to ${domain}, or it is older than 24 hours. Start the verification again.`)
+  if (!claim) throw invalidInput(`You have not claimed ${domain} in the last 24 hours. Start the verification again.`)
   await requireRecord(context, challengeOf(claim))
   try {
     return await em.fork().transactional(async (inner) => {
@@ -73,7 +73,7 @@ async function requireRecord(context: SignedInContext, { domain, host, value }: 
   if (!records) throw verificationUnavailable()
   if (records.includes(value)) return
   throw invalidInput(
-    `${otherThan(records)}. Add a TXT record at ${host} with the value ${value}, wait until it is known, and try again.`,
+    `${otherThan(records)}. Add a TXT record at ${host} with the value ${value}, wait until it is visible in the DNS, and try again.`,
     'domain',
   )
 }

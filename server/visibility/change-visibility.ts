@@ -35,7 +35,7 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
   }
   if (!isVisibilityOpenTo(context, await readSetting(context.database.reads, publicPackagesSwitch))) {
     throw insufficientPermissions(
-      'On this server only administrators make packages public or private. Ask one of them.' + adviceForAdmin(context),
+      'On this server only administrators can make packages public or private. Ask one of them.' + adviceForAdmin(context),
     )
   }
   return change.visibility === 'public' ? makePublic(context, change) : makePrivate(context, change)
@@ -60,7 +60,7 @@ async function makePublic(context: SignedInContext, change: VisibilityChange): P
     const changed = await context.em.fork().transactional((em) => makePublicWithin(em, context, change))
     if (changed) return changed
   }
-  throw conflict(`What ${change.package} depends on is being changed at the same time. Try again.`)
+  throw conflict(`The dependencies of ${change.package} are being changed at the same time. Try again.`)
 }
 
 /**
@@ -107,8 +107,8 @@ function requireExactly(companions: { name: string; chain: string[] }[], { packa
   if (companions.length === wanted.size && companions.every((one) => wanted.has(one.name))) return
   throw conflict(
     companions.length > 0
-      ? `${name} needs private packages of this server, which become public with it: ${describeChains(companions.map(({ chain }) => chain))}. Name exactly these in closure: ${companions.map((one) => one.name).join(', ')}.`
-      : `${name} needs no private package of this server. Leave closure empty.`,
+      ? `${name} depends on private packages of this server, which must become public too: ${describeChains(companions.map(({ chain }) => chain))}. List exactly these in closure: ${companions.map((one) => one.name).join(', ')}.`
+      : `${name} does not depend on private packages of this server. Leave closure empty.`,
   )
 }
 

@@ -42,7 +42,7 @@ export async function setPublicPackages(
       audit(inner, { ...entry, kind: `server.public_packages_${direction}`, summary: `${viewer.displayName} ${direction} public packages` })
     }
     if (after.requiresServerAdmin !== before.requiresServerAdmin) {
-      const who = after.requiresServerAdmin ? 'server administrators only' : 'whoever administers them'
+      const who = after.requiresServerAdmin ? 'server administrators only' : 'the administrators of each package'
       const summary = `${viewer.displayName} allowed ${who} to make packages public or private`
       audit(inner, { ...entry, kind: 'server.settings_updated', summary })
     }

@@ -154,7 +154,7 @@ describe('administrators', () => {
     const fine = advisory('SNUG-1', 'acme', untilFixed)
     const wrong: [object | string, RegExp][] = [
       ['{', /^osv: is not valid JSON/],
-      [[], /^osv: holds no advisory/],
+      [[], /^osv: contains no advisory/],
       [[fine, 'text'], /^osv: 1: /],
       [[fine, { ...fine, id: '../../etc' }], /^osv: 1\.id: /],
       [[fine, { ...fine, modified: 'yesterday' }], /^osv: 1\.modified: must be a moment/],

@@ -17,7 +17,7 @@ it('tells the admins of a publisher why it is no longer verified, and looks agai
   await page.getByText('The record is checked every week').waitFor()
   dns.zone[host] = []
   await page.getByRole('button', { name: 'Check now' }).click()
-  await page.getByText(`There is no TXT record: ${host} has to show ${value}.`).first().waitFor()
+  await page.getByText(`There is no TXT record: ${host} must have the value ${value}.`).first().waitFor()
   await expectSound(page, 'publisher-not-verified')
   dns.zone[host] = [[value]]
   await page.getByRole('button', { name: 'Check now' }).click()

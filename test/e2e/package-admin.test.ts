@@ -90,7 +90,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await page.getByText('A package without a publisher needs at least one uploader').waitFor()
   await page.getByLabel('Add an uploader').fill('stranger@example.com')
   await page.getByRole('button', { name: 'Add', exact: true }).click()
-  await page.getByText('Nobody here has the e-mail address stranger@example.com').waitFor()
+  await page.getByText('There is no user with the e-mail address stranger@example.com').waitFor()
   await page.getByLabel('Add an uploader').fill(bob.email)
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.getByRole('button', { name: 'Remove Bob Baker' }).waitFor()
@@ -168,6 +168,6 @@ it('hides administration from those without permission', async () => {
   await page.goto('/packages/acme/activity')
   await page
     .getByRole('alert')
-    .getByText(/Only those who administer acme see its activity/)
+    .getByText(/Only administrators of acme can see its activity/)
     .waitFor()
 })

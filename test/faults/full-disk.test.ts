@@ -10,7 +10,7 @@ import { announce, publish, publishArchive, sendBytes } from '../support/publish
 import { start } from '../support/server-process.ts'
 import { smallVolume } from '../support/small-volume.ts'
 
-const full = "The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again."
+const full = "The server's disk is full, so nothing was stored. Ask an administrator to free disk space, then try again."
 
 async function databaseOf(backend: string): Promise<Record<string, string>> {
   if (backend === 'sqlite') return {}

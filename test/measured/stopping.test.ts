@@ -73,7 +73,7 @@ it('does not wait for connections without a request, and not beyond the drain fo
   const second = await stop(other)
   expect(second).toMatchObject({ code: 0 })
   expect(second.seconds).toBeLessThan(drainSeconds + 0.5)
-  expect(other.log()).toContain('WARNING stopping: requests that did not end in time and were cut off: 1')
+  expect(other.log()).toContain('WARNING stopping: requests that did not finish in time and were aborted: 1')
 })
 
 it('keeps serving while load balancers notice, not ready any more, then ends', async () => {
@@ -100,7 +100,7 @@ it('ends with code 0 although the storage hangs', async () => {
   const { code, seconds } = await stop(server)
   expect(code).toBe(0)
   expect(seconds).toBeLessThan(drainSeconds + 1)
-  expect(server.log()).toContain('did not end in time')
+  expect(server.log()).toContain('did not finish in time')
 })
 
 it('ends with code 0 although the database hangs', async () => {

@@ -94,7 +94,7 @@ describe('choosing the publisher of a package', () => {
     await s.set(s.root, 'admin')
     expect(await give(s.root, null)).toMatchObject({
       status: 400,
-      ...error('InvalidInput', 'rocket has no uploaders, so nobody could publish it. Add an uploader first.'),
+      ...error('InvalidInput', 'rocket has no uploaders, so it needs a publisher. Add an uploader first.'),
     })
     expect(await owner(s.root)).toBe('acme')
     await s.root.put(`/api/packages/rocket/uploaders/${s.cleo.email}`)

@@ -132,7 +132,7 @@ describe('retracting', () => {
     await retract(alice, '1.0.0')
     expect(await retract(alice, '1.0.0')).toMatchObject({
       status: 409,
-      body: { error: { code: 'Conflict', message: expect.stringMatching(/^acme 1\.0\.0 is retracted already, since \d{4}-/) } },
+      body: { error: { code: 'Conflict', message: expect.stringMatching(/^acme 1\.0\.0 is already retracted, since \d{4}-/) } },
     })
   })
 

@@ -92,7 +92,7 @@ describe('uploaders', () => {
     await admin.post('/api/admin/users', invite)
     expect(await alice.put(uploader({ email: 'nobody@example.com' }))).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
     for (const [whom, reason] of [
-      [viewer, /^Vera has the role viewer, which does not publish/],
+      [viewer, /^Vera has the role viewer, which cannot publish/],
       [disabled, /^The account of Dora is disabled/],
       [invite, /^Ivy has not accepted the invitation yet/],
     ] as const)

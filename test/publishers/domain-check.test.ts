@@ -56,7 +56,7 @@ it('looks a verified domain up every week, and takes the mark away when the reco
   expect(await t.isVerified()).toBe(true)
   await t.later(10 * minuteMs)
   expect(await t.isVerified()).toBe(false)
-  const problem = `There is no TXT record: ${host} has to show ${t.value}.`
+  const problem = `There is no TXT record: ${host} must have the value ${t.value}.`
   const lostAt = t.app.clock.now?.toISOString()
   expect(await t.check()).toMatchObject({ host, value: t.value, checkedAt: lostAt, lostAt, problem })
   // Its members and others see that it is not verified, its admins alone see why.
@@ -90,7 +90,7 @@ it('is looked up at once for its admins, on both doors', async () => {
   t.dns.zone[host] = [['svc-verify=0000000000000000000000000000000000000000']]
   expect(await t.alice.post(path)).toMatchObject({
     status: 200,
-    body: { isVerified: false, domainCheck: { problem: expect.stringContaining('There are other TXT records, but not this one') } },
+    body: { isVerified: false, domainCheck: { problem: expect.stringContaining('There are other TXT records, but not the expected one') } },
   })
   expect((await t.kinds())[0]).toContain('no longer verified')
   t.dns.zone[host] = [[t.value]]
@@ -122,7 +122,7 @@ it('accepts any record of its kind for a publisher that was verified before valu
   delete t.dns.zone[host]
   await t.alice.post('/api/publishers/acme.dev/domain-check')
   const { value, problem } = await t.check()
-  expect([await t.isVerified(), problem]).toEqual([false, `There is no TXT record: ${host} has to show ${value}.`])
+  expect([await t.isVerified(), problem]).toEqual([false, `There is no TXT record: ${host} must have the value ${value}.`])
   t.dns.zone[host] = [[value]]
   await t.later(dayMs)
   expect(await t.isVerified()).toBe(true)

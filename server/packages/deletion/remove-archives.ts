@@ -26,7 +26,7 @@ export const archiveRemoval = (
         if (await em.count(PackageVersion, { archiveSha256: sha256 })) continue
         const bytes = await blobs.remove(sha256, { at: now() })
         if (bytes !== null)
-          log.info(`removed archive ${sha256} (${bytes} bytes): its version was deleted. It is kept aside for ${graceDays} days.`)
+          log.info(`removed archive ${sha256} (${bytes} bytes): its version was deleted. It can be restored for ${graceDays} days.`)
       }
       for (const sha256 of pages) await removePages(sha256)
       progress({ done: hashes.length, total: hashes.length })

@@ -18,7 +18,7 @@ builder.objectField(PackageRef, 'activity', (t) =>
       },
       resolve: async (pkg, { kind, olderThan, ...page }, context) => {
         if (!(await viewerCan(context, canSeeActivity, pkg)))
-          throw insufficientPermissions(`Only those who administer ${pkg.name} see its activity. Ask one of its uploaders.`)
+          throw insufficientPermissions(`Only administrators of ${pkg.name} can see its activity. Ask one of its uploaders.`)
         // An earlier, deleted package with the same name may have entries that belong to other users.
         return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
       },

@@ -52,7 +52,7 @@ async function saveFault({ blobs, database, log, now }: Context, sha256: string,
     const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
     if (known?.kind !== kind) await recordFault(database.fork(), sha256, kind, now())
   } catch (error) {
-    log.error(`keeping that an archive is ${kind}: ${String(error)}`)
+    log.error(`recording that an archive is ${kind} failed: ${String(error)}`)
   }
 }
 

@@ -35,8 +35,8 @@ export async function updatePackageOptions(context: SignedInContext, name: strin
 function optionsAfter(pkg: Package, { isDiscontinued, replacedBy, isUnlisted }: OptionChanges): Options {
   const next = { isDiscontinued: isDiscontinued ?? pkg.isDiscontinued, isUnlisted: isUnlisted ?? pkg.isUnlisted }
   if (replacedBy && !next.isDiscontinued)
-    throw invalidInput('replacedBy: only a discontinued package names a replacement. Set isDiscontinued, too.', 'replacedBy')
-  if (replacedBy === pkg.name) throw invalidInput('replacedBy: a package does not replace itself. Name another one.', 'replacedBy')
+    throw invalidInput('replacedBy: only a discontinued package can have a replacement. Set isDiscontinued as well.', 'replacedBy')
+  if (replacedBy === pkg.name) throw invalidInput('replacedBy: a package cannot replace itself. Name another package.', 'replacedBy')
   const kept = replacedBy === undefined ? pkg.replacedBy : replacedBy
   return { ...next, replacedBy: next.isDiscontinued ? kept : null }
 }

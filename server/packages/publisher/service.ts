@@ -25,7 +25,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
       const involved = await lockMine(em, context.viewer, [from, publisherId])
       if (publisherId === from) return unchanged(pkg)
       if (publisherId === null && (await em.count(PackageUploader, { package: pkg })) === 0)
-        throw invalidInput(`${name} has no uploaders, so nobody could publish it. Add an uploader first.`, 'publisher')
+        throw invalidInput(`${name} has no uploaders, so it needs a publisher. Add an uploader first.`, 'publisher')
       pkg.publisher = publisherId === null ? null : (involved.get(publisherId) ?? null)
       record(em, context, name, from, publisherId)
       return pkg

@@ -14,7 +14,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
     ...ofPublicVersion,
     type: 'DateTime',
     nullable: true,
-    description: 'Deadline for retracting the version; null if it is retracted already or this server sets no limit.',
+    description: 'Deadline for retracting the version; null if it is already retracted or this server sets no limit.',
     resolve: (version, _args, { config }) => retractableUntil(version, config),
   }),
   restorableUntil: t.field({

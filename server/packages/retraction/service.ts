@@ -46,7 +46,7 @@ function refuseUnlessPossible(
   now: Date,
 ): void {
   const { createdAt, retractedAt } = version
-  if (isRetracted && retractedAt) throw conflict(`${title} is retracted already, since ${retractedAt.toISOString()}.`)
+  if (isRetracted && retractedAt) throw conflict(`${title} is already retracted, since ${retractedAt.toISOString()}.`)
   if (!isRetracted && !retractedAt) throw conflict(`${title} is not retracted, so there is nothing to restore.`)
   if (isRetracted && !isRetractable(version, config, now))
     throw conflict(

@@ -71,12 +71,12 @@ async function personOf(em: EntityManager, email: string): Promise<User> {
   return user
 }
 
-const unknownPerson = (email: string) => notFound(`Nobody here has the e-mail address ${email}. Ask an administrator to invite them.`)
+const unknownPerson = (email: string) => notFound(`There is no user with the e-mail address ${email}. Ask an administrator to invite them.`)
 
 /** Throws Conflict unless the account can publish at present. Uploaders keep their rights if the account changes later. */
 function refuseUnlessPublishing({ displayName, isActive, passwordHash, role }: User): void {
   if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
   if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
   if (!allowedScopes(role).includes('write'))
-    throw conflict(`${displayName} has the role ${role}, which does not publish. Ask an administrator to make them a member first.`)
+    throw conflict(`${displayName} has the role ${role}, which cannot publish. Ask an administrator to make them a member first.`)
 }
