@@ -1,4 +1,4 @@
-import type { DocumentedShare } from '../dart/documented.ts'
+import type { DocumentedShare } from '../dart/doc-coverage.ts'
 import { code, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
 
 /** Rates the share of documented API elements and the presence of an example. Source: pana's rules. */

@@ -1,4 +1,4 @@
-import { documentedShare } from '../dart/documented.ts'
+import { documentedShare } from '../dart/doc-coverage.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { judgeDocumentation } from './api-criteria.ts'
 import { judgeDependencies } from './dependency-criteria.ts'

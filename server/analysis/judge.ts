@@ -1,5 +1,5 @@
 import type { Api } from '../dart/api.ts'
-import type { KnownPackage } from '../dart/reach.ts'
+import type { KnownPackage } from '../dart/reachable-libraries.ts'
 import type { Criterion, Report } from './report.ts'
 import type { PackageFacts } from './task.ts'
 import type { PackageContents } from './unpack.ts'

@@ -1,6 +1,6 @@
 import type { Declaration } from './api.ts'
 import { endOfBracket } from './syntax/nesting.ts'
-import { endOfTypeArguments, isContainer } from './syntax/passages.ts'
+import { endOfTypeArguments, isContainer } from './syntax/extents.ts'
 import { tidy } from './syntax/tidy.ts'
 import { plainTokenAt } from './syntax/tokens.ts'
 

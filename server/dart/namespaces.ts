@@ -1,4 +1,4 @@
-import { fileAt } from './addresses.ts'
+import { fileAt } from './uris.ts'
 import type { Declaration, Reexport } from './api.ts'
 import type { Directive } from './directives.ts'
 import type { SourceFile } from './read-file.ts'

@@ -1,5 +1,5 @@
 import type { Api } from './api.ts'
-import { type KnownPackage, librariesReached, type LibraryGraph, packageOf, type Runtime } from './reach.ts'
+import { type KnownPackage, librariesReached, type LibraryGraph, packageOf, type Runtime } from './reachable-libraries.ts'
 import { type Platform, platformNames, platforms, runtimes } from './runtimes.ts'
 
 /** The platform declarations of a pubspec, and the known dependencies. */

@@ -1,4 +1,4 @@
-import { fileAt } from './addresses.ts'
+import { fileAt } from './uris.ts'
 import type { Api, Declaration, Library } from './api.ts'
 import { openGrammar } from './syntax/grammar.ts'
 import { namespacesOf, reexportsOf } from './namespaces.ts'

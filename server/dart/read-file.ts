@@ -1,5 +1,5 @@
 import type { Declaration, Member } from './api.ts'
-import { type Around, declarationsOf, isPublic, type MemberAround, membersOf, primaryMembers, withFieldTypes } from './declared.ts'
+import { type Around, declarationsOf, isPublic, type MemberAround, membersOf, primaryMembers, withFieldTypes } from './declarations.ts'
 import { type Directives, takeDirective } from './directives.ts'
 import { deprecationOf, markdownOf } from './syntax/doc-comments.ts'
 import type { Grammar } from './syntax/grammar.ts'

@@ -1,4 +1,4 @@
-import type { Runtime } from './reach.ts'
+import type { Runtime } from './reachable-libraries.ts'
 
 const everywhere = ['async', 'collection', 'convert', 'core', 'developer', 'math', 'typed_data', '_internal']
 const native = ['ffi', 'io', 'isolate']

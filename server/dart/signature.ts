@@ -1,5 +1,5 @@
 import { endOfBracket } from './syntax/nesting.ts'
-import { endOfTypeArguments } from './syntax/passages.ts'
+import { endOfTypeArguments } from './syntax/extents.ts'
 import { plainTokenAt } from './syntax/tokens.ts'
 
 export type Parameter = { name: string; type: string; isNamed: boolean; isRequired: boolean; default: string | null }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { z } from 'zod'
-import type { KnownPackage } from './reach.ts'
+import type { KnownPackage } from './reachable-libraries.ts'
 import { importsSchema } from './surface.ts'
 
 /** Stored data of another package. `surface` is the summary of its public API and imports as gzipped JSON; null if it has not been analyzed yet. */

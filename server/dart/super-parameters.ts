@@ -1,5 +1,5 @@
 import type { Declaration, Member } from './api.ts'
-import { isNamedAt } from './declared.ts'
+import { isNamedAt } from './declarations.ts'
 import type { SourceFile } from './read-file.ts'
 import { callableOf, type Parameter } from './signature.ts'
 import { argumentsOf, fillIn, nameOf } from './type-arguments.ts'

@@ -1,6 +1,6 @@
 import { type Lead, leadAt, type Span } from './lead.ts'
 import { endOfBracket } from './nesting.ts'
-import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } from './passages.ts'
+import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } from './extents.ts'
 import { plainTokenAt } from './tokens.ts'
 import { placeholderFor } from './values.ts'
 

@@ -1,5 +1,5 @@
 import { endOfBracket } from './nesting.ts'
-import { endOfTypeArguments } from './passages.ts'
+import { endOfTypeArguments } from './extents.ts'
 import { plainTokenAt } from './tokens.ts'
 
 /** Returns a short placeholder of the same type as the expression from `from` to `end` if its type is evident, else `0`. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../server/dart/api.ts'
-import { documentedShare } from '../../../server/dart/documented.ts'
+import { documentedShare } from '../../../server/dart/doc-coverage.ts'
 import { readApi } from '../../../server/dart/read-api.ts'
 
 const read = (sources: Record<string, string>): Promise<Api> => readApi(new Map(Object.entries(sources)), 'own')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { platformsOf } from '../../../server/dart/platforms.ts'
 import { readApi } from '../../../server/dart/read-api.ts'
-import type { KnownPackage } from '../../../server/dart/reach.ts'
+import type { KnownPackage } from '../../../server/dart/reachable-libraries.ts'
 
 type Other = Partial<Omit<KnownPackage, 'files'>> & { files?: Record<string, string> }
 

@@ -1,4 +1,4 @@
-import { fileAt } from './addresses.ts'
+import { fileAt } from './uris.ts'
 import type { Api, LibraryImport } from './api.ts'
 import { wellKnownImports } from './well-known-packages.ts'
 
