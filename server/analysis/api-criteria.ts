@@ -1,8 +1,8 @@
-import type { DocumentedShare } from '../dart/doc-coverage.ts'
+import type { DocCoverage } from '../dart/doc-coverage.ts'
 import { code, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
 
 /** Rates the share of documented API elements and the presence of an example. Source: pana's rules. */
-export function judgeDocumentation({ contents }: Subject, coverage: DocumentedShare | null): Finding[] {
+export function judgeDocumentation({ contents }: Subject, coverage: DocCoverage | null): Finding[] {
   const { example, pubspec } = contents
   const shown = { id: 'example', title: 'Provide an example', maximum: 10 }
   const remedy = `Add a short program that uses the package as \`example/${pubspec.needsFlutter ? 'lib/main.dart' : 'main.dart'}\`, or describe its use in \`example/README.md\`.`
@@ -17,7 +17,7 @@ export function judgeDocumentation({ contents }: Subject, coverage: DocumentedSh
 /** Minimum share of documented elements, as in pana. */
 const wantedShare = 0.2
 
-function judgeCoverage(coverage: DocumentedShare | null, isUnread: boolean): Finding {
+function judgeCoverage(coverage: DocCoverage | null, isUnread: boolean): Finding {
   const criterion = { id: 'api-documentation', title: 'Document at least 20% of the public API', maximum: 10 }
   if (!coverage && isUnread) return { ...criterion, reason: 'No library below `lib/` could be read.' }
   if (!coverage || coverage.total === 0) return grantPoints(criterion, criterion.maximum, 'It has no public API.')

@@ -1,4 +1,4 @@
-import { documentedShare } from '../dart/doc-coverage.ts'
+import { docCoverageOf } from '../dart/doc-coverage.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { judgeDocumentation } from './api-criteria.ts'
 import { judgeDependencies } from './dependency-criteria.ts'
@@ -24,7 +24,7 @@ const maxUnknownPackages = 200
  * give the same report.
  */
 export function buildReport(subject: Subject, changes: readonly string[] = []): Report {
-  const coverage = subject.api.libraries.length === 0 ? null : documentedShare(subject.api)
+  const coverage = subject.api.libraries.length === 0 ? null : docCoverageOf(subject.api)
   const support = supportOf(subject)
   const builds = nativeBuildsOf(subject.contents)
   const findings: [id: string, title: string, findings: Finding[]][] = [

@@ -29,9 +29,9 @@ export function templatesOf({ libraries, hidden }: Api): Templates {
 
 /** Expands the macros of a doc comment and removes all other dartdoc directives (`{@category …}`, `{@tool …}`, …). */
 export function applyDirectives(doc: string, templates: Templates): string {
-  const said = doc.includes('@docImport') ? doc.replace(/^[ \t]*@docImport\b.*$/gm, '') : doc
-  if (!said.includes('{@')) return said
-  return fill(said, templates, 0)
+  const text = doc.includes('@docImport') ? doc.replace(/^[ \t]*@docImport\b.*$/gm, '') : doc
+  if (!text.includes('{@')) return text
+  return fill(text, templates, 0)
     .replace(/\{@inject-html[^}\n]*\}[\s\S]{0,20000}?\{@end-inject-html\}/g, '')
     .replace(/\{@(youtube|animation)\s+\d+%?\s+\d+%?\s+(https:\/\/[^\s}]+)[^}\n]*\}/g, '[Video]($2)')
     .replace(/\{@[a-zA-Z-]+[^}\n]*\}/g, '')

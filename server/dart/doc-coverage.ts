@@ -1,13 +1,13 @@
 import type { Api, Declaration, Library, Member } from './api.ts'
 
 /** Number of public API elements with doc comments, and the first few names without one. */
-export type DocumentedShare = { documented: number; total: number; missing: string[] }
+export type DocCoverage = { documented: number; total: number; missing: string[] }
 
 /**
  * Counts libraries, declarations and members as pana does. A getter and its setter count once, as does an element exported by several libraries. An
  * overriding member counts as documented if the overridden member is, or is declared outside of this package.
  */
-export function documentedShare({ libraries }: Pick<Api, 'libraries'>): DocumentedShare {
+export function docCoverageOf({ libraries }: Pick<Api, 'libraries'>): DocCoverage {
   const classes = classesByName(libraries)
   const elements = new Map<string, { name: string; isDocumented: boolean }>()
   const count = (key: string, name: string, isDocumented: boolean) => {

@@ -1,4 +1,4 @@
-import { fileAt } from './uris.ts'
+import { resolveUri } from './uris.ts'
 import type { Declaration, Reexport } from './api.ts'
 import type { Directive } from './directives.ts'
 import type { SourceFile } from './read-file.ts'
@@ -55,7 +55,7 @@ function exportedFile(
   packageName: string | null,
 ): string | null {
   const met = conditions.filter(({ condition }) => /^dart\.library\.\w+(?: == 'true')?$/.test(condition)).map((condition) => condition.uri)
-  const files = [...met, uri].map((each) => fileAt(each, from, packageName))
+  const files = [...met, uri].map((each) => resolveUri(each, from, packageName))
   return files.find((file) => file !== null && libraries.has(file)) ?? null
 }
 
@@ -77,7 +77,8 @@ export function reexportsOf(
       const passed = [...combinators, ...directive.combinators.map(({ shows, names }) => ({ shows, names: [...names] }))]
       const file = exportedFile(directive, from, libraries, packageName)
       const key = JSON.stringify([file ?? directive.uri, passed])
-      if (file === null && fileAt(directive.uri, from, packageName) === null) found.set(key, { uri: directive.uri, combinators: passed })
+      if (file === null && resolveUri(directive.uri, from, packageName) === null)
+        found.set(key, { uri: directive.uri, combinators: passed })
       else if (file !== null && !seen.has(key)) {
         seen.add(key)
         queue.push({ from: file, combinators: passed })

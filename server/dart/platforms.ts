@@ -1,5 +1,5 @@
 import type { Api } from './api.ts'
-import { type KnownPackage, librariesReached, type LibraryGraph, packageOf, type Runtime } from './reachable-libraries.ts'
+import { type KnownPackage, reachableLibraries, type LibraryGraph, packageOf, type Runtime } from './reachable-libraries.ts'
 import { type Platform, platformNames, platforms, runtimes } from './runtimes.ts'
 
 /** The platform declarations of a pubspec, and the known dependencies. */
@@ -91,7 +91,7 @@ type Search = { runtime: Runtime; platform: Platform | null; unknown: Set<string
  */
 function obstacleIn(graph: LibraryGraph, roots: readonly string[], { runtime, platform, unknown }: Search): Obstacle | null {
   const declared = (to: string) => (platform === null ? null : (graph.packages.get(packageOf(to) ?? '')?.platforms ?? null))
-  for (const { to, path, isUnknown } of librariesReached(graph, roots, runtime, (each) => declared(each) !== null)) {
+  for (const { to, path, isUnknown } of reachableLibraries(graph, roots, runtime, (each) => declared(each) !== null)) {
     const isMissing = to.startsWith('dart:') && !runtime.has(to.slice('dart:'.length))
     if (isMissing || (platform !== null && declared(to)?.includes(platform) === false)) return { path: path() }
     if (isUnknown) unknown.add(packageOf(to) ?? '')

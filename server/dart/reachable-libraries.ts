@@ -1,4 +1,4 @@
-import { fileAt } from './uris.ts'
+import { resolveUri } from './uris.ts'
 import type { Api, LibraryImport } from './api.ts'
 import { wellKnownImports } from './well-known-packages.ts'
 
@@ -40,7 +40,7 @@ export type Reached = {
  * Yields all libraries that are reachable from the roots, nearest first. The runtime selects conditional imports. The imports of leaves are not
  * followed.
  */
-export function* librariesReached(
+export function* reachableLibraries(
   graph: LibraryGraph,
   roots: readonly string[],
   runtime: Runtime,
@@ -69,7 +69,7 @@ function importsOf(
   if (files == null) return wellKnownImports.get(other) ?? null
   return (files.get(`lib/${path}`) ?? []).map((each) => {
     const uri = target(each, `lib/${path}`, other, runtime)
-    return uri.startsWith('lib/') ? `package:${other}/${uri.slice('lib/'.length)}` : (fileAt(uri, 'lib/', name) ?? uri)
+    return uri.startsWith('lib/') ? `package:${other}/${uri.slice('lib/'.length)}` : (resolveUri(uri, 'lib/', name) ?? uri)
   })
 }
 
@@ -79,7 +79,7 @@ export const packageOf = (to: string): string | null => /^package:([^/]+)\//.exe
 /** Returns the imported URI: that of the first condition that holds, else the default URI. */
 function target({ uri, conditions }: ImportedUri, from: string, packageName: string, runtime: Runtime): string {
   const met = conditions.find(({ condition }) => holds(condition, runtime))?.uri ?? uri
-  return fileAt(met, from, packageName) ?? met
+  return resolveUri(met, from, packageName) ?? met
 }
 
 function holds(condition: string, runtime: Runtime): boolean {

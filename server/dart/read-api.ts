@@ -1,4 +1,4 @@
-import { fileAt } from './uris.ts'
+import { resolveUri } from './uris.ts'
 import type { Api, Declaration, Library } from './api.ts'
 import { openGrammar } from './syntax/grammar.ts'
 import { namespacesOf, reexportsOf } from './namespaces.ts'
@@ -61,7 +61,7 @@ function apiOf(files: ReadonlyMap<string, SourceFile>, packageName: string | nul
         imports: importsOf(file),
         declarations: names.get(file.path) ?? [],
         foreignExports: file.imports
-          .filter(({ kind, uri }) => kind === 'export' && fileAt(uri, file.path, packageName) === null)
+          .filter(({ kind, uri }) => kind === 'export' && resolveUri(uri, file.path, packageName) === null)
           .map(({ uri }) => uri),
         reexports: reexportsOf(file.path, libraries, packageName),
       }
@@ -99,7 +99,7 @@ function partsOf(library: SourceFile, files: ReadonlyMap<string, SourceFile>, pa
   const found = new Set([library])
   for (const file of found) {
     for (const uri of file.parts) {
-      const part = files.get(fileAt(uri, file.path, packageName) ?? '')
+      const part = files.get(resolveUri(uri, file.path, packageName) ?? '')
       if (part?.partOf != null) found.add(part)
     }
   }

@@ -26,9 +26,9 @@ export async function readSurface<T>(gzipped: Uint8Array, schema: z.ZodType<T>):
 /** Reads the imports of other packages, one package at a time, because surfaces are large. */
 export async function readPackages(packages: Readonly<Record<string, StoredPackage>>): Promise<Map<string, KnownPackage>> {
   const known = new Map<string, KnownPackage>()
-  for (const [name, { surface, ...said }] of Object.entries(packages)) {
+  for (const [name, { surface, ...data }] of Object.entries(packages)) {
     const files = surface && (await readSurface(surface, importsSchema))?.files
-    known.set(name, { ...said, files: files ? new Map(files.map(({ path, imports }) => [path, imports])) : null })
+    known.set(name, { ...data, files: files ? new Map(files.map(({ path, imports }) => [path, imports])) : null })
   }
   return known
 }

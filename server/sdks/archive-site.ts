@@ -53,7 +53,7 @@ export const siteUnavailable = ({ name, url, variable }: Site, error: unknown): 
 /** Returns a readable reason for a failed request. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (error.name === 'TimeoutError') return 'there was no answer in time'
+  if (error.name === 'TimeoutError') return 'no response in time'
   // AggregateError, thrown after several addresses were tried, has a code but no message.
   return error.message || String((error as NodeJS.ErrnoException).code)
 }

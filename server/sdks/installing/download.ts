@@ -22,7 +22,7 @@ const checkIntervalBytes = 32 * 1024 ** 2
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
 /** The parts of an install's track that a download reports to. */
-type Listener = Pick<Track, 'signal' | 'addLine' | 'report'>
+type DownloadTrack = Pick<Track, 'signal' | 'addLine' | 'report'>
 type Wanted = Download & { pace: Pace }
 
 /**
@@ -34,7 +34,7 @@ export async function download(
   config: Settings,
   { pace = usualPace, ...release }: Download & { pace?: Pace },
   path: string,
-  track: Listener,
+  track: DownloadTrack,
 ): Promise<void> {
   const wanted = { ...release, pace }
   const part = `${path}.part`
@@ -59,7 +59,7 @@ export async function download(
 /** The file that a partial download belongs to. `validator` is sent as If-Range to detect a changed file (RFC 9110 §13.1.5). */
 const origin = z.object({ url: z.string(), sha256: z.string(), validator: z.string() })
 
-async function transfer(config: Settings, wanted: Wanted, part: string, track: Listener): Promise<void> {
+async function transfer(config: Settings, wanted: Wanted, part: string, track: DownloadTrack): Promise<void> {
   const { body, offset, total } = await open(wanted, part, track.signal)
   requireLength(total ?? 0, maxBytes)
   if (total !== null) await requireFreeSpace(config, total - offset + unpackedFactor * total)
@@ -140,7 +140,7 @@ async function begin({ url, pace }: Wanted, headers: Record<string, string>, sig
  * Verifies the SHA-256 of a download. A mismatch after a resume is retried, since the partial file may have been damaged; a mismatch of a fresh
  * download is final.
  */
-async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: Listener): Promise<void> {
+async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: DownloadTrack): Promise<void> {
   track.addLine('Comparing the SHA-256 …')
   const actual = await runTask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })
   if (actual === sha256) return

@@ -32,9 +32,9 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   await rm(places.pubCache, { recursive: true, force: true })
   await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
   const dart = (...args: string[]) => runIn(config, places, track, [places.dart, ...args])
-  const said = await dart('--version')
-  const dartVersion = versionLine.exec(said.lines.join('\n'))?.[1]
-  if (said.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(said)}`)
+  const versionOutput = await dart('--version')
+  const dartVersion = versionLine.exec(versionOutput.lines.join('\n'))?.[1]
+  if (versionOutput.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(versionOutput)}`)
   if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
   if (kind === 'flutter') {
     const flutter = await runIn(config, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
@@ -43,11 +43,11 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   }
   track.addLine(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
   const outcome = await dart('pub', 'global', 'activate', 'pana')
-  const there = await access(places.panaPath).then(
+  const isActivated = await access(places.panaPath).then(
     () => true,
     () => false,
   )
-  if (outcome.code !== 0 || !there)
+  if (outcome.code !== 0 || !isActivated)
     throw new Error(`pana cannot be installed from ${config.SDK_PUB_HOSTED_URL} (SDK_PUB_HOSTED_URL): ${describe(outcome)}`)
   await keepForServer(places.pubCache)
   return { dartVersion, panaVersion: activated.exec(outcome.lines.join('\n'))?.[1] ?? null }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../server/dart/api.ts'
-import { documentedShare } from '../../../server/dart/doc-coverage.ts'
+import { docCoverageOf } from '../../../server/dart/doc-coverage.ts'
 import { readApi } from '../../../server/dart/read-api.ts'
 
 const read = (sources: Record<string, string>): Promise<Api> => readApi(new Map(Object.entries(sources)), 'own')
@@ -184,6 +184,6 @@ describe('share of documented API', () => {
       'lib/src/a.dart':
         '/// A.\nclass A { A(); int get x => 1; /// Set.\n set x(int v) {} void m() {} @override String toString() => ""; @override void build() {} }',
     })
-    expect(documentedShare(api)).toEqual({ documented: 4, total: 6, missing: ['other', 'other.A.m'] })
+    expect(docCoverageOf(api)).toEqual({ documented: 4, total: 6, missing: ['other', 'other.A.m'] })
   })
 })
