@@ -19,9 +19,9 @@ import { recheckFaults } from './packages/faults/faults.ts'
 import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
 import { collectJobs } from './jobs/queue.ts'
-import { regularly } from './jobs/regularly.ts'
-import { logMove } from './jobs/tell-move.ts'
-import { tidyMemory } from './jobs/tidy.ts'
+import { runPeriodically } from './jobs/run-periodically.ts'
+import { logMove } from './jobs/log-move.ts'
+import { releaseStartupMemory } from './jobs/release-memory.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { listenForMetrics } from './metrics/page.ts'
 import { openServices } from './open-services.ts'
@@ -94,7 +94,7 @@ async function serve(config: Config): Promise<void> {
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   await log.flush()
-  tidyMemory()
+  releaseStartupMemory()
 }
 
 async function listen(app: FastifyInstance, { HOST: host, LISTEN_PORT: port }: Config): Promise<void> {
@@ -108,22 +108,22 @@ async function listen(app: FastifyInstance, { HOST: host, LISTEN_PORT: port }: C
 /** Starts the periodic maintenance tasks. Returns functions that stop them. */
 function startMaintenanceTimers(services: Services): (() => void)[] {
   return [
-    regularly('collecting leftover uploads and files', collectEveryMs, services, () => collectGarbage(services)),
-    regularly('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
-    regularly('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
-    regularly('counting downloads', countEveryMs, services, () => keepDownloads(services)),
-    regularly('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
-    regularly('counting dependents', collectEveryMs, services, () => recountDependents(services)),
-    regularly('reviewing public search entries', collectEveryMs, services, () => reviewExcerpts(services)),
-    regularly('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
-    regularly('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
-    regularly('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
-    regularly('collecting sessions', collectEveryMs, services, () => collectSessions(services)),
-    regularly('collecting authorizations', collectEveryMs, services, () => collectAuthorizations(services)),
-    regularly('collecting rate limits', collectEveryMs, services, () => services.limits.collect()),
-    regularly('looking up verified domains', collectEveryMs, services, () => enqueueDomainChecks(services)),
-    regularly('cleaning up SDKs', collectEveryMs, services, () => collectSdks(services)),
-    regularly('collecting old jobs', collectEveryMs, services, () => collectJobs(services.database.fork(), services.now())),
+    runPeriodically('collecting leftover uploads and files', collectEveryMs, services, () => collectGarbage(services)),
+    runPeriodically('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
+    runPeriodically('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
+    runPeriodically('counting downloads', countEveryMs, services, () => keepDownloads(services)),
+    runPeriodically('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
+    runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
+    runPeriodically('reviewing public search entries', collectEveryMs, services, () => reviewExcerpts(services)),
+    runPeriodically('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
+    runPeriodically('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
+    runPeriodically('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
+    runPeriodically('collecting sessions', collectEveryMs, services, () => collectSessions(services)),
+    runPeriodically('collecting authorizations', collectEveryMs, services, () => collectAuthorizations(services)),
+    runPeriodically('collecting rate limits', collectEveryMs, services, () => services.limits.collect()),
+    runPeriodically('looking up verified domains', collectEveryMs, services, () => enqueueDomainChecks(services)),
+    runPeriodically('cleaning up SDKs', collectEveryMs, services, () => collectSdks(services)),
+    runPeriodically('collecting old jobs', collectEveryMs, services, () => collectJobs(services.database.fork(), services.now())),
   ]
 }
 

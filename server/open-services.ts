@@ -18,12 +18,12 @@ import { registerInstance, requireSharedStore } from './instances/register.ts'
 import { openMetrics } from './metrics/metrics.ts'
 import { watchParts } from './metrics/sources.ts'
 import { watchStatements } from './tracing/statements.ts'
-import { sweepGates } from './sandbox/gate.ts'
+import { removeStaleProxies } from './sandbox/proxy.ts'
 import { makeJobFolder, sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
-import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
-import { isStoreUnmade, openBlobs, openDocs } from './store/open.ts'
+import { joinStore, refuseForeignStore, refuseNewDatabaseForArchives } from './store/identity.ts'
+import { isStoreMissing, openBlobs, openDocs } from './store/open.ts'
 import { openTracing } from './tracing/open.ts'
 
 type Options = { now?: () => Date; onQuery?: (sql: string) => void }
@@ -85,8 +85,8 @@ type Environment = Pick<Services, 'config' | 'keys' | 'log' | 'tracing'>
  */
 async function openOwnDatabase({ config, keys, log, tracing }: Environment, { now: clock, onQuery }: Options): Promise<Opened> {
   const open = once(async () => traced(tracing, await openBlobs(config), config.BLOB_BACKEND))
-  const openExisting = async () => (isStoreUnmade(config) ? null : open())
-  await refuseNewFileBesideArchives(config, openExisting)
+  const openExisting = async () => (isStoreMissing(config) ? null : open())
+  await refuseNewDatabaseForArchives(config, openExisting)
   const database = await openDatabase(config, {
     onQuery,
     watch: nest(tracing?.statements, watchStatements(config, log)),
@@ -120,7 +120,7 @@ async function openDataFolder({ config, log }: Pick<Services, 'config' | 'log'>)
   } catch (error) {
     throw placeProblem(error, 'DATA_DIR', DATA_DIR)
   }
-  for (const sweep of [() => sweepJobFolders(config), sweepGates])
+  for (const sweep of [() => sweepJobFolders(config), removeStaleProxies])
     sweep().catch((error: unknown) => log.warning(`Folders of earlier jobs could not be removed: ${String(error)}`))
   await makeBackupFolder(config)
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { openBeside, openDatabase } from '../db/open/orm.ts'
+import { openUnlocked, openDatabase } from '../db/open/orm.ts'
 import { ApiError, causeOf } from '../errors.ts'
 import { adminCommand } from '../version.ts'
 import { type Command, countsOf, type Options, type Outcome } from './command.ts'
@@ -88,7 +88,7 @@ async function openAlone(config: Config) {
 }
 
 async function openWithServer(config: Config) {
-  const orm = await openBeside(config)
+  const orm = await openUnlocked(config)
   return { em: orm.em.fork(), close: () => orm.close(true) }
 }
 

@@ -3,7 +3,7 @@ import { storedAt } from '../blobs/names.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import { DeletedVersion } from '../packages/dependency-entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../store/collect.ts'
-import { adoptStore, restoringMark } from '../store/identity.ts'
+import { adoptStore, restoringPrefix } from '../store/identity.ts'
 import { nameOfStore, openBlobs, type StoreConfig } from '../store/open.ts'
 import { refusal } from '../store/problems.ts'
 import type { Operation, Outcome } from './command.ts'
@@ -17,7 +17,7 @@ import { counted } from './counted.ts'
  */
 export async function adopt({ em, config }: Operation): Promise<string> {
   const blobs = await openBlobs(config)
-  if ((await blobs.identity())?.startsWith(restoringMark)) throw refusal('unfinished', config)
+  if ((await blobs.identity())?.startsWith(restoringPrefix)) throw refusal('unfinished', config)
   await adoptStore(em, blobs, (inner) => record(inner, `tied the archive store ${nameOfStore(config)} to this database`))
   return `The archive store ${nameOfStore(config)} now belongs to this database. Servers on other databases can no longer use it. Start the server.`
 }

@@ -2,7 +2,7 @@ import { verifyBackups } from '../backup/verify/backups.ts'
 import { verifyPlace } from '../backup/verify/server.ts'
 import type { Verified } from '../backup/verify/findings.ts'
 import type { Config } from '../config/config.ts'
-import { openBeside } from '../db/open/orm.ts'
+import { openUnlocked } from '../db/open/orm.ts'
 import { openStores } from '../store/open.ts'
 import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
@@ -18,7 +18,7 @@ export async function verify(config: Config, place?: string): Promise<Outcome> {
 }
 
 async function verifyServer(config: Config): Promise<Verified> {
-  const orm = await openBeside(config)
+  const orm = await openUnlocked(config)
   try {
     return await verifyPlace({ em: orm.em.fork(), config, stores: await openStores(config) })
   } finally {

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
-import { momentOf } from '../db/clock.ts'
+import { currentTimeOf } from '../db/clock.ts'
 import { insertRows } from '../db/statements.ts'
 import { AuditEntry } from './entity.ts'
 
@@ -35,7 +35,7 @@ export type AuditEvent = {
 
 /** Inserts entries directly in the transaction of `em`, without a unit of work. Returns their ids. */
 export async function recordEvents(em: EntityManager, events: readonly AuditEvent[]): Promise<string[]> {
-  const at = momentOf(em)
+  const at = currentTimeOf(em)
   const rows = events.map((event) => ({
     id: newId(),
     created_at: at,

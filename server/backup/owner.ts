@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { conflict } from '../errors.ts'
 import { lockSetting, readSettingIn, type Setting } from '../settings/service.ts'
-import { idOfDatabase } from '../store/identity.ts'
+import { databaseId } from '../store/identity.ts'
 import { listBackups, readManifest } from './manifest.ts'
 import { ownerKey } from './place/layout.ts'
 import type { BackupPlace } from './place/place.ts'
@@ -36,5 +36,5 @@ const others = ({ name }: BackupPlace) => `${name} has backups of another server
 /** Checks backups without an owner by their store id. Earlier versions did not record an owner. */
 async function requireOwnStore(em: EntityManager, place: BackupPlace): Promise<void> {
   const earlier = (await listBackups(place)).at(-1)
-  if (earlier && (await readManifest(place, earlier)).storeId !== (await idOfDatabase(em))) throw conflict(others(place))
+  if (earlier && (await readManifest(place, earlier)).storeId !== (await databaseId(em))) throw conflict(others(place))
 }

@@ -22,7 +22,7 @@ export async function makeDirectoryBelow(base: string, path: string, lasting: Se
   if (existsSync(path)) return
   const parent = dirname(path)
   if (parent !== base) await makeDirectoryBelow(base, parent, lasting, mode)
-  await mkdir(path, { mode }).catch(unlessThere)
+  await mkdir(path, { mode }).catch(ignoreExisting)
   setMode(path, mode)
   lasting.delete(path)
 }
@@ -39,7 +39,7 @@ export async function syncNames(base: string, path: string, lasting: Set<string>
 }
 
 /** Ignores EEXIST and throws every other error. */
-export function unlessThere(error: NodeJS.ErrnoException): void {
+export function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 

@@ -12,7 +12,7 @@ import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesyste
 import { factsOf, hashOf, measure } from './measured.ts'
 import { groupModes, type Modes, privateModes, setModesBelow } from './modes.ts'
 import { stagedName, storedAt } from './names.ts'
-import { watchRoom } from './room.ts'
+import { watchFreeSpace } from './free-space.ts'
 import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
 import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
 import { openVerifier } from './verified-reads.ts'
@@ -27,15 +27,15 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
   const modes = groupMayRead ? groupModes : privateModes
   await makePlaces(root, places, modes)
   const [promoting, lasting] = [new Set<string>(), new Set<string>()]
-  const [room, verifier, syncs] = [watchRoom(root), openVerifier(), openStagedSyncs(modes.file)]
+  const [space, verifier, syncs] = [watchFreeSpace(root), openVerifier(), openStagedSyncs(modes.file)]
   return {
-    stage: (name, source, limit) => room.write(async () => stage(syncs, places.staged(name), { source, limit, mode: modes.file })),
-    stageWhole: (name, bytes) => room.write(async () => stageWhole(syncs, places.staged(name), bytes)),
+    stage: (name, source, limit) => space.write(async () => stage(syncs, places.staged(name), { source, limit, mode: modes.file })),
+    stageWhole: (name, bytes) => space.write(async () => stageWhole(syncs, places.staged(name), bytes)),
     openStaged: async (name) => streamFile(places.staged(name)),
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
-        await room.write(async () => {
+        await space.write(async () => {
           await syncs.settle(places.staged(name))
           await promote(places.staged(name), places.blob(sha256), { stored: places.stored, lasting, modes })
         })
@@ -51,12 +51,12 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
     remove: async (sha256, { at, before = null }) =>
       promoting.has(sha256) ? null : setAside(places.blob(sha256), places.removed, sha256, { at, before }),
     listRemoved: () => listRemoved(places.removed),
-    restore: (sha256) => room.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256), modes)),
+    restore: (sha256) => space.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256), modes)),
     purge: (before) => purgeRemoved(places.removed, before),
     collectStaged: (before) => collectStaged(places.staging, before),
     identity: () => readMarker(marker),
-    identify: (id, { replace } = { replace: false }) => room.write(() => writeMarker(marker, id, { replace, mode: privateModes.file })),
-    check: () => room.check(),
+    identify: (id, { replace } = { replace: false }) => space.write(() => writeMarker(marker, id, { replace, mode: privateModes.file })),
+    check: () => space.check(),
   }
 }
 

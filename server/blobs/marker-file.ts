@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncDirectory, unlessThere } from './directories.ts'
+import { syncDirectory, ignoreExisting } from './directories.ts'
 
 /**
  * Returns the id in the marker file that identifies the owner of a folder, or null if there is no such file. An invalid id is returned unchanged; it
@@ -26,7 +26,8 @@ export async function writeMarker(path: string, id: string, { replace = false, m
     await writeDurably(partial, `${id}\n`, mode)
     // A link fails if the target exists, while a rename would replace it.
     if (replace) await rename(partial, path)
-    else await link(partial, path).catch((error: NodeJS.ErrnoException) => (hasNoLinks(error) ? rename(partial, path) : unlessThere(error)))
+    else
+      await link(partial, path).catch((error: NodeJS.ErrnoException) => (hasNoLinks(error) ? rename(partial, path) : ignoreExisting(error)))
   } finally {
     await rm(partial, { force: true })
   }

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { v7 as uuidv7, validate as isUuid } from 'uuid'
-import { momentOf } from './clock.ts'
+import { currentTimeOf } from './clock.ts'
 
 /** Returns a new identifier (UUIDv7, which sorts by creation time). */
 export const newId = () => uuidv7()
@@ -14,6 +14,6 @@ export const Base = defineEntity({
   abstract: true,
   properties: {
     id: p.uuid().primary().onCreate(newId),
-    createdAt: p.datetime(3).onCreate((_row, em) => momentOf(em)),
+    createdAt: p.datetime(3).onCreate((_row, em) => currentTimeOf(em)),
   },
 })

@@ -7,4 +7,4 @@ const clocks = new WeakMap<object, () => Date>()
 export const setClock = (em: Manager, now: () => Date): void => void clocks.set(em.getDriver(), now)
 
 /** Returns the current time according to the clock of this database. */
-export const momentOf = (em: Manager): Date => clocks.get(em.getDriver())?.() ?? new Date()
+export const currentTimeOf = (em: Manager): Date => clocks.get(em.getDriver())?.() ?? new Date()

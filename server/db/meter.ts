@@ -43,13 +43,13 @@ export async function unmetered<Value>(wait: () => Promise<Value>): Promise<Valu
 }
 
 /** Runs `work` and reports its duration in milliseconds, excluding waits for a connection or the writer lock. */
-export async function timed<Value>(work: () => Promise<Value>, tell: (ms: number) => void): Promise<Value> {
+export async function timed<Value>(work: () => Promise<Value>, report: (ms: number) => void): Promise<Value> {
   const waited = { ms: 0, around: waits.getStore() }
   const started = performance.now()
   try {
     return await waits.run(waited, work)
   } finally {
-    tell(performance.now() - started - waited.ms)
+    report(performance.now() - started - waited.ms)
   }
 }
 

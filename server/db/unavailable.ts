@@ -48,7 +48,7 @@ export const endsConnection = (error: unknown): boolean =>
 export const isOutOfConnections = (error: unknown): boolean => causesOf(error).some(({ code }) => code === '53300')
 
 /** Retries for 3 seconds while PostgreSQL is out of connections. During a deployment, the previous server may still hold them. */
-export async function patiently<Value>(work: () => Promise<Value>): Promise<Value> {
+export async function retryWhileOutOfConnections<Value>(work: () => Promise<Value>): Promise<Value> {
   const deadline = performance.now() + 3000
   for (;;) {
     try {

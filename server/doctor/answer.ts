@@ -6,7 +6,7 @@ import { parseAddress, proxyTrust } from '../http/client-address.ts'
 import { derive, equalSecrets, hmac } from '../http/keys.ts'
 import { basePath } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
-import { idOfDatabase } from '../store/identity.ts'
+import { databaseId } from '../store/identity.ts'
 
 /** Path of the server's doctor endpoint, below the path of SERVER_URL. */
 export const doctorPath = '/api/v1/doctor'
@@ -46,7 +46,7 @@ export function answerDoctor(app: FastifyInstance, services: Services): void {
     await acceptBytes(scope)
     scope.addHook('onRequest', async (request) => {
       const given = wellFormed.exec(String(request.headers[doctorHeader]))
-      if (given) id ??= await idOfDatabase(services.database.fork())
+      if (given) id ??= await databaseId(services.database.fork())
       if (given && id !== null && equalSecrets(given[2] ?? '', proofsFor(id, given[1] ?? '').question)) return
       throw unknownAddress(services.config.SERVER_URL)
     })

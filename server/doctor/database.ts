@@ -2,7 +2,7 @@ import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { nameOfDatabase } from '../db/location/missing.ts'
-import { openToLook } from '../db/open/orm.ts'
+import { openForInspection } from '../db/open/orm.ts'
 import { migrationsOf } from '../db/schema/schema-state.ts'
 import { moveStateOf } from '../db/location/write-guard.ts'
 import { adminCommand } from '../version.ts'
@@ -23,7 +23,7 @@ export type DatabaseFindings = {
 export async function examineDatabase(config: Config, { quick }: { quick: boolean }): Promise<DatabaseFindings> {
   const found: DatabaseFindings = { checks: [], orm: null, em: null, aheadMs: null, close: async () => {} }
   found.checks = await examine('database', async () => {
-    const orm = await openToLook(config)
+    const orm = await openForInspection(config)
     if (!orm) return [{ name: 'database', status: 'warning', message: `${nameOf(config)} does not exist yet.`, advice: firstStart }]
     // An unresponsive connection cannot be closed gracefully, so closing has a timeout.
     found.close = () => Promise.race([orm.close(true), setTimeout(2000, undefined, { ref: false })])

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Config } from '../config/config.ts'
 import { equalSecrets, randomText } from '../http/keys.ts'
-import { idOfDatabase } from '../store/identity.ts'
+import { databaseId } from '../store/identity.ts'
 import { version as ownVersion } from '../version.ts'
 import { type Arrival, arrival, doctorHeader, doctorPath, proofsFor, sampleBytes } from './answer.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
@@ -16,7 +16,7 @@ const timeoutMs = 20_000
  * server; requests are only sent to the same version, because older ones do not have the endpoint.
  */
 export async function checkReach(config: Config, em: EntityManager | null, version: string | null): Promise<Reach> {
-  const id = em && (await idOfDatabase(em))
+  const id = em && (await databaseId(em))
   if (id == null || version !== ownVersion) return { checks: [], arrival: null }
   const first = await send(config, id, 0)
   if (typeof first === 'string') return { checks: [otherRegistry(config)], arrival: null }

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/store.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { isThere } from '../db/location/is-there.ts'
-import { isOwnStore, refuseForeignStore, refuseNewFileBesideArchives } from '../store/identity.ts'
+import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../store/identity.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
 import { writeAndRead } from '../store/write-and-read.ts'
 import { type Check, examine } from './check.ts'
@@ -49,7 +49,7 @@ async function checkIdentity(config: Config, { orm, em }: Database, store: BlobS
   const check = { name: 'store identity' }
   try {
     if (orm) await refuseForeignStore(orm, store, config)
-    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewFileBesideArchives(config, async () => store)
+    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewDatabaseForArchives(config, async () => store)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const [message = '', ...advice] = error.problems

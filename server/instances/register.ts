@@ -7,7 +7,7 @@ import { otherServers, silenceMs } from '../db/open/others.ts'
 import type { Keys } from '../http/keys.ts'
 import type { Log } from '../http/log.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
-import { idOfDatabase } from '../store/identity.ts'
+import { databaseId } from '../store/identity.ts'
 import { nameOfStore } from '../store/open.ts'
 import { differences, type Facts, facts, factsOf } from './agreement.ts'
 
@@ -40,7 +40,7 @@ export async function registerInstance(em: EntityManager, { config, keys, log }:
  * @throws ConfigError unless INSTANCES_MAY_DIFFER is set.
  */
 export async function requireSharedStore(em: EntityManager, blobs: BlobStore, { config, log }: Omit<Surroundings, 'keys'>): Promise<void> {
-  if (config.DB_BACKEND === 'sqlite' || (await idOfDatabase(em)) === null) return
+  if (config.DB_BACKEND === 'sqlite' || (await databaseId(em)) === null) return
   const until = Date.now() + markingMs
   while ((await blobs.identity()) === null) {
     if ((await otherServers(em)).length === 0) return

@@ -8,7 +8,7 @@ export type Backlog = {
 }
 
 /** Maximum count. A larger queue is simply long. */
-const most = 10_000
+const maxCount = 10_000
 
 /** Returns the backlog of the workers. Each queue is counted up to 10,000, so the cost does not grow with its length. */
 export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
@@ -23,6 +23,6 @@ export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
 const countSql = `with recursive kinds (kind) as (
     select min(kind) from jobs union all select (select min(kind) from jobs where kind > kinds.kind) from kinds where kinds.kind is not null)
   select kinds.kind, states.state,
-    (select count(*) from (select 1 from jobs where jobs.kind = kinds.kind and jobs.state = states.state limit ${most}) counted) as total
+    (select count(*) from (select 1 from jobs where jobs.kind = kinds.kind and jobs.state = states.state limit ${maxCount}) counted) as total
   from kinds cross join (select 'queued' as state union all select 'running' union all select 'failed') states
   where kinds.kind is not null`

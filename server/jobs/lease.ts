@@ -2,7 +2,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
 import { changeRows, readRow, readRows, type Value } from '../db/statements.ts'
-import { unforced } from '../db/sqlite/unforced.ts'
+import { withoutSync } from '../db/sqlite/without-sync.ts'
 import { Job } from './entity.ts'
 
 /** A job that this process has claimed. */
@@ -95,7 +95,7 @@ async function take(em: EntityManager, { leaseMs, ...wanted }: Wanted & { leaseM
   const update = `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
     where id = (select id ${next.sql} ${skipLocked(em)}) returning id, kind, subject, payload, attempts, interruptions, priority, owner`
   const values = [lease, later(wanted.now, leaseMs), wanted.now, ...next.values]
-  const row = await unforced(() => readRow<Omit<Held, 'lease'>>(em, update, values))
+  const row = await withoutSync(() => readRow<Omit<Held, 'lease'>>(em, update, values))
   return row ? { ...row, lease } : null
 }
 
@@ -166,5 +166,5 @@ async function change(em: EntityManager, { id, lease, lock = '' }: Lease, change
   const columns = Object.keys(changes).map((column) => `${column} = ?`)
   const own = `select id from jobs j where id = ? and lease = ? and state = 'running' ${lock}`
   const sql = `update jobs set ${columns.join(', ')} where id = (${own})`
-  return (await unforced(() => changeRows(em.fork(), sql, [...Object.values(changes), id, lease]))) > 0
+  return (await withoutSync(() => changeRows(em.fork(), sql, [...Object.values(changes), id, lease]))) > 0
 }

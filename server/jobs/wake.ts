@@ -5,7 +5,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 const listeners = new WeakMap<object, Set<() => void>>()
 
 /** Calls `listener` after each commit of this process that enqueues a job. Returns a function that unsubscribes. */
-export function onWaiting(em: EntityManager, listener: () => void): () => void {
+export function onJobCommitted(em: EntityManager, listener: () => void): () => void {
   // Run outside of the caller's async context. Otherwise, the ORM would run the listener's statements in the caller's transaction.
   const wake = AsyncResource.bind(listener)
   const driver = em.getDriver()

@@ -1,12 +1,12 @@
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
-import { yieldToRequests } from './behind-requests.ts'
+import { yieldToRequests } from './yield-to-requests.ts'
 import { describeFailure } from './failure.ts'
 import { type FailureLog, openFailureLog } from './failure-log.ts'
 import type { Handlers } from './handler.ts'
 import { claim, type Held } from './lease.ts'
-import { onWaiting } from './wake.ts'
+import { onJobCommitted } from './wake.ts'
 
 export type WorkerOptions = {
   /** Number of shared slots for concurrent jobs. Kinds with their own slots are not included. */
@@ -64,7 +64,7 @@ export function startWorker(
   const look = () => wake(circumstances, state)
   const timer = setInterval(look, pollMs)
   timer.unref()
-  const unsubscribe = onWaiting(services.database.orm.em, look)
+  const unsubscribe = onJobCommitted(services.database.orm.em, look)
   look()
   return {
     async settled() {

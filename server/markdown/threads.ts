@@ -2,11 +2,11 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
-import { ThreadFailed, threadsOf } from '../threads/pool.ts'
+import { ThreadFailed, openThreadPool } from '../threads/pool.ts'
 import type { Task } from './worker.ts'
 
 // A thread takes some twenty megabytes. Honest texts take milliseconds, and people wait for the answer.
-const ask = threadsOf(new URL('./worker.ts', import.meta.url), {
+const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   deadlineMs: 1500,
   idleMs: 30_000,
   memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },

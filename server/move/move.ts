@@ -4,7 +4,7 @@ import { continueSequences } from '../backup/restore/postgres.ts'
 import { syncDirectory } from '../blobs/directories.ts'
 import type { Config } from '../config/config.ts'
 import { nameOfDatabase } from '../db/location/missing.ts'
-import { noteBeside } from '../db/location/moved.ts'
+import { moveMarkerPath } from '../db/location/moved.ts'
 import { takeOutChanged } from './changed.ts'
 import { type ComparedTable, compareTable } from './compare-table.ts'
 import { copyTable } from './copy-table.ts'
@@ -62,7 +62,7 @@ async function bringRows(move: Move): Promise<ComparedTable[]> {
 
 /** Writes the marker file. Two databases must not share a blob store, since each would delete blobs that only the other one refers to. */
 async function leaveNote({ SQLITE_PATH }: Config, to: Config): Promise<void> {
-  const path = noteBeside(SQLITE_PATH)
+  const path = moveMarkerPath(SQLITE_PATH)
   {
     await using file = await open(path, 'w', 0o600)
     await file.writeFile(`Everything in ${SQLITE_PATH} was moved to ${nameOfDatabase(to)} at ${new Date().toISOString()}.\n`)

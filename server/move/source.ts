@@ -3,11 +3,11 @@ import SqliteDatabase from 'better-sqlite3'
 import { z } from 'zod'
 import type { DatabaseConfig } from '../db/options.ts'
 import { lockSqlite } from '../db/location/lock.ts'
-import { lockOfMove } from '../db/location/moved.ts'
-import { openBeside } from '../db/open/orm.ts'
+import { moveLockPath } from '../db/location/moved.ts'
+import { openUnlocked } from '../db/open/orm.ts'
 import { conflict } from '../errors.ts'
 import { areRemovalsHeld } from '../store/hold.ts'
-import { idOfDatabase } from '../store/identity.ts'
+import { databaseId } from '../store/identity.ts'
 import { type PlannedTable, quoted, selectFromSqlite } from './plan.ts'
 import { canonicalRow } from './rows.ts'
 
@@ -26,7 +26,7 @@ export type Source = {
  * @throws Error when the file is missing or its schema has another version; ApiError Conflict while it is being moved or backed up.
  */
 export async function openSource(config: DatabaseConfig): Promise<Source> {
-  const orm = await openBeside(config, { isMove: true })
+  const orm = await openUnlocked(config, { isMove: true })
   const path = config.SQLITE_PATH
   const unlock = lockMove(path)
   const db = new SqliteDatabase(path, { fileMustExist: true, timeout: patienceMs })
@@ -54,7 +54,7 @@ const lookMs = 1000
 
 function lockMove(path: string): () => void {
   try {
-    return lockSqlite(lockOfMove(path), lookMs)
+    return lockSqlite(moveLockPath(path), lookMs)
   } catch {
     throw conflict(`Another move of ${path} is running. Wait until it ends.`)
   }
@@ -63,7 +63,7 @@ function lockMove(path: string): () => void {
 async function requireReady(em: EntityManager, { SQLITE_PATH }: DatabaseConfig): Promise<string> {
   if (await areRemovalsHeld(em, new Date()))
     throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was moved.')
-  const id = await idOfDatabase(em)
+  const id = await databaseId(em)
   if (id === null) throw conflict(`No server has used ${SQLITE_PATH} yet. There is nothing to move.`)
   return id
 }

@@ -5,7 +5,7 @@ import { byReference } from '../backup/restore/postgres-order.ts'
 import { migrate } from '../db/schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../db/location/missing.ts'
 import { refuseMoved, unfinishedTable } from '../db/location/moved.ts'
-import { openPatiently } from '../db/open/open-postgres.ts'
+import { openWithoutTimeouts } from '../db/open/open-postgres.ts'
 import type { DatabaseConfig } from '../db/options.ts'
 import { conflict } from '../errors.ts'
 import { quoted } from './plan.ts'
@@ -104,7 +104,7 @@ async function clear(client: Client, tables: string[]): Promise<void> {
 }
 
 async function makeSchema(config: DatabaseConfig): Promise<void> {
-  const orm = openPatiently(config)
+  const orm = openWithoutTimeouts(config)
   try {
     await migrate(orm, config)
   } finally {

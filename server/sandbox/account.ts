@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { accountsAtWork } from './processes.ts'
+import { accountsInUse } from './processes.ts'
 
 /**
  * Group id and number of account ids for jobs of a server that runs as root. No system assigns these ids, so such an account owns nothing but the
@@ -18,8 +18,8 @@ let next = randomInt(jobAccounts)
  * because all processes of an account are killed when its job ends.
  * @throws Error if all ids are in use.
  */
-export async function freeAccount(folder: string): Promise<number> {
-  const taken = new Set([...accountsAtWork(), ...(await ownersIn(dirname(folder)))])
+export async function findFreeAccount(folder: string): Promise<number> {
+  const taken = new Set([...accountsInUse(), ...(await ownersIn(dirname(folder)))])
   for (let round = 0; round < jobAccounts; round++) {
     const account = jobGroup + 1 + (next++ % jobAccounts)
     if (!taken.has(account)) return account

@@ -2,33 +2,35 @@ import { lstatSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { leaveProcessor } from '../threads/processors.ts'
 import { jobGroup } from './account.ts'
-import { insideGate } from './gate.ts'
-import type { Means } from './means.ts'
+import { proxySocket } from './proxy.ts'
+import type { Capabilities } from './capabilities.ts'
 
 /** What a job may access. Without a sandbox, only file permissions of its account enforce this. */
-export type Reach = {
+export type Permissions = {
   /** The job's folder and working directory, the only folder that it may write to. */
   folder: string
   /** Additional folders that the job may read, such as an SDK. */
   readable: string[]
   /** Network access: none, unrestricted, or only through the proxy at this socket, which allows a few servers. */
-  network: boolean | { gate: string }
+  network: boolean | { proxy: string }
 }
 
 /** Lowers the priority below that of requests and makes the kernel's OOM killer select the job first. */
 const lowPriority = ['sh', '-c', `echo 500 2>/dev/null >/proc/self/oom_score_adj; ${leaveProcessor()} exec nice -n 10 "$@"`, 'sh']
 
 /** Returns the command line of a job: sandbox, then limits, then the program. */
-export const commandLine = (means: Means, reach: Reach, account: number | null, limited: string[]): string[] => [
+export const commandLine = (capabilities: Capabilities, permissions: Permissions, account: number | null, limited: string[]): string[] => [
   ...lowPriority,
-  ...sandboxArgs(means, reach, account, limited),
+  ...sandboxArgs(capabilities, permissions, account, limited),
 ]
 
-function sandboxArgs(means: Means, reach: Reach, account: number | null, limited: string[]): string[] {
-  const asAccount = account === null ? limited : [...asAccountArgs(account, reach.folder), ...limited]
-  if (means.sandbox === null) return [...withoutSandbox(means, reach), ...sealArgs(means, reach.folder), ...asAccount]
-  if (!means.bubblewrap) return [...means.sandbox.map((word) => word.replaceAll('{folder}', reach.folder)), ...asAccount]
-  return [...means.sandbox, ...bubblewrap(reach, account !== null), '--', ...asAccount]
+function sandboxArgs(capabilities: Capabilities, permissions: Permissions, account: number | null, limited: string[]): string[] {
+  const asAccount = account === null ? limited : [...asAccountArgs(account, permissions.folder), ...limited]
+  if (capabilities.sandbox === null)
+    return [...withoutSandbox(capabilities, permissions), ...sealArgs(capabilities, permissions.folder), ...asAccount]
+  if (!capabilities.bubblewrap)
+    return [...capabilities.sandbox.map((word) => word.replaceAll('{folder}', permissions.folder)), ...asAccount]
+  return [...capabilities.sandbox, ...bubblewrap(permissions, account !== null), '--', ...asAccount]
 }
 
 /** Returns a command prefix that changes the account. The program and its children cannot regain privileges. */
@@ -42,7 +44,7 @@ const asAccountArgs = (account: number, folder: string): string[] => {
  * Returns a command prefix for running without a sandbox. The job is killed with the server. If namespaces are available, the job also sees no other
  * processes, its children are killed with it, and it has no network unless allowed. Its first process is a shell that reaps orphaned processes.
  */
-function withoutSandbox({ namespaces, root }: Means, { network }: Reach): string[] {
+function withoutSandbox({ namespaces, root }: Capabilities, { network }: Permissions): string[] {
   const dying = ['setpriv', '--pdeathsig=KILL', ...(root ? [] : ['--no-new-privs'])]
   if (!namespaces) return dying
   const apart = ['--pid', '--mount-proc', '--ipc', '--fork', '--kill-child', ...(network === false ? ['--net'] : [])]
@@ -57,7 +59,7 @@ const publicFolders = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
  * Returns a command prefix that makes public folders read-only for a job of a server that runs as root. The job's own folder stays writable, even if
  * it is inside one of them.
  */
-function sealArgs({ namespaces, root }: Means, folder: string): string[] {
+function sealArgs({ namespaces, root }: Capabilities, folder: string): string[] {
   if (!namespaces || !root) return []
   const seal = `for place in ${publicFolders.join(' ')}; do [ ! -d $place ] || { mount --rbind $place $place; mount -o remount,bind,ro $place; }; done`
   const open = 'mount --bind "$0" "$0"; mount -o remount,bind,rw "$0"'
@@ -67,7 +69,7 @@ function sealArgs({ namespaces, root }: Means, folder: string): string[] {
 const settings = ['alternatives', 'ca-certificates', 'hosts', 'ld.so.cache', 'localtime', 'nsswitch.conf', 'pki', 'resolv.conf', 'ssl']
 
 /** Returns the arguments of bubblewrap: system programs are readable, the job's folder is writable, and nothing else of the machine is visible. */
-function bubblewrap({ folder, readable, network }: Reach, root: boolean): string[] {
+function bubblewrap({ folder, readable, network }: Permissions, root: boolean): string[] {
   const apart = ['pid', 'ipc', 'uts', 'cgroup-try', ...(network === true ? [] : ['net'])].map((name) => `--unshare-${name}`)
   // Root needs no user namespace, and could not change the account inside one.
   const rights = root ? ['--cap-drop', 'ALL', '--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'] : ['--unshare-user']
@@ -76,7 +78,17 @@ function bubblewrap({ folder, readable, network }: Reach, root: boolean): string
   const given = readable.flatMap((path) => [...parents(path), '--ro-bind', path, path])
   const out =
     typeof network === 'object'
-      ? [...parents(process.execPath), '--ro-bind', process.execPath, process.execPath, '--dir', '/run', '--bind', network.gate, insideGate]
+      ? [
+          ...parents(process.execPath),
+          '--ro-bind',
+          process.execPath,
+          process.execPath,
+          '--dir',
+          '/run',
+          '--bind',
+          network.proxy,
+          proxySocket,
+        ]
       : []
   // Both are in memory and have no size limit.
   const sealed = ['--remount-ro', '/', '--remount-ro', '/dev']

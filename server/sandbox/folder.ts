@@ -3,7 +3,7 @@ import { chmod, readdir, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { jobGroup } from './account.ts'
-import { type Reach } from './command.ts'
+import { type Permissions } from './command.ts'
 import { SandboxUnusable } from './problem.ts'
 
 const execute = promisify(execFile)
@@ -12,7 +12,7 @@ const execute = promisify(execFile)
  * Transfers ownership of a job's folder to its account and makes the readable folders, such as an SDK, readable for all accounts. These contain no
  * secrets.
  */
-export async function giveFolders({ folder, readable }: Reach, account: number): Promise<void> {
+export async function transferFolders({ folder, readable }: Permissions, account: number): Promise<void> {
   await execute('chown', ['-RP', `${account}:${jobGroup}`, folder])
   for (const path of readable) if (!(await allows(path, 0o005))) await execute('chmod', ['-R', 'o+rX', path])
 }
@@ -22,7 +22,7 @@ export async function giveFolders({ folder, readable }: Reach, account: number):
  * inaccessible.
  * @throws SandboxUnusable if a folder above the data directory cannot be traversed.
  */
-export async function allowTraversal({ folder, readable }: Reach, dataDir: string): Promise<void> {
+export async function allowTraversal({ folder, readable }: Permissions, dataDir: string): Promise<void> {
   const ways = [folder, ...readable]
   const above = new Set(ways.flatMap(parentsOf))
   for (const path of above) {

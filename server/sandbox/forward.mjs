@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'
 
-const [gate = '', port = '', program = '', ...args] = process.argv.slice(1)
+const [proxySocket = '', port = '', program = '', ...args] = process.argv.slice(1)
 const server = createServer((inward) => {
-  const outward = connect(gate)
+  const outward = connect(proxySocket)
   inward.on('error', () => outward.destroy())
   outward.on('error', () => inward.destroy())
   inward.pipe(outward).pipe(inward)

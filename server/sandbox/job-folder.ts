@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Config } from '../config/config.ts'
 import { isLocked, lockSqlite } from '../db/location/lock.ts'
-import { systemPath } from './means.ts'
-import { endMarked, markOf } from './processes.ts'
+import { systemPath } from './capabilities.ts'
+import { killMarked, markOf } from './processes.ts'
 
 const execute = promisify(execFile)
 
@@ -73,7 +73,7 @@ export async function sweepJobFolders(config: Place): Promise<void> {
   for (const name of names.toSorted((a, b) => Number(isLock(a)) - Number(isLock(b)))) {
     const folder = join(place, name)
     if (await isInUse(place, name)) continue
-    if (process.platform === 'linux') endMarked(markOf(folder))
+    if (process.platform === 'linux') killMarked(markOf(folder))
     await removeFolder(folder)
   }
 }

@@ -34,14 +34,14 @@ export const usualLimits: Limits = {
 
 /**
  * Returns a command prefix that sets the limits enforced by the kernel for each process. Memory is limited by RLIMIT_DATA, because Dart reserves far
- * more address space than it uses. `besides` is the number of existing processes and threads of the same user, because the kernel counts per user.
+ * more address space than it uses. `existing` is the number of existing processes and threads of the same user, because the kernel counts per user.
  */
-export const prlimit = (limits: Limits, besides: number): string[] => [
+export const prlimit = (limits: Limits, existing: number): string[] => [
   'prlimit',
   '--core=0',
   `--data=${limits.memoryBytes}`,
   `--cpu=${limits.cpuSeconds}`,
   `--fsize=${limits.fileBytes}`,
   `--nofile=${limits.openFiles}`,
-  `--nproc=${limits.processes + besides}`,
+  `--nproc=${limits.processes + existing}`,
 ]

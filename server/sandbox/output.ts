@@ -25,7 +25,7 @@ export function keepOutput(
   const whole: Buffer[] = []
   const open = { stdout: '', stderr: '' }
   let seen = 0
-  let room = limits.stdoutBytes ?? 0
+  let remaining = limits.stdoutBytes ?? 0
 
   const addLine = (text: string) => {
     const line = printable(text.length > longestLine ? `${text.slice(0, longestLine)} …` : text)
@@ -46,10 +46,10 @@ export function keepOutput(
       const within = chunk.subarray(0, Math.max(0, limits.mostBytes - seen))
       seen += chunk.length
       if (stream === 'stderr' || limits.stdoutBytes === undefined) addText(stream, within.toString('utf8'))
-      else if (room > 0) {
+      else if (remaining > 0) {
         // Copy, because a subarray would keep the whole chunk in memory.
-        whole.push(Buffer.from(within.subarray(0, room)))
-        room -= Math.min(room, within.length)
+        whole.push(Buffer.from(within.subarray(0, remaining)))
+        remaining -= Math.min(remaining, within.length)
       }
       return seen <= limits.mostBytes
     },

@@ -59,7 +59,7 @@ export const markOf = (folder: string): string => `SNUG_JOB=${folder}`
 const isMarked = ({ id }: Seen, mark: string | null) => mark !== null && textOf(`/proc/${id}/environ`).split('\0').includes(mark)
 
 /** Kills processes that a previous server left behind. */
-export function endMarked(mark: string): void {
+export function killMarked(mark: string): void {
   for (const one of everyProcess()) if (isMarked(one, mark)) signal(one.id, 'SIGKILL')
 }
 
@@ -68,7 +68,7 @@ export const countOfAccount = (account: number): number =>
   everyProcess().reduce((sum, one) => sum + (accountOf(one) === account ? one.threads : 0), 0)
 
 /** Returns the accounts that have processes. */
-export const accountsAtWork = (): number[] => everyProcess().map(accountOf)
+export const accountsInUse = (): number[] => everyProcess().map(accountOf)
 
 const accountOf = ({ id }: Seen): number => Number(/^Uid:\t(\d+)/m.exec(textOf(`/proc/${id}/status`))?.[1])
 

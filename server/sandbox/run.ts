@@ -4,21 +4,21 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
-import { freeAccount } from './account.ts'
-import { commandLine, type Reach } from './command.ts'
-import { allowTraversal, giveFolders } from './folder.ts'
-import { insideGate, insidePort, openGate } from './gate.ts'
+import { findFreeAccount } from './account.ts'
+import { commandLine, type Permissions } from './command.ts'
+import { allowTraversal, transferFolders } from './folder.ts'
+import { proxySocket, proxyPort, openProxy } from './proxy.ts'
 import { makeJobFolder, removeFolder } from './job-folder.ts'
 import { type Limits, prlimit, usualLimits } from './limits.ts'
-import { findMeans, type Means, systemPath } from './means.ts'
+import { detectCapabilities, type Capabilities, systemPath } from './capabilities.ts'
 import { keepOutput } from './output.ts'
 import { SandboxUnusable } from './problem.ts'
 import { countOfAccount, markOf } from './processes.ts'
 import { type Reason, watch } from './watch.ts'
 
 /** A program to run in isolation. By default it has no network and reads no additional folders. */
-export type Job = Pick<Reach, 'folder'> &
-  Partial<Pick<Reach, 'readable'>> & {
+export type Job = Pick<Permissions, 'folder'> &
+  Partial<Pick<Permissions, 'readable'>> & {
     /**
      * Whether the job may open connections, or the allowed origins. Only bubblewrap can restrict origins; without it, a list of origins allows all
      * connections.
@@ -59,22 +59,27 @@ type Settings = Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'>
 export async function run(config: Settings, job: Job): Promise<Outcome> {
   const problem = tested.has(config.SCORING_SANDBOX) ? null : await sandboxProblem(config)
   if (problem !== null) throw new SandboxUnusable(problem)
-  return runIsolated(config, await findMeans(config.SCORING_SANDBOX), job)
+  return runIsolated(config, await detectCapabilities(config.SCORING_SANDBOX), job)
 }
 
 /** Returns why jobs cannot run on this machine and the remedy, or null if they can. */
 export async function sandboxProblem(config: Settings): Promise<string | null> {
-  const means = await findMeans(config.SCORING_SANDBOX)
-  if (!means.limits) return withoutLimits
-  if (means.sandbox === null) return null
+  const capabilities = await detectCapabilities(config.SCORING_SANDBOX)
+  if (!capabilities.limits) return withoutLimits
+  if (capabilities.sandbox === null) return null
   const folder = await makeJobFolder(config)
   try {
-    const { end, code, lines } = await runIsolated(config, means, { folder, command: ['true'], limits: { seconds: 20 }, network: [] })
-    if (end !== 'exited' || code !== 0) return unusable(means.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
+    const { end, code, lines } = await runIsolated(config, capabilities, {
+      folder,
+      command: ['true'],
+      limits: { seconds: 20 },
+      network: [],
+    })
+    if (end !== 'exited' || code !== 0) return unusable(capabilities.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
     tested.add(config.SCORING_SANDBOX)
     return null
   } catch (error) {
-    return unusable(means.sandbox, String(error))
+    return unusable(capabilities.sandbox, String(error))
   } finally {
     await removeFolder(folder)
   }
@@ -82,7 +87,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
 
 /** Returns a warning about what jobs can do without a sandbox, or null if a sandbox is configured. */
 export async function sandboxWarning(config: Settings): Promise<string | null> {
-  const { sandbox, root, namespaces } = await findMeans(config.SCORING_SANDBOX)
+  const { sandbox, root, namespaces } = await detectCapabilities(config.SCORING_SANDBOX)
   if (sandbox !== null) return null
   if (root) return 'Jobs run with limits only, under accounts of their own. A package that got itself run could open connections.'
   const environment = namespaces ? '' : ", including the server's environment with its secrets"
@@ -98,44 +103,44 @@ const withoutLimits =
 const unusable = ([program = '']: string[], said: string) =>
   `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them and an unmasked /proc), or unset SCORING_SANDBOX to run jobs with limits only.`
 
-async function runIsolated(config: Settings, means: Means, job: Job): Promise<Outcome> {
+async function runIsolated(config: Settings, capabilities: Capabilities, job: Job): Promise<Outcome> {
   const { network = false } = job
-  if (typeof network === 'boolean' || !means.bubblewrap) return runWithin(config, means, job, network !== false)
-  const gate = await openGate(network)
+  if (typeof network === 'boolean' || !capabilities.bubblewrap) return runWithin(config, capabilities, job, network !== false)
+  const proxy = await openProxy(network)
   try {
-    return await runWithin(config, means, { ...job, ...throughGate(job) }, { gate: gate.path })
+    return await runWithin(config, capabilities, { ...job, ...throughProxy(job) }, { proxy: proxy.path })
   } finally {
-    await gate.close()
+    await proxy.close()
   }
 }
 
 /** Returns the command and environment that route a job's connections through the proxy. */
-function throughGate({ command, env }: Job): Pick<Job, 'command' | 'env'> {
-  const proxy = `http://127.0.0.1:${insidePort}`
+function throughProxy({ command, env }: Job): Pick<Job, 'command' | 'env'> {
+  const proxy = `http://127.0.0.1:${proxyPort}`
   const proxies = { http_proxy: proxy, https_proxy: proxy, HTTP_PROXY: proxy, HTTPS_PROXY: proxy }
   const forwarder = readFileSync(join(import.meta.dirname, 'forward.mjs'), 'utf8')
   return {
-    command: [process.execPath, '--input-type=module', '--eval', forwarder, insideGate, String(insidePort), ...command],
+    command: [process.execPath, '--input-type=module', '--eval', forwarder, proxySocket, String(proxyPort), ...command],
     env: { ...env, ...proxies },
   }
 }
 
-async function runWithin(config: Settings, means: Means, job: Job, network: Reach['network']): Promise<Outcome> {
+async function runWithin(config: Settings, capabilities: Capabilities, job: Job, network: Permissions['network']): Promise<Outcome> {
   const { folder, readable = [], signal } = job
-  const reach = { folder, readable, network }
+  const permissions = { folder, readable, network }
   const limits = { ...usualLimits, ...job.limits }
-  const account = means.root ? await freeAccount(folder) : null
+  const account = capabilities.root ? await findFreeAccount(folder) : null
   const scratch = join(folder, '.tmp')
   await mkdir(scratch, { recursive: true })
-  if (account !== null) await giveFolders(reach, account)
-  if (account !== null && !means.bubblewrap) await allowTraversal(reach, config.DATA_DIR)
-  const besides = account === null ? countOfAccount(process.getuid?.() ?? 0) : 0
+  if (account !== null) await transferFolders(permissions, account)
+  if (account !== null && !capabilities.bubblewrap) await allowTraversal(permissions, config.DATA_DIR)
+  const existing = account === null ? countOfAccount(process.getuid?.() ?? 0) : 0
   const { PATH: ownPath, ...given } = job.env ?? {}
   // Set the PATH inside the sandbox, so that it applies only to the job and not to the programs that isolate it.
   const command = ownPath === undefined ? job.command : ['env', `PATH=${ownPath}:${systemPath}`, ...job.command]
-  const [program = '', ...args] = commandLine(means, reach, account, [...prlimit(limits, besides), ...command])
+  const [program = '', ...args] = commandLine(capabilities, permissions, account, [...prlimit(limits, existing), ...command])
   // Processes cannot leave their own namespaces, so no marker is needed to find them.
-  const contained = means.bubblewrap || (means.sandbox === null && means.namespaces)
+  const contained = capabilities.bubblewrap || (capabilities.sandbox === null && capabilities.namespaces)
   const mark = contained ? null : markOf(folder)
   const env = { HOME: folder, TMPDIR: scratch, LANG: 'C.UTF-8', ...given, PATH: systemPath, SNUG_JOB: folder }
   try {

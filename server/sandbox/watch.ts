@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { jobGroup } from './account.ts'
 import type { Limits } from './limits.ts'
-import { systemPath } from './means.ts'
+import { systemPath } from './capabilities.ts'
 import { findProcesses, type JobProcesses, signal } from './processes.ts'
 
 /** Reasons for killing a job. */

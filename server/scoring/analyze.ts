@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { AnalysisFailed, type AnalysisResult } from '../analysis/analyze.ts'
 import { beginAttempt, markFailed } from '../docs/service.ts'
 import { readRow } from '../db/statements.ts'
-import { unforced } from '../db/sqlite/unforced.ts'
+import { withoutSync } from '../db/sqlite/without-sync.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
 import { untilAborted } from '../jobs/until-aborted.ts'
@@ -21,7 +21,7 @@ import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from
  * takes of the job as well, which is then done again.
  */
 export const analysis = (services: Services) =>
-  handler(analysisPayload, (work, { isForOthers }) => unforced(() => analyze(services, work, isForOthers)), {
+  handler(analysisPayload, (work, { isForOthers }) => withoutSync(() => analyze(services, work, isForOthers)), {
     maxAttempts: 3,
     isApart: true,
     maxConcurrent: () => roomFor(services),

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
 import { audit } from '../audit/service.ts'
 import { newId } from '../db/base.ts'
-import { momentOf } from '../db/clock.ts'
+import { currentTimeOf } from '../db/clock.ts'
 import { changeRows, insertRows } from '../db/statements.ts'
 import { newestFirst, type PageArguments } from '../graphql/connections.ts'
 import { type LogLevel, ScoringLogEntry } from './entity.ts'
@@ -14,7 +14,7 @@ const kept = 1000
 
 /** Writes a line of the scoring log, in the transaction of `em` if it has one; the oldest lines go. */
 export async function writeLog(em: EntityManager, { level, package: name, version, message }: LogLine): Promise<void> {
-  const row = { id: newId(), created_at: momentOf(em), level, package: name ?? null, version: version ?? null }
+  const row = { id: newId(), created_at: currentTimeOf(em), level, package: name ?? null, version: version ?? null }
   await insertRows(em, 'scoring_log', [{ ...row, message: message.slice(0, 1000) }])
   await changeRows(em, `delete from scoring_log where id <= (select id from scoring_log order by id desc limit 1 offset ${kept})`, [])
 }

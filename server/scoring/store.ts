@@ -1,7 +1,7 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { pointsOf, type Report, reportSchema } from '../analysis/report.ts'
 import { recordEvents } from '../audit/service.ts'
-import { momentOf } from '../db/clock.ts'
+import { currentTimeOf } from '../db/clock.ts'
 import { changeRows, readRow } from '../db/statements.ts'
 import { PermanentFailure } from '../jobs/handler.ts'
 import type { Visibility } from '../packages/entity.ts'
@@ -17,7 +17,7 @@ export async function beginRun(em: EntityManager, versionId: string): Promise<nu
     em,
     `insert into score_reports (version_id, runs, started_at) select id, 1, ${isPostgres(em) ? 'cast(? as timestamptz)' : '?'} from package_versions where id = ?
      on conflict (version_id) do update set runs = score_reports.runs + 1, started_at = excluded.started_at returning runs`,
-    [momentOf(em), versionId],
+    [currentTimeOf(em), versionId],
   )
   return row?.runs ?? null
 }
@@ -52,7 +52,7 @@ export async function storeSurface(em: EntityManager, here: Here, versionId: str
   const about = await lockVersion(em, versionId)
   if (!about) return false
   const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
-  if ((await changeRows(em, update, [generation, momentOf(em), versionId, generation])) === 0) return false
+  if ((await changeRows(em, update, [generation, currentTimeOf(em), versionId, generation])) === 0) return false
   await writeSurface(em, versionId, surface)
   if (about.isShown) await refreshIndex(em, here, about.packageId)
   return true
@@ -91,7 +91,7 @@ export async function storeFailure(em: EntityManager, versionId: string, error: 
     `insert into score_reports (version_id, runs, finished_at, error) values (?, 1, ?, ?)
      on conflict (version_id) do update set error = excluded.error, finished_at = excluded.finished_at
      where score_reports.generation < score_reports.runs`,
-    [versionId, momentOf(em), error],
+    [versionId, currentTimeOf(em), error],
   )
   const { name, version } = about
   const summary = `The analysis of ${name} ${version} failed: ${error}`
@@ -149,7 +149,7 @@ async function writeReport(em: EntityManager, versionId: string, { generation, r
     em,
     `update score_reports set generation = ?, finished_at = ?, engine = ?, engine_version = ?, granted = ?, maximum = ?, percent = ?,
        report = ?, tags = ?, error = null, log = ? where version_id = ? and generation < ?`,
-    [generation, momentOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
+    [generation, currentTimeOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
   )
   if (written === 0) return false
   if (surface) await writeSurface(em, versionId, surface)

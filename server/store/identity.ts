@@ -18,7 +18,7 @@ const emptyDatabase: DatabaseSide = { id: null, archives: [] }
  * exist.
  * @throws ConfigError with the remedy.
  */
-export async function refuseNewFileBesideArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
+export async function refuseNewDatabaseForArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
   if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
   await requireMatch(emptyDatabase, await look(), place)
 }
@@ -58,16 +58,16 @@ export async function adoptStore(em: EntityManager, blobs: BlobStore, record: (e
 }
 
 /** Returns the id that the database shares with its store, or null if it has none. */
-export const idOfDatabase = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
+export const databaseId = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
 
 /** Returns whether the store still belongs to this database. */
 export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
-  const id = await idOfDatabase(em)
+  const id = await databaseId(em)
   return id !== null && (await blobs.identity()) === id
 }
 
 /** Prefix of the marker that replaces the id of a store until a backup has been restored completely. */
-export const restoringMark = 'restoring '
+export const restoringPrefix = 'restoring '
 
 const storeId: Setting<string | null> = { key: 'store.id', schema: z.string().nullable(), initial: null }
 const sampleSize = 20
@@ -80,7 +80,7 @@ async function requireMatch(database: DatabaseSide, blobs: BlobStore | null, pla
 
 /** Returns the reason why a database and a store do not match, or null if they do. */
 async function findMismatch(database: DatabaseSide, store: StoreSide, blobs: BlobStore | null): Promise<Problem | null> {
-  if (store.id?.startsWith(restoringMark)) return 'unfinished'
+  if (store.id?.startsWith(restoringPrefix)) return 'unfinished'
   const hasVersions = database.archives.length > 0
   if (database.id !== null && store.id !== null) return database.id === store.id ? null : 'other'
   if (!hasVersions && !store.hasArchives) return null

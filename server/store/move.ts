@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
 import { conflict } from '../errors.ts'
 import { unnamed } from './collect.ts'
-import { idOfDatabase } from './identity.ts'
+import { databaseId } from './identity.ts'
 
 /** The source and destination of a move, and whether documentation is moved as well. */
 type Circumstances = { em: EntityManager; from: BlobStore; to: BlobStore; withDocs: boolean }
@@ -44,7 +44,7 @@ export async function moveBlobs(circumstances: Circumstances, report: (progress:
 
 /** Returns the id of the database and whether the destination has it, because a run was completed or a server used it. */
 async function requireOwn({ em, from, to }: Circumstances): Promise<{ id: string; isComplete: boolean }> {
-  const [id, source, destination] = [await idOfDatabase(em), await from.identity(), await to.identity()]
+  const [id, source, destination] = [await databaseId(em), await from.identity(), await to.identity()]
   if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')
   if (destination !== null && destination !== id) throw conflict('The store to copy to belongs to another database. Nothing was copied.')
   return { id, isComplete: destination === id }

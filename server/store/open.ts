@@ -21,7 +21,7 @@ export async function openBlobs(config: StoreConfig): Promise<BlobStore> {
 }
 
 /** Returns whether the archive folder is missing or empty. Opening the store would create its folders. */
-export const isStoreUnmade = ({ BLOB_BACKEND, BLOB_PATH }: Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'>): boolean =>
+export const isStoreMissing = ({ BLOB_BACKEND, BLOB_PATH }: Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'>): boolean =>
   BLOB_BACKEND === 'filesystem' && (!isThere(BLOB_PATH) || readdirSync(BLOB_PATH).length === 0)
 
 /** Opens the documentation store, which may be the given archive store. @throws ConfigError if the folder cannot be used. */

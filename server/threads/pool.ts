@@ -29,7 +29,7 @@ const maxStartMs = 60_000
  * question is pending.
  * @throws ThreadFailed
  */
-export function threadsOf(module: URL, limits: Limits): (question: unknown) => Promise<unknown> {
+export function openThreadPool(module: URL, limits: Limits): (question: unknown) => Promise<unknown> {
   const idle: Thread[] = []
   return async function ask(question) {
     const thread = idle.pop() ?? start(module, limits, idle)

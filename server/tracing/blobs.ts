@@ -6,9 +6,9 @@ import type { Spans } from './spans.ts'
  * Wraps a store so that each call creates a span. The span of `open` ends when the first bytes are available. Listings have no span, because they are
  * interleaved with the work of their reader.
  */
-export function traceBlobs(spans: Spans, store: BlobStore, kept: string): BlobStore {
+export function traceBlobs(spans: Spans, store: BlobStore, backend: string): BlobStore {
   const step = <Value>(name: string, call: () => Promise<Value>) =>
-    spans.step(() => ({ name: `blobs ${name}`, kind: SpanKind.CLIENT, attributes: { 'snug.blobs.backend': kept } }), call)
+    spans.step(() => ({ name: `blobs ${name}`, kind: SpanKind.CLIENT, attributes: { 'snug.blobs.backend': backend } }), call)
   return {
     ...store,
     stage: (...given) => step('stage', () => store.stage(...given)),

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../http/log.ts'
 
 /** Minimum interval between log lines in milliseconds. */
-const quietMs = 10 * 60_000
+const logIntervalMs = 10 * 60_000
 
 /** Reports the number of lost spans and the reason. */
 export type LossReporter = (spans: number, reason: unknown) => void
@@ -30,11 +30,11 @@ export async function openExporter(url: string, config: Config, reportLoss: Loss
 
 /** Returns a function that logs lost spans, at most once per interval. */
 export function logLosses(log: Log, url: string): LossReporter {
-  let [lost, toldAt] = [0, Number.NEGATIVE_INFINITY]
+  let [lost, loggedAt] = [0, Number.NEGATIVE_INFINITY]
   return (spans, reason) => {
     lost += spans
-    if (performance.now() - toldAt < quietMs) return
-    toldAt = performance.now()
+    if (performance.now() - loggedAt < logIntervalMs) return
+    loggedAt = performance.now()
     log.warning(`traces: cannot be sent to ${new URL(url).origin} (${lost} spans so far): ${describe(reason)}`)
     lost = 0
   }

@@ -24,7 +24,7 @@ import { samplerOf } from './sampler.ts'
 export type Root = {
   span: Span
   /** Number of child spans that may still be created. */
-  room: number
+  remainingSpans: number
   statements: number
   hasEnded: boolean
 }
@@ -48,7 +48,7 @@ export type Spans = {
 }
 
 /** Maximum number of child spans per root. A request may run thousands of statements. */
-const mostBelow = 128
+const maxChildSpans = 128
 const closeMs = 2000
 
 /** Creates spans and exports them to `url` in the background. */
@@ -77,7 +77,7 @@ function spansOf(tracer: Tracer): Omit<Spans, 'close'> {
   return {
     begin({ name, parent, ...options }) {
       const span = tracer.startSpan(name, options, contextOf(parent))
-      return { span, room: span.isRecording() ? mostBelow : 0, statements: 0, hasEnded: false }
+      return { span, remainingSpans: span.isRecording() ? maxChildSpans : 0, statements: 0, hasEnded: false }
     },
     within: (root, work) => places.run({ root, span: root.span }, work),
     end(root, attributes, failure) {
@@ -89,9 +89,9 @@ function spansOf(tracer: Tracer): Omit<Spans, 'close'> {
     },
     async step(describe, work) {
       const place = places.getStore()
-      if (!place || place.root.hasEnded || place.root.room <= 0) return work()
+      if (!place || place.root.hasEnded || place.root.remainingSpans <= 0) return work()
       const { root } = place
-      root.room--
+      root.remainingSpans--
       const { name, ...options } = describe()
       const span = tracer.startSpan(name, options, trace.setSpan(ROOT_CONTEXT, place.span))
       try {

@@ -20,8 +20,8 @@ export type Tracing = {
   requests(app: FastifyInstance): (end: RequestEnd) => void
   /** Traces database statements. */
   statements: StatementWatch
-  /** Wraps a store so that its calls are traced. `kept` is the kind of backend. */
-  blobs(store: BlobStore, kept: string): BlobStore
+  /** Wraps a store so that its calls are traced. `backend` is the kind of backend. */
+  blobs(store: BlobStore, backend: string): BlobStore
   /** Traces the execution of a GraphQL operation. */
   operation<Value>(operation: { type: string; name: string | undefined }, execute: () => Promise<Value>): Promise<Value>
   /** Records which request or job enqueues a job. */
@@ -38,7 +38,7 @@ export async function tracingTo(url: string, config: Config, log: Log): Promise<
   return {
     requests: (app) => traceRequests(app, spans, new URL(config.SERVER_URL)),
     statements: traceStatements(spans, config.DB_BACKEND === 'sqlite' ? 'sqlite' : 'postgresql'),
-    blobs: (store, kept) => traceBlobs(spans, store, kept),
+    blobs: (store, backend) => traceBlobs(spans, store, backend),
     operation: ({ type, name }, execute) => {
       const attributes = { 'graphql.operation.type': type, ...(name !== undefined && { 'graphql.operation.name': shownName(name) }) }
       return spans.step(() => ({ name: type, kind: SpanKind.INTERNAL, attributes }), execute)

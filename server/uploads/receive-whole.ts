@@ -3,7 +3,7 @@ import type { SignedInContext } from '../access/context.ts'
 import type { StoredBytes } from '../blobs/store.ts'
 import { newId } from '../db/base.ts'
 import { changeRows } from '../db/statements.ts'
-import { unforced } from '../db/sqlite/unforced.ts'
+import { withoutSync } from '../db/sqlite/without-sync.ts'
 import { cacheStagedBytes } from './recent-bytes.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
 import { reserveSpace } from './staging-space.ts'
@@ -43,7 +43,7 @@ function recordBytes(context: SignedInContext, upload: OwnUpload, as: string, st
     if (kept === 0) return null
     return upload.stagedAs ? [...expired, upload.stagedAs] : expired
   }
-  return unforced(() => context.em.fork().transactional(recordIn))
+  return withoutSync(() => context.em.fork().transactional(recordIn))
 }
 
 const keep = `update uploads set staged_as = ?, sha256 = ?, bytes = ?, crc32c = ?, receiving_as = null, receiving_until = null, reserved_bytes = null

@@ -3,7 +3,7 @@ import type { SignedInContext } from '../access/context.ts'
 import { idOf, newId } from '../db/base.ts'
 import { toDate } from '../db/reads/reads.ts'
 import { insertRows, readRow, readRows } from '../db/statements.ts'
-import { unforced } from '../db/sqlite/unforced.ts'
+import { withoutSync } from '../db/sqlite/without-sync.ts'
 import { type ApiError, notFound, rateLimited } from '../errors.ts'
 import { requireFreeSpace } from '../store/free-space.ts'
 import { Upload } from './entity.ts'
@@ -39,7 +39,7 @@ export async function createUpload(context: SignedInContext): Promise<NewUpload>
     await insertRows(em, 'uploads', [{ id, created_at: createdAt, user_id: viewer.id, expires_at: expiresAt }])
     return { id, expiresAt }
   }
-  const announcement = await unforced(() => context.em.fork().transactional(announce))
+  const announcement = await withoutSync(() => context.em.fork().transactional(announce))
   if (replaced) await blobs.discard(replaced)
   return announcement
 }

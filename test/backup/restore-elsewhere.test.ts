@@ -7,7 +7,7 @@ import { migrateTo } from '../../server/db/schema/migrate.ts'
 import { migrationNames } from '../../server/db/schema/migration-files.ts'
 import { openPostgres } from '../../server/db/open/open-postgres.ts'
 import { openSqlite } from '../../server/db/open/open-sqlite.ts'
-import { openBeside } from '../../server/db/open/orm.ts'
+import { openUnlocked } from '../../server/db/open/orm.ts'
 import { openStores } from '../../server/store/open.ts'
 import { testApp } from '../app.ts'
 import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
@@ -67,7 +67,7 @@ it('brings a backup of an earlier version up to date', async () => {
   const place = await emptyPlace(app)
   expect((await restoreBackup(place, folder)).manifest.migrations).toEqual(earlier)
   // It refuses a database that is not of this version.
-  const orm = await openBeside(place)
+  const orm = await openUnlocked(place)
   const rows = await orm.em.fork().execute("select key, value from server_settings where key in ('store.id', 'kept') order by key")
   await orm.close(true)
   expect(rows).toEqual([

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { lockSqlite } from '../../server/db/location/lock.ts'
-import { lockOfMove, noteBeside, unfinishedTable } from '../../server/db/location/moved.ts'
+import { moveLockPath, moveMarkerPath, unfinishedTable } from '../../server/db/location/moved.ts'
 import type { Check } from '../../server/doctor/check.ts'
 import { clockOf } from '../../server/doctor/clocks.ts'
 import { version } from '../../server/version.ts'
@@ -130,7 +130,7 @@ it('tells migrations that are missing from those of a newer version', async () =
 it('finds a database that was moved elsewhere, and one that is not all there yet', async () => {
   await using app = await testApp()
   const isFile = app.config.DB_BACKEND === 'sqlite'
-  if (isFile) await writeFile(noteBeside(app.config.SQLITE_PATH), '')
+  if (isFile) await writeFile(moveMarkerPath(app.config.SQLITE_PATH), '')
   else await app.services.database.fork().execute(`create table ${unfinishedTable} (id int)`)
   const { code, find } = await doctor(environmentOf(app))
   const message = expect.stringContaining(isFile ? 'was moved to PostgreSQL' : 'not everything is there yet')
@@ -139,7 +139,7 @@ it('finds a database that was moved elsewhere, and one that is not all there yet
 
 it('finds a database that is being moved', async () => {
   await using app = await testApp()
-  const unlock = lockSqlite(lockOfMove(app.config.SQLITE_PATH))
+  const unlock = lockSqlite(moveLockPath(app.config.SQLITE_PATH))
   const { find } = await doctor(environmentOf(app), '--quick')
   unlock()
   const after = await doctor(environmentOf(app), '--quick')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { expect, it, onTestFinished } from 'vitest'
 import { readConfig } from '../../server/config/config.ts'
-import { openBeside } from '../../server/db/open/orm.ts'
+import { openUnlocked } from '../../server/db/open/orm.ts'
 import { runCommand } from '../support/admin.ts'
 import { admin } from '../support/admin-process.ts'
 import { packageArchive } from '../support/archive.ts'
@@ -119,7 +119,7 @@ const environmentOf = ({ folder, env }: { folder: string; env: Record<string, st
 
 /** As if the two minutes had passed for which nothing is deleted after the last sign of a backup. */
 async function endHold(registry: FaultRegistry): Promise<void> {
-  const orm = await openBeside(readConfig(environmentOf(registry)))
+  const orm = await openUnlocked(readConfig(environmentOf(registry)))
   await orm.em.fork().execute("delete from server_settings where key = 'store.hold'")
   await orm.close(true)
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { readConfig } from '../../server/config/config.ts'
-import { openBeside } from '../../server/db/open/orm.ts'
+import { openUnlocked } from '../../server/db/open/orm.ts'
 import { Job } from '../../server/jobs/entity.ts'
 import { testApp } from '../app.ts'
 import { fakeDart } from '../support/fake-sdk.ts'
@@ -31,7 +31,7 @@ const waitsFor = (asked: string): string =>
 async function kill(server: Server, folder: string, env: Record<string, string>): Promise<void> {
   server.process.kill('SIGKILL')
   await server.exit
-  const orm = await openBeside(readConfig({ SERVER_URL: server.url, JWT_SECRET: secretForTests, DATA_DIR: folder, ...env }))
+  const orm = await openUnlocked(readConfig({ SERVER_URL: server.url, JWT_SECRET: secretForTests, DATA_DIR: folder, ...env }))
   await orm.em.fork().nativeUpdate(Job, { state: 'running' }, { leasedUntil: new Date(0), interruptions: 0 })
   await orm.close(true)
 }
@@ -60,46 +60,50 @@ async function siteWith(kind: 'dart' | 'flutter', version: string) {
   return { site, path: await site.addFlutter(version, '3.11.0', { archive }) }
 }
 
-it.each(cases)('goes on where it was when the server is killed in each step of $kind, on $backend', { timeout: killsTimeout }, async (given) => {
-  const { kind, backend, version, program } = given
-  const { site, path } = await siteWith(kind, version)
-  let isHeldUp = true
-  site.interfere = (request, response, file) => {
-    if (!isHeldUp || request.url !== path || !file) return false
-    isHeldUp = false
-    const headers = { 'content-length': file.length, 'last-modified': 'Thu, 06 Aug 2026 00:00:00 GMT' }
-    response.writeHead(200, headers).write(file.subarray(0, 1_000_000))
-    return true
-  }
-  const folder = folderForTest()
-  const env = { ...site.env, ...(backend === 'postgres' && (await ownDatabase())) }
-  let server = await start(folder, env)
-  const headers = { authorization: `Bearer ${await ownersToken(server)}` }
-  const { id } = (await json(`${server.url}${installs}`, { kind, version, channel: 'stable' }, headers)).body
-  const place = join(folder, 'sdks', `${id}.1`)
-  const progress = async () => (await json(`${server.url}${installs}/${id}/progress`, undefined, headers)).body
-  const reaches = (expected: object, timeout = stepTimeout) => expect.poll(progress, { timeout, interval: 20 }).toMatchObject(expected)
+it.each(cases)(
+  'goes on where it was when the server is killed in each step of $kind, on $backend',
+  { timeout: killsTimeout },
+  async (given) => {
+    const { kind, backend, version, program } = given
+    const { site, path } = await siteWith(kind, version)
+    let isHeldUp = true
+    site.interfere = (request, response, file) => {
+      if (!isHeldUp || request.url !== path || !file) return false
+      isHeldUp = false
+      const headers = { 'content-length': file.length, 'last-modified': 'Thu, 06 Aug 2026 00:00:00 GMT' }
+      response.writeHead(200, headers).write(file.subarray(0, 1_000_000))
+      return true
+    }
+    const folder = folderForTest()
+    const env = { ...site.env, ...(backend === 'postgres' && (await ownDatabase())) }
+    let server = await start(folder, env)
+    const headers = { authorization: `Bearer ${await ownersToken(server)}` }
+    const { id } = (await json(`${server.url}${installs}`, { kind, version, channel: 'stable' }, headers)).body
+    const place = join(folder, 'sdks', `${id}.1`)
+    const progress = async () => (await json(`${server.url}${installs}/${id}/progress`, undefined, headers)).body
+    const reaches = (expected: object, timeout = stepTimeout) => expect.poll(progress, { timeout, interval: 20 }).toMatchObject(expected)
 
-  await reaches({ status: 'downloading', bytesDone: 1_000_000 })
-  await kill(server, folder, env)
-  server = await start(folder, env)
-  await reaches({ status: 'extracting' })
-  await kill(server, folder, env)
-  server = await start(folder, env)
-  for (const dart of [waitsFor('pub global activate pana'), fakeDart('3.11.0')]) {
-    await expect.poll(() => existsSync(join(place, 'pub-cache', 'waiting')), { timeout: stepTimeout, interval: 20 }).toBe(true)
+    await reaches({ status: 'downloading', bytesDone: 1_000_000 })
     await kill(server, folder, env)
-    rmSync(join(place, 'pub-cache', 'waiting'))
-    writeFileSync(join(place, 'sdk', program), dart)
     server = await start(folder, env)
-  }
-  await reaches({ status: 'ready', percent: 100 })
-  expect(site.requests.filter((one) => one.startsWith(`GET ${path}`) && !one.endsWith('sum')).length).toBeLessThanOrEqual(3)
-  const [install] = (await json(`${server.url}${installs}`, undefined, headers)).body.installs
-  expect(install).toMatchObject({ id, status: 'ready', isDefault: true })
-  expect(readdirSync(join(install.path, '..')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
-  expect(readdirSync(join(install.path, 'lib')).length).toBeGreaterThan(4000)
-})
+    await reaches({ status: 'extracting' })
+    await kill(server, folder, env)
+    server = await start(folder, env)
+    for (const dart of [waitsFor('pub global activate pana'), fakeDart('3.11.0')]) {
+      await expect.poll(() => existsSync(join(place, 'pub-cache', 'waiting')), { timeout: stepTimeout, interval: 20 }).toBe(true)
+      await kill(server, folder, env)
+      rmSync(join(place, 'pub-cache', 'waiting'))
+      writeFileSync(join(place, 'sdk', program), dart)
+      server = await start(folder, env)
+    }
+    await reaches({ status: 'ready', percent: 100 })
+    expect(site.requests.filter((one) => one.startsWith(`GET ${path}`) && !one.endsWith('sum')).length).toBeLessThanOrEqual(3)
+    const [install] = (await json(`${server.url}${installs}`, undefined, headers)).body.installs
+    expect(install).toMatchObject({ id, status: 'ready', isDefault: true })
+    expect(readdirSync(join(install.path, '..')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
+    expect(readdirSync(join(install.path, 'lib')).length).toBeGreaterThan(4000)
+  },
+)
 
 it('fails clearly when the disk is full in the middle, gives the room back, and is installed when there is enough', async () => {
   const site = await SdkSite.open()

@@ -7,7 +7,7 @@ import { conflict, diskFull, storageAway } from '../../server/errors.ts'
 import { describeFailure } from '../../server/jobs/failure.ts'
 import { handler } from '../../server/jobs/handler.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
-import { regularly } from '../../server/jobs/regularly.ts'
+import { runPeriodically } from '../../server/jobs/run-periodically.ts'
 import { startWorker } from '../../server/jobs/worker.ts'
 import { testApp } from '../app.ts'
 
@@ -64,7 +64,7 @@ it('warns of what is known to happen, of a job while it is tried again and of wh
   expect(await run(new Error('a mistake'), 2)).toMatch(/ ERROR job \S+ \(failing a\), attempt 1 of 2: Error: a mistake.* at /)
   app.lines.length = 0
   let turns = 0
-  const end = regularly('tidying', 5, app.services, async () => {
+  const end = runPeriodically('tidying', 5, app.services, async () => {
     turns++
     throw turns === 1 ? full : new Error('a mistake')
   })
@@ -147,7 +147,7 @@ it('warns once of a database that is away while a job ends, and of what is done 
   })
   const worker = startWorker({ ...app.services, database: { ...database, fork } }, { writing }, { pollMs: 5 })
   let turns = 0
-  const end = regularly('tidying', 5, app.services, async () => {
+  const end = runPeriodically('tidying', 5, app.services, async () => {
     turns++
     fork()
   })

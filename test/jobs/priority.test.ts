@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { readRow } from '../../server/db/statements.ts'
-import { isUnforced, unforced } from '../../server/db/sqlite/unforced.ts'
+import { skipsSync, withoutSync } from '../../server/db/sqlite/without-sync.ts'
 import { claim } from '../../server/jobs/lease.ts'
 import { handler, PermanentFailure } from '../../server/jobs/handler.ts'
 import { countJobs, enqueue, type NewJob } from '../../server/jobs/queue.ts'
@@ -160,12 +160,12 @@ it('tries no further where that would fail the same way, and tells the handler',
 it('works off what an unforced transaction asked for as ever: what comes of it waits for the disk', async () => {
   await using app = await testApp()
   const seen: boolean[] = []
-  const note = handler(anything, async () => void seen.push(isUnforced()))
+  const note = handler(anything, async () => void seen.push(skipsSync()))
   const start = async () => startWorker(app.services, { note }, { pollMs: 3_600_000, concurrency: 1 })
-  for (const begin of [start, () => unforced(start)]) {
+  for (const begin of [start, () => withoutSync(start)]) {
     const worker = await begin()
     await worker.settled()
-    await unforced(() => Promise.all(['a', 'b'].map((subject) => ask(app, { kind: 'note', subject }))))
+    await withoutSync(() => Promise.all(['a', 'b'].map((subject) => ask(app, { kind: 'note', subject }))))
     await worker.settled()
     await worker.stop()
   }

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PanaTask } from '../../server/pana/analyze.ts'
 import { makeJobFolder } from '../../server/sandbox/job-folder.ts'
-import { findMeans } from '../../server/sandbox/means.ts'
+import { detectCapabilities } from '../../server/sandbox/capabilities.ts'
 import { run, sandboxProblem } from '../../server/sandbox/run.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { installBubblewrap } from '../support/bubblewrap.ts'
@@ -82,7 +82,7 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
       return
     }
     // Limits are no walls: what holds is that a job has an account and processes of its own where the server can give it these.
-    const { root, namespaces } = await findMeans()
+    const { root, namespaces } = await detectCapabilities()
     // A job that a server of root starts in its own namespaces has a read-only /tmp.
     const open = ['connection', ...(root && namespaces ? [] : [outside])]
     const ofAccount = root ? [] : ['database', 'archives', 'token', expect.stringMatching(/written$/), expect.stringMatching(/written$/)]

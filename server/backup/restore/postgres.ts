@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { migrateTo } from '../../db/schema/migrate.ts'
 import { unfinished, unfinishedTable } from '../../db/location/moved.ts'
-import { openPatiently } from '../../db/open/open-postgres.ts'
+import { openWithoutTimeouts } from '../../db/open/open-postgres.ts'
 import { openDatabase } from '../../db/open/orm.ts'
 import { conflict } from '../../errors.ts'
 import { damaged } from '../place/damaged.ts'
@@ -76,7 +76,7 @@ async function requireSchema(client: Client, { migrations }: Manifest): Promise<
 }
 
 async function makeSchema(config: Config, { migrations }: Manifest): Promise<void> {
-  const orm = openPatiently(config)
+  const orm = openWithoutTimeouts(config)
   try {
     await migrateTo(orm, config, migrations)
   } finally {

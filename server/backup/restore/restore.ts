@@ -2,7 +2,7 @@ import { readBucketAddress } from '../../config/bucket-address.ts'
 import type { Config } from '../../config/config.ts'
 import { migrationNames } from '../../db/schema/migration-files.ts'
 import { conflict } from '../../errors.ts'
-import { restoringMark } from '../../store/identity.ts'
+import { restoringPrefix } from '../../store/identity.ts'
 import { nameOfStore, openStores, type Stores } from '../../store/open.ts'
 import { damaged } from '../place/damaged.ts'
 import { findManifest, type Manifest } from '../manifest.ts'
@@ -29,13 +29,13 @@ export async function restoreBackup(config: Config, address: string, id?: string
   const target = await openTarget(config, manifest)
   try {
     const stores = await openStores(config)
-    const [marked, mark] = [await stores.archives.identity(), `${restoringMark}${manifest.id}`]
+    const [marked, mark] = [await stores.archives.identity(), `${restoringPrefix}${manifest.id}`]
     const occupant = await target.occupiedBy()
     // If the database is already restored, so are the blobs: the database is written last.
     if (!(marked === mark && occupant === manifest.storeId)) {
       if (occupant !== null) throw occupied()
       // After an interrupted restore the store may have leftover blobs of any backup. Nothing refers to them, so the store counts as empty.
-      if (!marked?.startsWith(restoringMark)) await requireEmpty(config, stores)
+      if (!marked?.startsWith(restoringPrefix)) await requireEmpty(config, stores)
       await requireRoom(config, manifest, { stores, isRemote: readBucketAddress(address) !== null })
       // Fetched only after the checks above, since downloading from a bucket can take long.
       await using files = await place.bring(manifest.id, manifest.files)

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from '../../config/config.ts'
-import { openBeside } from '../../db/open/orm.ts'
+import { openUnlocked } from '../../db/open/orm.ts'
 import { sharedClock } from '../../db/postgres/shared-clock.ts'
 import { conflict } from '../../errors.ts'
 import { type Described, describeFailure } from '../../jobs/failure.ts'
@@ -29,7 +29,7 @@ await backUp()
 parentPort?.close()
 
 async function backUp(): Promise<Outcome> {
-  const orm = await openBeside(config)
+  const orm = await openUnlocked(config)
   try {
     const em = orm.em.fork()
     const lost = await lostPlace(em, await openPlace(config, place), place)

@@ -1,6 +1,6 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { LRUCache } from 'lru-cache'
-import { eachAlone } from '../each-alone.ts'
+import { serializeByKey } from '../serialize.ts'
 import { storedAt } from '../names.ts'
 import type { BlobStore } from '../store.ts'
 import { openVerifier } from '../verified-reads.ts'
@@ -33,7 +33,7 @@ export async function openS3WithClock(config: S3Config): Promise<{ store: BlobSt
 }
 
 function storeIn(bucket: Bucket): BlobStore {
-  const [verifier, settled, alone] = [openVerifier(), new LRUCache<string, true>({ max: 10_000 }), eachAlone()]
+  const [verifier, settled, alone] = [openVerifier(), new LRUCache<string, true>({ max: 10_000 }), serializeByKey()]
   /** Serializes operations on the same content address within this process. */
   const serialized = <Result>(sha256: string, work: () => Promise<Result>) => alone(storedAt(sha256), () => reported(work))
   return {

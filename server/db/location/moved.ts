@@ -10,16 +10,16 @@ import type { DatabaseConfig } from '../options.ts'
 export const unfinishedTable = 'database_move'
 
 /** Returns the path of the marker file that is written when a move to PostgreSQL is complete. */
-export const noteBeside = (path: string): string => `${path}.moved`
+export const moveMarkerPath = (path: string): string => `${path}.moved`
 
 /** Returns the path of the lock file that the `move-database` command holds while it runs. */
-export const lockOfMove = (path: string): string => `${path}.moving`
+export const moveLockPath = (path: string): string => `${path}.moving`
 
 /** @throws ConfigError if the SQLite file was moved to PostgreSQL. */
 export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
-  if (DB_BACKEND === 'postgres' || !existsSync(noteBeside(SQLITE_PATH))) return
+  if (DB_BACKEND === 'postgres' || !existsSync(moveMarkerPath(SQLITE_PATH))) return
   throw new ConfigError([
-    `The database ${SQLITE_PATH} was moved to PostgreSQL, as ${noteBeside(SQLITE_PATH)} tells. Set DB_BACKEND=postgres and POSTGRES_URL.`,
+    `The database ${SQLITE_PATH} was moved to PostgreSQL, as ${moveMarkerPath(SQLITE_PATH)} tells. Set DB_BACKEND=postgres and POSTGRES_URL.`,
     'To go back to the file as it was then, without all that was changed since, stop the servers on PostgreSQL and delete that note.',
   ])
 }

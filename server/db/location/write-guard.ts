@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isLocked } from './lock.ts'
-import { lockOfMove, noteBeside } from './moved.ts'
+import { moveLockPath, moveMarkerPath } from './moved.ts'
 import type { DatabaseConfig } from '../options.ts'
 import { WritesRefused } from '../unavailable.ts'
 
@@ -12,8 +12,8 @@ export type MoveState = 'moving' | 'moved' | null
 /** Returns the state of a move, as every process can see it from the marker and lock files. */
 export function moveStateOf({ DB_BACKEND, SQLITE_PATH }: Where): MoveState {
   if (DB_BACKEND === 'postgres') return null
-  if (existsSync(noteBeside(SQLITE_PATH))) return 'moved'
-  return isLocked(lockOfMove(SQLITE_PATH)) ? 'moving' : null
+  if (existsSync(moveMarkerPath(SQLITE_PATH))) return 'moved'
+  return isLocked(moveLockPath(SQLITE_PATH)) ? 'moving' : null
 }
 
 /** Rejects writes to an SQLite file that is being moved or was moved, so that no write is acknowledged that the move did not copy. */
@@ -33,7 +33,7 @@ const knownMs = 200
 export function guardWrites(config: Where): WriteGuard {
   let movingUntil = 0
   const whenMine = () => {
-    if (existsSync(noteBeside(config.SQLITE_PATH))) throw new WritesRefused('moved')
+    if (existsSync(moveMarkerPath(config.SQLITE_PATH))) throw new WritesRefused('moved')
   }
   return {
     begin() {

@@ -28,8 +28,10 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
       await reads.reserve()
       return postgresReads(reads)
     },
-    replica: async (primary, tell) =>
-      primary.pool && config.POSTGRES_READ_URL !== undefined ? replicaReads(await Replica.open(config, primary.pool, tell), primary) : null,
+    replica: async (primary, report) =>
+      primary.pool && config.POSTGRES_READ_URL !== undefined
+        ? replicaReads(await Replica.open(config, primary.pool, report), primary)
+        : null,
     pool: () => connections.state('transactions'),
     async close() {
       await orm.close(true)
@@ -39,7 +41,7 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
 }
 
 /** Opens one connection without timeouts. The server needs at least three connections in total. */
-export const openPatiently = ({ POSTGRES_URL = '' }: DatabaseConfig): MikroORM =>
+export const openWithoutTimeouts = ({ POSTGRES_URL = '' }: DatabaseConfig): MikroORM =>
   new MikroORM({ ...commonOptions('postgres'), entities, clientUrl: POSTGRES_URL, pool: { max: 1 } })
 
 /** Returns type parsers that leave dates as text, because the ORM converts them itself. */

@@ -1,7 +1,7 @@
 import { MikroORM } from '@mikro-orm/sqlite'
 import SqliteDatabase from 'better-sqlite3'
 import { entities } from '../../entities.ts'
-import { checkpointAside, maxLogPages } from '../sqlite/checkpoints.ts'
+import { checkpointInThread, maxLogPages } from '../sqlite/checkpoints.ts'
 import { type Opened } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { keepPrivate } from '../location/private-files.ts'
@@ -15,7 +15,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
   const { CACHE_BYTES, SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
   const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
-  checkpointAside(SQLITE_PATH, writer)
+  checkpointInThread(SQLITE_PATH, writer)
   return {
     orm,
     // Only one process uses the file, so the local clock is the database clock.

@@ -4,7 +4,7 @@ import { setClock } from '../clock.ts'
 import { isThere } from '../location/is-there.ts'
 import { lockSqlite } from '../location/lock.ts'
 import { meterStatements, type StatementWatch } from '../meter.ts'
-import { migrate, type Tell } from '../schema/migrate.ts'
+import { migrate, type MigrationListener } from '../schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../location/missing.ts'
 import { refuseMoved, refuseUnfinished } from '../location/moved.ts'
 import type { Opened } from './opened.ts'
@@ -13,7 +13,7 @@ import type { PoolState } from '../pool-state.ts'
 import { makeFolder } from '../location/private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from '../reads/reads.ts'
-import type { TellOfReplica } from '../postgres/replica.ts'
+import type { ReplicaListener } from '../postgres/replica.ts'
 import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
 import { reportStatements } from '../statements.ts'
 import { type MoveState, moveStateOf } from '../location/write-guard.ts'
@@ -50,9 +50,9 @@ type Options = {
   /** Called before the schema is changed. May throw to reject the database. */
   beforeMigrating?: (orm: MikroORM) => Promise<void>
   /** Called for each migration of a database that is not new. */
-  onMigration?: Tell
+  onMigration?: MigrationListener
   /** Enables the configured replica. Called when its use starts or stops. */
-  onReplica?: TellOfReplica
+  onReplica?: ReplicaListener
   /** Set by the `move-database` command, which must open a database that is being moved. */
   isMove?: boolean
 }
@@ -120,10 +120,10 @@ function refuseMoving(config: DatabaseConfig): void {
 }
 
 /** Migrates the schema on a connection without timeouts, because migrations may take long. */
-async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell): Promise<void> {
-  const patient = config.DB_BACKEND === 'sqlite' ? orm : await openPatiently(config)
+async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, report?: MigrationListener): Promise<void> {
+  const patient = config.DB_BACKEND === 'sqlite' ? orm : await openWithoutTimeouts(config)
   try {
-    await migrate(patient, config, tell)
+    await migrate(patient, config, report)
   } finally {
     if (patient !== orm) await patient.close(true)
   }
@@ -134,12 +134,12 @@ async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell)
  * @throws Error if its schema is not current.
  * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */
-export async function openBeside(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
+export async function openUnlocked(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
   if (!isMove) refuseMoved(config)
   // Opening a missing SQLite file would create it.
   if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true }))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
-  const orm = await openPatiently(config)
+  const orm = await openWithoutTimeouts(config)
   try {
     if (!isMove) await refuseUnfinished(orm, config)
     if (!(await isMigrated(orm, config))) throw await unready(orm, config)
@@ -166,10 +166,10 @@ async function unready(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
  * @throws Error if the database cannot be reached.
  * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */
-export async function openToLook(config: DatabaseConfig): Promise<MikroORM | null> {
+export async function openForInspection(config: DatabaseConfig): Promise<MikroORM | null> {
   refuseMoved(config)
   if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true })) return null
-  const orm = await openPatiently(config).catch((error: unknown) => {
+  const orm = await openWithoutTimeouts(config).catch((error: unknown) => {
     throw explainMissing(error, config)
   })
   try {
@@ -198,7 +198,7 @@ async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Pr
 }
 
 /** Opens a database without timeouts, for migrations and operator commands. */
-async function openPatiently(config: DatabaseConfig): Promise<MikroORM> {
+async function openWithoutTimeouts(config: DatabaseConfig): Promise<MikroORM> {
   if (config.DB_BACKEND === 'sqlite') return (await open(config)).orm
-  return (await import('./open-postgres.ts')).openPatiently(config)
+  return (await import('./open-postgres.ts')).openWithoutTimeouts(config)
 }

@@ -4,7 +4,7 @@ import { unmetered } from '../meter.ts'
 import type { DatabaseConfig } from '../options.ts'
 import type { PoolState } from '../pool-state.ts'
 import type { PostgresWatch } from './postgres-watch.ts'
-import { DatabaseAway, endsConnection, isOutOfConnections, patiently } from '../unavailable.ts'
+import { DatabaseAway, endsConnection, isOutOfConnections, retryWhileOutOfConnections } from '../unavailable.ts'
 
 type Options = { max: number; types?: CustomTypesConfig }
 
@@ -40,7 +40,7 @@ export class PostgresConnections {
     this.#max = options.max
     this.#makePool = () => this.#prepare(new Pool(poolOptions(config, watch.name, options)))
     this.#pool = this.#makePool()
-    this.#unsubscribe = [watch.onAway(() => this.#discardAll()), watch.onScarce(() => this.#closeOne())]
+    this.#unsubscribe = [watch.onAway(() => this.#discardAll()), watch.onOutOfConnections(() => this.#closeOne())]
   }
 
   /**
@@ -48,7 +48,7 @@ export class PostgresConnections {
    * @throws Error if PostgreSQL stays out of connections for 3 seconds, for example because a server that is being replaced still holds them.
    */
   async reserve(): Promise<void> {
-    this.release(await patiently(() => this.acquire()), false)
+    this.release(await retryWhileOutOfConnections(() => this.acquire()), false)
   }
 
   /**
@@ -62,7 +62,7 @@ export class PostgresConnections {
   async #acquire(): Promise<PoolClient> {
     const started = performance.now()
     for (;;) {
-      this.watch.requireHere()
+      this.watch.requireAvailable()
       try {
         if (this.#outSince !== null) await this.#attemptOnce()
         return await this.#connectOrFail(this.#pool)
@@ -76,12 +76,12 @@ export class PostgresConnections {
   }
 
   async query(statement: QueryConfig<unknown[]>): Promise<QueryResult<Record<string, unknown>>> {
-    this.watch.requireFree(statement.text)
+    this.watch.requireUnlocked(statement.text)
     const client = await this.acquire()
     let isUseless = false
     try {
       // Check again: the table may have been locked during the wait for a connection.
-      this.watch.requireFree(statement.text)
+      this.watch.requireUnlocked(statement.text)
       return await client.query<Record<string, unknown>>(statement)
     } catch (error) {
       isUseless = endsConnection(error)
@@ -132,7 +132,7 @@ export class PostgresConnections {
     const open = this.#clients.size
     this.#shrinkTo(Math.max(open, 1))
     if (open > 0) return this.#waitMs
-    this.watch.announceScarcity()
+    this.watch.announceOutOfConnections()
     if (this.#outSince === null) {
       this.#outSince = performance.now()
       this.#replacePool(error)

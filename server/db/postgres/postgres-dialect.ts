@@ -92,7 +92,7 @@ class Lease implements DatabaseConnection {
   }
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    this.#connections.watch.requireFree(sql)
+    this.#connections.watch.requireUnlocked(sql)
     const { command, rowCount, rows } = await this.#query(sql, [...parameters], nameOf(sql, parameters))
     const isChange = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'].includes(command)
     return { rows: rows as Row[], ...(isChange && { numAffectedRows: BigInt(rowCount ?? 0) }) }

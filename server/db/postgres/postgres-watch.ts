@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { z } from 'zod'
-import { DatabaseAway, isOutOfConnections, patiently, TableLocked } from '../unavailable.ts'
+import { DatabaseAway, isOutOfConnections, retryWhileOutOfConnections, TableLocked } from '../unavailable.ts'
 
 /** Interval between health checks, and timeout of a check, in milliseconds. */
 const lookMs = 500
@@ -44,13 +44,13 @@ export class PostgresWatch {
    */
   static async open(url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url)
-    await patiently(() => watch.#look())
+    await retryWhileOutOfConnections(() => watch.#look())
     watch.#ended = watch.#keepLooking()
     return watch
   }
 
   /** Starts monitoring a second database, which may be down. Its connections use the application name of the given watch. */
-  static async openBeside({ name }: PostgresWatch, url: string): Promise<PostgresWatch> {
+  static async openSecondary({ name }: PostgresWatch, url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url, name)
     await watch.#lookAgain()
     watch.#ended = watch.#keepLooking()
@@ -61,12 +61,12 @@ export class PostgresWatch {
   readonly now = (): Date => new Date(performance.now() + this.#offsetMs)
 
   /** @throws DatabaseAway while the database does not respond. */
-  requireHere(): void {
+  requireAvailable(): void {
     if (this.#away) throw new DatabaseAway('PostgreSQL does not answer.', this.#away)
   }
 
   /** @throws TableLocked if the statement uses a table that another session keeps locked. */
-  requireFree(sql: string): void {
+  requireUnlocked(sql: string): void {
     if (this.#locked.size === 0) return
     for (const [, table = ''] of sql.matchAll(tableNames)) {
       if (this.#locked.has(table)) throw new TableLocked(`The table ${table} is locked.`)
@@ -80,13 +80,13 @@ export class PostgresWatch {
   }
 
   /** Calls `listener` whenever a pool has no connection and PostgreSQL is out of connections. Returns a function that unsubscribes. */
-  onScarce(listener: () => void): () => void {
+  onOutOfConnections(listener: () => void): () => void {
     this.#sharers.add(listener)
     return () => void this.#sharers.delete(listener)
   }
 
   /** Asks pools with several connections to close one. */
-  announceScarcity(): void {
+  announceOutOfConnections(): void {
     for (const share of this.#sharers) share()
   }
 
@@ -118,7 +118,7 @@ export class PostgresWatch {
       } catch (error) {
         this.#client?.end().catch(() => {})
         this.#client = null
-        if (isOutOfConnections(error)) this.announceScarcity()
+        if (isOutOfConnections(error)) this.announceOutOfConnections()
         if (error instanceof DatabaseAway || (isLast && !isOutOfConnections(error))) this.#notice(error)
         if (error instanceof DatabaseAway || isLast) return
       }

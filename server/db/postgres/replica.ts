@@ -14,7 +14,7 @@ import { endsConnection } from '../unavailable.ts'
 export type ReplicaOutcome = 'replica' | 'behind' | 'busy' | 'away' | 'refused' | 'failed'
 
 /** Called when the use of the replica starts or stops. */
-export type TellOfReplica = (message: string, isUsed: boolean) => void
+export type ReplicaListener = (message: string, isUsed: boolean) => void
 
 /** Maximum time in milliseconds that a read waits for the replica to catch up. A few milliseconds are usual. */
 const patienceMs = 20
@@ -32,27 +32,27 @@ export class Replica {
   readonly counts: Record<ReplicaOutcome, number> = { replica: 0, behind: 0, busy: 0, away: 0, refused: 0, failed: 0 }
   readonly #primary: PostgresConnections
   readonly #connections: PostgresConnections
-  readonly #tell: TellOfReplica
+  readonly #notify: ReplicaListener
   readonly #name: string
   readonly #reported = new Set<string>()
   /** The last reported state: null if the replica is used, or the reason why it is not. */
-  #told: string | null | undefined
+  #lastReported: string | null | undefined
   #pause: { since: number; until: number; why: keyof typeof pausesMs } | null = null
   #asking: Promise<unknown> = Promise.resolve()
   #nextPosition: Promise<Position> | null = null
 
-  private constructor(config: DatabaseConfig, primary: PostgresConnections, watch: PostgresWatch, tell: TellOfReplica) {
+  private constructor(config: DatabaseConfig, primary: PostgresConnections, watch: PostgresWatch, report: ReplicaListener) {
     this.#primary = primary
     this.#connections = new PostgresConnections(withShortTimeouts(config), watch, { max: config.POSTGRES_READ_POOL_MAX })
-    this.#tell = tell
+    this.#notify = report
     this.#name = nameOfReplica(config)
     watch.onAway(() => this.#markUnavailable('away', 'it does not answer'))
   }
 
   /** Connects to the configured replica, which may be down. `primary` is the pool of the primary. */
-  static async open(config: DatabaseConfig, primary: PostgresConnections, tell: TellOfReplica): Promise<Replica> {
-    const watch = await PostgresWatch.openBeside(primary.watch, config.POSTGRES_READ_URL ?? '')
-    const replica = new Replica(config, primary, watch, tell)
+  static async open(config: DatabaseConfig, primary: PostgresConnections, report: ReplicaListener): Promise<Replica> {
+    const watch = await PostgresWatch.openSecondary(primary.watch, config.POSTGRES_READ_URL ?? '')
+    const replica = new Replica(config, primary, watch, report)
     // A failing primary is reported elsewhere.
     await replica.look().catch(() => null)
     return replica
@@ -168,12 +168,12 @@ export class Replica {
   #markAvailable(began: number): void {
     if (this.#pause && began < this.#pause.since) return
     this.#pause = null
-    if (this.#told === null) return
-    this.#tell(
-      `${this.#name} answers what weighs${this.#told === undefined ? '' : ' again'}, whenever it has all that the primary has`,
+    if (this.#lastReported === null) return
+    this.#notify(
+      `${this.#name} answers what weighs${this.#lastReported === undefined ? '' : ' again'}, whenever it has all that the primary has`,
       true,
     )
-    this.#told = null
+    this.#lastReported = null
   }
 
   /** Stops using the replica for a while. Being behind or busy is normal and is not reported. */
@@ -181,9 +181,9 @@ export class Replica {
     const since = performance.now()
     this.#pause = { since, until: since + pausesMs[why], why }
     const said = why === 'refused' ? reason : why
-    if (why === 'behind' || why === 'busy' || this.#told === said) return
-    this.#told = said
-    this.#tell(`${this.#name} is not used: ${reason}. The primary answers everything.`, false)
+    if (why === 'behind' || why === 'busy' || this.#lastReported === said) return
+    this.#lastReported = said
+    this.#notify(`${this.#name} is not used: ${reason}. The primary answers everything.`, false)
   }
 
   /** Reports each kind of error once. Conflicts with replay are not reported, because replicas routinely cancel reads for them. */
@@ -191,7 +191,7 @@ export class Replica {
     const code = String((error as { code?: unknown }).code)
     if (replayConflicts.has(code) || this.#reported.has(code)) return
     this.#reported.add(code)
-    this.#tell(`${this.#name} ${what}: ${reasonOf(error)}`, false)
+    this.#notify(`${this.#name} ${what}: ${reasonOf(error)}`, false)
   }
 }
 

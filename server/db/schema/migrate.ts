@@ -18,38 +18,38 @@ const [lockMs, pauseMs] = [100, 700]
 const lockNotAvailable = '55P03'
 
 /** Reports a migration step of a database that is not new. */
-export type Tell = (message: string) => void
+export type MigrationListener = (message: string) => void
 
 /**
  * Migrates the schema to the current version. On PostgreSQL an advisory lock makes other instances wait until `orm` is closed, because its connection
- * holds the lock; an SQLite file has one process. `tell` is called before each migration of a database that is not new.
+ * holds the lock; an SQLite file has one process. `report` is called before each migration of a database that is not new.
  * @throws Error if the database was written by a newer version of this program.
  */
-export async function migrate(orm: MikroORM, config: DatabaseConfig, tell?: Tell): Promise<void> {
+export async function migrate(orm: MikroORM, config: DatabaseConfig, report?: MigrationListener): Promise<void> {
   if (await isMigrated(orm, config)) return
   if (config.DB_BACKEND === 'postgres') {
     await orm.em.getConnection().execute('select pg_advisory_lock(?)', [advisoryLock])
     // Another instance, possibly a newer one, may have migrated while this one waited for the lock.
     if (await isMigrated(orm, config)) return
   }
-  await run(orm, config, { tell })
+  await run(orm, config, { report })
 }
 
 /** Runs only the named migrations. Used before filling a database from a source that had these migrations. */
 export const migrateTo = (orm: MikroORM, config: DatabaseConfig, names: string[]): Promise<void> => run(orm, config, { names })
 
-type Run = { names?: string[]; tell?: Tell | undefined }
+type Run = { names?: string[]; report?: MigrationListener | undefined }
 
-async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, tell = () => {} }: Run): Promise<void> {
+async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, report = () => {} }: Run): Promise<void> {
   // Loaded on demand, because the migrator is slow to load.
   const { Migrator } = await import('@mikro-orm/migrations')
   const migrationsList = await Promise.all(migrationNames(DB_BACKEND).map((name) => load(DB_BACKEND, name)))
   orm.config.set('migrations', { ...orm.config.get('migrations'), migrationsList })
   const migrator = new Migrator(orm.em)
-  const told = new Set((await applied(orm)).length > 0 ? [] : migrationNames(DB_BACKEND))
+  const reported = new Set((await applied(orm)).length > 0 ? [] : migrationNames(DB_BACKEND))
   migrator.on('migrating', ({ name }) => {
-    if (!told.has(name)) tell(`Upgrading the database: ${name}`)
-    told.add(name)
+    if (!reported.has(name)) report(`Upgrading the database: ${name}`)
+    reported.add(name)
   })
   // Creates the migrations table, which is not possible within the transaction.
   await migrator.getPending()
@@ -62,17 +62,17 @@ async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, tell 
       const values = [writerKey, JSON.stringify(version), oldestKey, JSON.stringify(previousRelease.version)]
       await connection.execute(note, values, 'run', transaction)
     })
-  await retryOnLockTimeout(once, tell)
+  await retryOnLockTimeout(once, report)
 }
 
 /** Retries on a lock timeout, while another session such as a backup uses a table. */
-async function retryOnLockTimeout(work: () => Promise<void>, tell: Tell): Promise<void> {
+async function retryOnLockTimeout(work: () => Promise<void>, report: MigrationListener): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
       if ((error as { code?: unknown }).code !== lockNotAvailable) throw error
-      if (attempt === 1) tell('Upgrading the database waits until nobody else uses its tables for long.')
+      if (attempt === 1) report('Upgrading the database waits until nobody else uses its tables for long.')
       await sleep(pauseMs)
     }
   }

@@ -1,4 +1,4 @@
-import { threadsOf } from '../../threads/pool.ts'
+import { openThreadPool } from '../../threads/pool.ts'
 
 /** Minimum number of writes between two checkpoints, and interval in milliseconds at which that number is checked. */
 const writesBetween = 1000
@@ -29,8 +29,8 @@ export type Writer = {
  * for two disk syncs. Pages committed during a checkpoint keep the log from restarting, so once the log is long, writers pause while the thread
  * copies the last pages; reads continue. The thread does not touch the file after the writer is closed.
  */
-export function checkpointAside(path: string, writer: Writer): void {
-  const ask = threadsOf(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })
+export function checkpointInThread(path: string, writer: Writer): void {
+  const ask = openThreadPool(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })
   let seen = 0
   let underWay: Promise<void> | null = null
   let copying: Promise<unknown> = Promise.resolve()

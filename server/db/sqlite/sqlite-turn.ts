@@ -4,7 +4,7 @@ import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unmetered } from '../meter.ts'
 import type { Turns } from '../turns.ts'
-import { isUnforced } from './unforced.ts'
+import { skipsSync } from './without-sync.ts'
 import { DatabaseAway } from '../unavailable.ts'
 import type { WriteGuard } from '../location/write-guard.ts'
 
@@ -153,7 +153,7 @@ export class Turn implements DatabaseConnection {
   /** Retries while another process locks the file. Releases the turn between attempts, so the sync mode is set again for each attempt. */
   async #retryWhileLocked<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + busyMs
-    const isForced = !isUnforced()
+    const isForced = !skipsSync()
     for (;;) {
       try {
         this.#setSync(isForced)

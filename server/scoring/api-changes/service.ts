@@ -9,7 +9,7 @@ import type { PackageVersion } from '../../packages/entity.ts'
 import { loadPackage } from '../../packages/service.ts'
 import { findVersion, listVersions } from '../../packages/versions/service.ts'
 import { takeFairTurns } from '../../threads/fair-turns.ts'
-import { ThreadFailed, threadsOf } from '../../threads/pool.ts'
+import { ThreadFailed, openThreadPool } from '../../threads/pool.ts'
 import type { Task } from './worker.ts'
 
 const answer = z.object({
@@ -57,7 +57,7 @@ async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnTy
   return below.find(({ isPrerelease, retractedAt }) => retractedAt == null && (version.isPrerelease || !isPrerelease))
 }
 
-const ask = threadsOf(new URL('./worker.ts', import.meta.url), {
+const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   deadlineMs: 5000,
   idleMs: 10_000,
   memory: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 },

@@ -8,7 +8,7 @@ import { folderPlace } from '../../../server/backup/place/folder.ts'
 import { ConfigError, readConfig } from '../../../server/config/config.ts'
 import { makeFolders } from '../../../server/config/make-folders.ts'
 import { placeProblem } from '../../../server/config/place-problem.ts'
-import { openToLook } from '../../../server/db/open/orm.ts'
+import { openForInspection } from '../../../server/db/open/orm.ts'
 import { openLog } from '../../../server/http/log.ts'
 import { openServices } from '../../../server/open-services.ts'
 import { secretForTests } from '../../support/server-process.ts'
@@ -52,7 +52,7 @@ it('names the setting whose folder or file a server cannot start with, and what 
     const log = openLog('error', () => {})
     await expect(openServices(configOf(folder, settings), log)).rejects.toMatchObject({ problems: [problem] })
   }
-  await expect(openToLook(configOf(folder, { SQLITE_PATH: junk }))).rejects.toThrow(/^SQLITE_PATH: .* is not an SQLite database/)
+  await expect(openForInspection(configOf(folder, { SQLITE_PATH: junk }))).rejects.toThrow(/^SQLITE_PATH: .* is not an SQLite database/)
 })
 
 it('says which folder the account may not write to: the nearest that is there', () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { checkpointAside } from '../../../server/db/sqlite/checkpoints.ts'
+import { checkpointInThread } from '../../../server/db/sqlite/checkpoints.ts'
 import { SqliteWriter } from '../../../server/db/sqlite/sqlite-writer.ts'
 import { guardWrites } from '../../../server/db/location/write-guard.ts'
 
@@ -59,7 +59,7 @@ function opened(characters: number) {
   }
   const writer = new SqliteWriter(open, 5000, guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: path }))
   const db = new Kysely<{ notes: { text: string } }>({ dialect: writer })
-  checkpointAside(path, writer)
+  checkpointInThread(path, writer)
   const text = 'x'.repeat(characters)
   return { path, writer, insert: () => db.insertInto('notes').values({ text }).execute(), close: () => db.destroy() }
 }

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { freeAccount, jobAccounts, jobGroup } from '../../../server/sandbox/account.ts'
-import { openGate, sweepGates } from '../../../server/sandbox/gate.ts'
+import { findFreeAccount, jobAccounts, jobGroup } from '../../../server/sandbox/account.ts'
+import { openProxy, removeStaleProxies } from '../../../server/sandbox/proxy.ts'
 import { makeJobFolder, removeFolder, sweepJobFolders } from '../../../server/sandbox/job-folder.ts'
 import { type Job, run, sandboxProblem } from '../../../server/sandbox/run.ts'
 
@@ -168,12 +168,12 @@ describe('folders of jobs', () => {
   })
 
   it('go with the sockets of gates that killed servers left, not with those of others', async () => {
-    const mine = await openGate([])
-    const source = `import { openGate } from './server/sandbox/gate.ts'; console.log((await openGate([])).path)`
+    const mine = await openProxy([])
+    const source = `import { openProxy } from './server/sandbox/proxy.ts'; console.log((await openProxy([])).path)`
     const [gate, path] = await programThatPrints(source)
     gate.kill('SIGKILL')
     await once(gate, 'exit')
-    await sweepGates()
+    await removeStaleProxies()
     expect([mine.path, path].map((one) => existsSync(dirname(one)))).toEqual([true, false])
     await mine.close()
   })
@@ -192,9 +192,9 @@ it('gives a job no account under which another server has one, on this machine o
   const job = spawn('sleep', ['60'], { uid: atWork, gid: jobGroup })
   onTestFinished(() => void job.kill())
   await once(job, 'spawn')
-  expect(await freeAccount(folder)).toBe(free)
+  expect(await findFreeAccount(folder)).toBe(free)
   chownSync(folder, free ?? 0, jobGroup)
-  await expect(freeAccount(folder)).rejects.toThrow('in use')
+  await expect(findFreeAccount(folder)).rejects.toThrow('in use')
 })
 
 /** A process of the server's program with what it prints first; it goes on until it is killed. */

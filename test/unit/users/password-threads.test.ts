@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { threadsOf } from '../../../server/threads/pool.ts'
+import { openThreadPool } from '../../../server/threads/pool.ts'
 import { passwordThreads } from '../../../server/users/password-threads.ts'
 
 const script = `import { parentPort, threadId } from 'node:worker_threads'
@@ -16,7 +16,7 @@ const module = new URL(`data:text/javascript,${encodeURIComponent(script)}`)
 const limits = { deadlineMs: 30_000, idleMs: 30_000, memory: { maxOldGenerationSizeMb: 16 } }
 
 it('keeps a thread for the next question, and starts another only for a second one at once', async () => {
-  const ask = threadsOf(module, limits)
+  const ask = openThreadPool(module, limits)
   const first = await ask('a')
   expect([await ask('b'), await ask('c')]).toEqual([first, first])
   const both = await Promise.all([ask('d'), ask('e')])
@@ -29,7 +29,7 @@ it.each([
   ['exit', 'The thread ended without an answer.'],
   ['hang', 'There was no answer within 1000 ms.'],
 ])('answers with an error when a thread fails (%s), and replaces the thread', async (question, message) => {
-  const ask = threadsOf(module, { ...limits, deadlineMs: 1000 })
+  const ask = openThreadPool(module, { ...limits, deadlineMs: 1000 })
   const first = await ask('a')
   await expect(ask(question)).rejects.toMatchObject({ message, wasAtWork: true })
   const second = await ask('b')
@@ -38,7 +38,7 @@ it.each([
 })
 
 it('answers with an error when no thread can be started', async () => {
-  const ask = threadsOf(new URL('data:text/javascript,throw new Error("cannot start")'), limits)
+  const ask = openThreadPool(new URL('data:text/javascript,throw new Error("cannot start")'), limits)
   await expect(ask('a')).rejects.toMatchObject({ message: 'cannot start', wasAtWork: false })
 })
 
@@ -48,7 +48,7 @@ it('says of a password that it could not be checked, and when to try again', asy
 })
 
 it('ends a thread that has nothing to do', async () => {
-  const ask = threadsOf(module, { ...limits, idleMs: 10 })
+  const ask = openThreadPool(module, { ...limits, idleMs: 10 })
   const first = await ask('a')
   await wait(200)
   expect(await ask('b')).not.toBe(first)

@@ -9,7 +9,7 @@ const minFreeBytes = 1024 ** 2
 const fullForMs = 60_000
 
 /** Detects a full volume. */
-export type Room = {
+export type FreeSpace = {
   /** Runs a write and converts out-of-space and storage failures into errors for clients. @throws ApiError ServiceUnavailable. */
   write<Result>(work: () => Promise<Result>): Promise<Result>
   /** @throws ApiError ServiceUnavailable if the volume is full. @throws Error if the folder is not accessible. */
@@ -17,7 +17,7 @@ export type Room = {
 }
 
 /** Monitors the free space of the volume that contains `root`. */
-export function watchRoom(root: string): Room {
+export function watchFreeSpace(root: string): FreeSpace {
   let fullAt = Number.NEGATIVE_INFINITY
   return {
     async write(work) {

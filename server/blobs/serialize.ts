@@ -1,5 +1,5 @@
 /** Returns a queue per key: work with the same key runs one at a time, in call order. */
-export function eachAlone(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
+export function serializeByKey(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
   const last = new Map<string, Promise<unknown>>()
   return async (key, work) => {
     const before = last.get(key)

@@ -7,18 +7,18 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 
 /** A filtering HTTP proxy on a Unix socket, the only network access of a job without network. */
-export type Gate = { path: string; close: () => Promise<void> }
+export type Proxy = { path: string; close: () => Promise<void> }
 
 /** Path of the proxy's socket inside the sandbox, and local port that is forwarded to it. */
-export const insideGate = '/run/gate'
-export const insidePort = 3128
+export const proxySocket = '/run/gate'
+export const proxyPort = 3128
 
 const mostConnections = 64
 
 type Request = typeof import('node:http').request
 
 /** Opens a proxy that allows only these origins, such as `https://pub.dev`. */
-export async function openGate(origins: readonly string[]): Promise<Gate> {
+export async function openProxy(origins: readonly string[]): Promise<Proxy> {
   // Loaded on demand, because importing `node:http` also loads `fetch`.
   const http = await import('node:http')
   const folder = await mkdtemp(join(tmpdir(), folderPrefix))
@@ -44,7 +44,7 @@ export async function openGate(origins: readonly string[]): Promise<Gate> {
 const folderPrefix = 'snug-gate-'
 
 /** Removes the sockets of killed processes, on which nothing listens anymore. */
-export async function sweepGates(): Promise<void> {
+export async function removeStaleProxies(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(folderPrefix))
   for (const folder of names.map((name) => join(tmpdir(), name))) {
     const socket = connect(join(folder, 'gate'))

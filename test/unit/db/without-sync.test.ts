@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTurns, type Turns } from '../../../server/db/turns.ts'
 import { Turn } from '../../../server/db/sqlite/sqlite-turn.ts'
 import { guardWrites } from '../../../server/db/location/write-guard.ts'
-import { isUnforced, unforced } from '../../../server/db/sqlite/unforced.ts'
+import { skipsSync, withoutSync } from '../../../server/db/sqlite/without-sync.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
 let native: SqliteDatabase.Database
@@ -42,8 +42,8 @@ async function begun(turns?: Turns) {
   return one
 }
 
-it.each(['commit', 'rollback'] as const)('lets only the transactions of the work go unforced, that %s', async (end) => {
-  const one = await unforced(() => begun())
+it.each(['commit', 'rollback'] as const)('skips the disk sync only for transactions of the work that end with %s', async (end) => {
+  const one = await withoutSync(() => begun())
   expect(forcing()).toBe(1)
   one.run("insert into notes values ('a')")
   one[end]()
@@ -54,9 +54,9 @@ it.each(['commit', 'rollback'] as const)('lets only the transactions of the work
   other.give()
 })
 
-it('lets statements outside of a transaction go unforced, and none that follow', async () => {
+it('skips the disk sync for statements outside of a transaction, but not for later ones', async () => {
   const insert = CompiledQuery.raw('insert into notes select cast(synchronous as text) from pragma_synchronous')
-  for (const work of [unforced, (run: () => Promise<unknown>) => run()]) {
+  for (const work of [withoutSync, (run: () => Promise<unknown>) => run()]) {
     const one = turn()
     await one.take()
     // The pragma as a table says how this very statement is committed.
@@ -78,7 +78,7 @@ it('forces what waited for another process while something else had its turn', a
     one.give()
     return how
   }
-  const both = Promise.all([commit(), unforced(commit)])
+  const both = Promise.all([commit(), withoutSync(commit)])
   await sleep(5)
   other.close()
   expect(await both).toEqual([2, 1])
@@ -89,12 +89,12 @@ it.each([async () => {}, () => Promise.reject(new Error('It failed.'))])(
   async (work) => {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     let [during, later]: [boolean, Promise<boolean>] = [false, Promise.resolve(true)]
-    await unforced(() => {
-      during = isUnforced()
-      later = ended.then(isUnforced)
+    await withoutSync(() => {
+      during = skipsSync()
+      later = ended.then(skipsSync)
       return work()
     }).catch(() => {})
     end()
-    expect([during, await later, isUnforced()]).toEqual([true, false, false])
+    expect([during, await later, skipsSync()]).toEqual([true, false, false])
   },
 )

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 const execute = promisify(execFile)
 
 /** Isolation mechanisms that are available on this machine. */
-export type Means = {
+export type Capabilities = {
   /** SCORING_SANDBOX, split into words; null if it is not set. */
   sandbox: string[] | null
   /** Whether the sandbox is bubblewrap, whose arguments are generated. */
@@ -27,16 +27,16 @@ const works = (command: string, ...args: string[]) =>
     () => false,
   )
 
-const found = new Map<string, Promise<Means>>()
+const found = new Map<string, Promise<Capabilities>>()
 
 /** Detects the available mechanisms. The result is cached per setting. */
-export function findMeans(setting = ''): Promise<Means> {
+export function detectCapabilities(setting = ''): Promise<Capabilities> {
   const known = found.get(setting) ?? detect(setting)
   found.set(setting, known)
   return known
 }
 
-async function detect(setting: string): Promise<Means> {
+async function detect(setting: string): Promise<Capabilities> {
   const root = process.getuid?.() === 0
   const user = root ? [] : ['--user', '--map-current-user']
   const apart = ['--pid', '--mount-proc', '--ipc', '--net', '--fork', '--kill-child', '--']

@@ -7,7 +7,7 @@ const storage = new AsyncLocalStorage<{ isUnderWay: boolean }>()
  * background work that it started. On SQLite, such a commit survives a process crash at once and a power failure only after the next synced commit.
  * PostgreSQL always syncs.
  */
-export async function unforced<Value>(work: () => Promise<Value>): Promise<Value> {
+export async function withoutSync<Value>(work: () => Promise<Value>): Promise<Value> {
   const piece = { isUnderWay: true }
   try {
     return await storage.run(piece, work)
@@ -17,4 +17,4 @@ export async function unforced<Value>(work: () => Promise<Value>): Promise<Value
 }
 
 /** Returns whether commits of the current work may skip the disk sync. */
-export const isUnforced = (): boolean => storage.getStore()?.isUnderWay ?? false
+export const skipsSync = (): boolean => storage.getStore()?.isUnderWay ?? false

@@ -10,7 +10,12 @@ type Surroundings = { log: Log; database: Pick<Services['database'], 'moveState'
  * may refer to archives unknown to this one.
  * @returns a function that stops the timer.
  */
-export function regularly(name: string, intervalMs: number, { log, database }: Surroundings, work: () => Promise<unknown>): () => void {
+export function runPeriodically(
+  name: string,
+  intervalMs: number,
+  { log, database }: Surroundings,
+  work: () => Promise<unknown>,
+): () => void {
   let busy = false
   const failures = openFailureLog(log)
   const turn = async () => {
