@@ -28,7 +28,7 @@ type Details = {
   proof?: 'password'
 }
 
-/** An error whose message may be shown to the client: a stable code, a message that says what to do, and an HTTP status. */
+/** An error with a stable code, an HTTP status, and a message that clients may show to users. */
 export class ApiError extends GraphQLError {
   readonly code: ErrorCode
   readonly status: number
@@ -134,7 +134,7 @@ export const verificationUnavailable = () =>
     { retryAfter: 60 },
   )
 
-/** 503: the database or the storage is unavailable or full, or the server is stopping; the message says which. `retryAfter` is in seconds. */
+/** 503: the database or the storage is unavailable or full, or the server is stopping; `message` states which. `retryAfter` is in seconds. */
 export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiError('ServiceUnavailable', message, { retryAfter })
 
 /** 503: the disk is full. */

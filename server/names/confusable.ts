@@ -63,7 +63,7 @@ export async function judgeNewName(em: EntityManager, { viewer, config, database
   return similar
 }
 
-/** Returns the warning for the publisher of a package with a confusable name; an empty string if there is none. */
+/** Returns the warning to show after publishing under a confusable name, or an empty string. */
 export const confusionWarning = (similar: readonly string[]): string =>
   similar.length ? ` Warning: this name could be confused with ${similar.join(', ')}. Make sure that it is the name you meant.` : ''
 

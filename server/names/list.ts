@@ -7,15 +7,15 @@ import { ConfusableName, ReservedName } from './entity.ts'
 
 type Page = PageArguments & { q?: string | null | undefined; offset?: number | null | undefined }
 
-/** Returns the reserved names, optionally only those that contain `q`, in order, as a connection. */
+/** Returns the reserved names in order, as a connection. `q` filters by part of the name. */
 export const listReserved = (em: EntityManager, { q, ...page }: Page) =>
   inOrderOf(em, ReservedName, 'name', { $and: [q ? { [contains(q)]: [] } : {}] }, page)
 
-/** Returns the unapproved confusable names, optionally only those that contain `q`, in order, as a connection. */
+/** Returns the unapproved confusable names in order, as a connection. `q` filters by part of the name. */
 export const listConfusable = (em: EntityManager, { q, ...page }: Page) =>
   inOrderOf(em, ConfusableName, 'name', { $and: [{ approvedAt: null }, q ? { [contains(q)]: [] } : {}] }, page)
 
-/** Loads the similar names by package name; null if there are none or an administrator approved the name. */
+/** Loads the similar names by package name; null if no names are similar or an administrator approved the name. */
 export const loadConfusion = batched(async (em, names) => {
   const rows = await em.find(ConfusableName, { name: { $in: names }, approvedAt: null })
   return new Map(rows.map(({ name, similarNames }) => [name, similarNames.split(' ')]))

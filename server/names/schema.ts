@@ -56,7 +56,7 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     nullable: true,
     description:
-      'Names of other packages that this name could be confused with, until an administrator approves it; null if there are none. Without signing in, only public packages.',
+      'Names of other packages that this name could be confused with, until an administrator approves it, or null. Without signing in, only public packages.',
     resolve: async (pkg, _args, context) => {
       const names = (await loadConfusion(context, pkg.name)) ?? []
       const others = await Promise.all(names.map((name) => loadReadablePackage(context, name)))
@@ -67,7 +67,7 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     nullable: true,
     description:
-      'Reserved names of deleted packages that this name could be confused with; null if there are none, and without signing in.',
+      'Reserved names of deleted packages that this name could be confused with, or null. Null without signing in.',
     resolve: async (pkg, _args, context) => {
       const names = context.viewer ? ((await loadConfusion(context, pkg.name)) ?? []) : []
       const reserved = await Promise.all(names.map((name) => loadReserved(context, name)))

@@ -87,7 +87,7 @@ export const canSeeActivity: PackageRule = (em, actor, pkg) => isManager(em, act
 export const canPreviewVisibility: PackageRule = (em, actor, pkg) => isManager(em, actor, pkg)
 /** Allows making the package public or private, unless the server reserves that for server admins (see `isVisibilityOpenTo`). */
 export const canChangeVisibility: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
-/** Whether the server setting for public packages lets this actor change visibility. The setting can restrict changes to server admins. */
+/** Whether the server setting for public packages permits this actor to change visibility. The setting can restrict changes to server admins. */
 export const isVisibilityOpenTo = (actor: Pick<Actor, 'scopes'>, { requiresServerAdmin }: PublicPackagesSwitch): boolean =>
   !requiresServerAdmin || isServerAdmin(actor)
 

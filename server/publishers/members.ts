@@ -12,7 +12,7 @@ import { record } from './service.ts'
 
 /** A membership with its user loaded. */
 export type Membership = PublisherMember & { user: User }
-/** A user, by id or by exact e-mail address. The address lets callers add users whose accounts they cannot list. */
+/** A user, by id or by exact e-mail address. The address is for callers who cannot list accounts. */
 export type PersonKey = { id: string } | { email: string }
 
 /**

@@ -29,9 +29,8 @@ export async function visibilityState(context: SignedInContext, pkg: Package): P
 }
 
 /**
- * Returns the private dependencies that would have to become public too, or the public packages that would break, if the package became public or
- * private now.
- * @throws ApiError InsufficientPermissions.
+ * Returns the effects of making the package public or private now: private dependencies that must become public too, or public packages that would
+ * break.
  */
 export async function previewVisibility(context: SignedInContext, pkg: Package, visibility: Visibility): Promise<VisibilityPreview> {
   await requireAdministration(context, pkg)

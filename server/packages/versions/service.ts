@@ -54,7 +54,7 @@ export async function listVersions(
 export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>
   reader.em.count(PackageVersion, await versionsOf(reader, pkg, filter))
 
-/** Returns the numbers of all versions that the caller may read, and of those that are withheld. */
+/** Returns the numbers of all versions: `readable` ones, and ones that are `withheld` from the caller. */
 export async function versionNumbers(reader: Reader, pkg: Package): Promise<Record<'readable' | 'withheld', string[]>> {
   const all = (await loadCandidates(reader, pkg.id)) ?? []
   const { versions: withheld } = await loadWithheld(reader, pkg.id)
