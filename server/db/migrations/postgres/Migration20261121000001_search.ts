@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// The texts reach these tables as finished terms (server/search/terms.ts), so no text search configuration is needed.
-// `fastupdate = off`: a publish pays for its own index entries; otherwise searches would, at times.
+// The server stores prepared search terms in these tables (server/search/terms.ts), so no text search configuration is needed.
+// `fastupdate = off` updates the index when a version is published, rather than during a later search.
 export class Migration20261121000001_search extends Migration {
   override up() {
     this.addSql(`do $$ begin

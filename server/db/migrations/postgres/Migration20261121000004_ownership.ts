@@ -24,14 +24,14 @@ export class Migration20261121000004_ownership extends Migration {
     this.addSql('alter table "publisher_members" add constraint "publisher_members_role_check" check ("role" in (\'admin\', \'member\'));')
     this.addSql('alter table "package_dependencies" add constraint "package_dependencies_version_id_foreign" foreign key ("version_id") references "package_versions" ("id") on delete cascade;')
     this.addSql('alter table "package_dependencies" add constraint "package_dependencies_kind_check" check ("kind" in (\'direct\', \'dev\'));')
-    // The versions that are there already. Addresses are stored in the form that they are compared by, which takes more than SQL.
+    // Fills the columns of existing versions. Registry URLs are stored in normalized form, which SQL cannot compute.
     this.addSql(`insert into "package_dependencies" ("version_id", "kind", "name", "constraint", "hosted_url", "sdk") ${dependencies}`)
     const stated = (await this.execute(`select distinct hosted_url as url from (${dependencies}) d where hosted_url is not null`)) as { url: string }[]
     for (const { url } of stated) this.addSql(raw('update package_dependencies set hosted_url = ? where hosted_url = ?', [normalHostedUrl(url), url]))
   }
 }
 
-/** What the versions' pubspecs state: a dependency is a constraint, or a mapping. */
+/** The relevant part of a pubspec. A dependency is a version constraint or a mapping. */
 const dependencies = `select v."id" as "version_id", k."kind", d."key" as "name",
   coalesce(btrim(case jsonb_typeof(d."value") when 'string' then d."value" #>> '{}' else d."value" ->> 'version' end, E' \\t\\n\\r'), 'any') as "constraint",
   case jsonb_typeof(d."value" -> 'hosted') when 'string' then d."value" ->> 'hosted' when 'object' then d."value" -> 'hosted' ->> 'url' end as "hosted_url",
@@ -41,7 +41,7 @@ const dependencies = `select v."id" as "version_id", k."kind", d."key" as "name"
   cross join lateral jsonb_each(case jsonb_typeof(v."pubspec"::jsonb -> k."section") when 'object' then v."pubspec"::jsonb -> k."section" else '{}'::jsonb end) d
   where not (jsonb_typeof(d."value") = 'object' and d."value" ?| array['git', 'path'])`
 
-/** The form of a registry's address that this migration wrote: the server's own may have changed since. */
+/** Normalizes a registry URL as of this migration. The server's own normalization may have changed since. */
 function normalHostedUrl(text: string): string | null {
   const url = /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
   if (!url || url.username || url.password || /[?#]/.test(text)) return null

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// Publishers that are verified already are looked up in a week.
+// Publishers that are already verified are checked in a week.
 export class Migration20261121000076_domain_checks extends Migration {
   override up() {
     this.addSql('create table "domain_checks" ("publisher_id" varchar(64) not null, "token" varchar(64) null, "checked_at" timestamptz(3) null, "due_at" timestamptz(3) not null, "misses" int not null default 0, "lost_at" timestamptz(3) null, "problem" varchar(500) null, primary key ("publisher_id"));')

@@ -27,7 +27,7 @@ export class Migration20261122000002_audit_retention extends Migration {
       end if;
       return old;
     end $$;`)
-    // A temporary table of the same name would be found first.
+    // Without a fixed search path, a temporary table of the same name would take precedence.
     for (const name of ['audit_cuts_check', 'audit_entries_keep_row', 'audit_chain_keep_row'])
       this.addSql(`do $$ begin execute format('alter function ${name}() set search_path = %I, pg_temp', current_schema()); end $$;`)
     this.addSql('create trigger audit_cuts_check before insert on "audit_cuts" for each row execute function audit_cuts_check();')

@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 
 export class Migration20261122000003_audit_young extends Migration {
   override up() {
-    // An entry that is not in the chain yet could be given a position that a cut covers, and then be deleted.
+    // Otherwise, an entry outside of the chain could be given a position within a range that may be deleted.
     this.addSql(`create function audit_entries_keep_young() returns trigger language plpgsql as $$ begin
       if old.created_at > now() - interval '90 days' then raise exception 'audit entries are never changed';
       end if;
@@ -13,7 +13,7 @@ export class Migration20261122000003_audit_young extends Migration {
       end if;
       return new;
     end $$;`)
-    // A temporary table of the same name would be found first.
+    // Without a fixed search path, a temporary table of the same name would take precedence.
     for (const name of ['audit_entries_keep_young', 'audit_chain_keep_order'])
       this.addSql(`do $$ begin execute format('alter function ${name}() set search_path = %I, pg_temp', current_schema()); end $$;`)
     this.addSql('create trigger audit_entries_keep_young before delete on "audit_entries" for each row execute function audit_entries_keep_young();')

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// No reference to the package beside that of the document: whoever changes a package holds its row, and waits for its document afterwards.
-// What anybody finds of packages of which some versions are withheld from them: the server fills it when it starts (server/search/rebuild.ts).
+// Search documents for users who may see only some versions of a package. The server fills the table when it starts (server/search/rebuild.ts).
+// `package_id` has no foreign key, which would lock the package after its document. Changes of a package lock them in the opposite order.
 export class Migration20261124000002_search_excerpts extends Migration {
   override up() {
     this.addSql('create table "package_search_excerpts" ("id" bigint primary key references "package_search_documents" ("id") on delete cascade, "package_id" uuid not null unique, "created_at" bigint not null, "updated_at" bigint not null, "downloads" bigint not null default 0, "score" smallint not null default -1, "tags" text not null);')

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// The texts reach these tables as words in lower case with blanks between them (server/search/terms.ts), so the plainest tokenizer will do.
-// `content=''`: the index alone is kept. `detail`: no positions, since no query asks for phrases.
+// The server stores lower-case words separated by spaces in these tables (server/search/terms.ts), so the simplest tokenizer is sufficient.
+// `content=''` stores only the index. `detail` omits word positions, because no query searches for phrases.
 export class Migration20261121000001_search extends Migration {
   override up() {
     this.addSql('create table `package_search_documents` (`id` integer primary key, `package_id` text not null unique references `packages` (`id`) on delete cascade, `name` text not null unique, `created_at` integer not null, `updated_at` integer not null);')

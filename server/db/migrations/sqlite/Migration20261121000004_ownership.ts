@@ -22,14 +22,14 @@ export class Migration20261121000004_ownership extends Migration {
     this.addSql('alter table `packages` add column `is_unlisted` integer not null default false;')
     this.addSql('create index `packages_publisher_id_index` on `packages` (`publisher_id`);')
     this.addSql('create index `packages_visibility_index` on `packages` (`visibility`);')
-    // The versions that are there already. Addresses are stored in the form that they are compared by, which takes more than SQL.
+    // Fills the columns of existing versions. Registry URLs are stored in normalized form, which SQL cannot compute.
     this.addSql(`insert into package_dependencies (version_id, kind, name, "constraint", hosted_url, sdk) ${dependencies}`)
     const stated = (await this.execute(`select distinct hosted_url as url from (${dependencies}) d where hosted_url is not null`)) as { url: string }[]
     for (const { url } of stated) this.addSql(raw('update package_dependencies set hosted_url = ? where hosted_url = ?', [normalHostedUrl(url), url]))
   }
 }
 
-/** What the versions' pubspecs state: a dependency is a constraint, or a mapping. */
+/** The relevant part of a pubspec. A dependency is a version constraint or a mapping. */
 const dependencies = `select v.id as version_id, k.kind, d.key as name,
   coalesce(trim(case d.type when 'text' then d.value when 'object' then d.value ->> '$.version' end, char(9, 10, 13, 32)), 'any') as "constraint",
   case when d.type <> 'object' then null when json_type(d.value, '$.hosted') = 'text' then d.value ->> '$.hosted' else d.value ->> '$.hosted.url' end as hosted_url,
@@ -39,7 +39,7 @@ const dependencies = `select v.id as version_id, k.kind, d.key as name,
   join json_each(v.pubspec, k.section) d
   where json_type(v.pubspec, k.section) = 'object' and not (d.type = 'object' and (json_type(d.value, '$.git') is not null or json_type(d.value, '$.path') is not null))`
 
-/** The form of a registry's address that this migration wrote: the server's own may have changed since. */
+/** Normalizes a registry URL as of this migration. The server's own normalization may have changed since. */
 function normalHostedUrl(text: string): string | null {
   const url = /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
   if (!url || url.username || url.password || /[?#]/.test(text)) return null

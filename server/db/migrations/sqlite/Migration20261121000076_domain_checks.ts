@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// Publishers that are verified already are looked up in a week.
+// Publishers that are already verified are checked in a week.
 export class Migration20261121000076_domain_checks extends Migration {
   override up() {
     this.addSql('create table `domain_checks` (`publisher_id` text not null, `token` text null, `checked_at` datetime null, `due_at` datetime not null, `misses` integer not null default 0, `lost_at` datetime null, `problem` text null, primary key (`publisher_id`), constraint `domain_checks_publisher_id_foreign` foreign key (`publisher_id`) references `publishers` (`id`) on update cascade on delete cascade);')

@@ -23,7 +23,7 @@ export class Migration20261122000002_audit_retention extends Migration {
     this.addSql(`create trigger \`audit_chain_keep_delete\` before delete on \`audit_chain\`
       when old.\`position\` > (select coalesce(max(\`position\`), 0) from \`audit_cuts\`) or exists (select 1 from \`audit_entries\` where \`id\` = old.\`entry_id\`)
       begin select raise(abort, 'audit entries are never changed'); end;`)
-    // What "insert or replace" takes away tells no other trigger.
+    // `insert or replace` deletes rows without running delete triggers.
     this.addSql(`create trigger \`audit_chain_keep_insert\` before insert on \`audit_chain\`
       when exists (select 1 from \`audit_chain\` where \`entry_id\` = new.\`entry_id\` or \`position\` = new.\`position\` or \`rowid\` = new.\`rowid\`)
       begin select raise(abort, 'audit entries are never changed'); end;`)

@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 
 export class Migration20261122000003_audit_young extends Migration {
   override up() {
-    // An entry that is not in the chain yet could be given a position that a cut covers, and then be deleted.
+    // Otherwise, an entry outside of the chain could be given a position within a range that may be deleted.
     this.addSql(`create trigger \`audit_entries_keep_young\` before delete on \`audit_entries\`
       when old.\`created_at\` > (unixepoch() - 90 * 86400) * 1000
       begin select raise(abort, 'audit entries are never changed'); end;`)
