@@ -1,4 +1,4 @@
-import { forgetName } from './names/confusable.ts'
+import { deleteConfusableName } from './names/confusable.ts'
 import { reserveName } from './names/reserved.ts'
 import type { AfterPackageChange } from './packages/changes/after-change.ts'
 import { requestAnalysesOf, requestFirstAnalysis } from './scoring/requests.ts'
@@ -9,7 +9,7 @@ import { refreshIndex } from './search/refresh-index.ts'
 const updateNames: AfterPackageChange = async (em, change, changer) => {
   if (change.kind !== 'deleted') return
   await reserveName(em, changer, change.name)
-  await forgetName(em, change.name)
+  await deleteConfusableName(em, change.name)
 }
 
 /** Updates the search index. A publish updates it itself, from the texts that it has at hand. */

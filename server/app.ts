@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { mountDocsAssets } from './docs/assets.ts'
 import { answerDoctor } from './doctor/answer.ts'
 import { mountConsole } from './console/serve.ts'
-import { keepDownloads } from './downloads/tally.ts'
+import { saveDownloads } from './downloads/tally.ts'
 import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './graphql/server.ts'
 import { mountProbes } from './health/probes.ts'
@@ -65,7 +65,7 @@ export async function createApp(
   secureHeaders(app, config.SERVER_URL, log)
   refuseUnrouted(app, { serverUrl: config.SERVER_URL, routerOptions })
   const release = guardConnections(app, services, timings)
-  app.addHook('onClose', () => (release(), keepDownloads(services)))
+  app.addHook('onClose', () => (release(), saveDownloads(services)))
   mountProbes(app, services)
   answerDoctor(app, services)
   mountMetrics(app, services)

@@ -11,7 +11,7 @@ import { explainFull } from './db/location/missing.ts'
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { reviewExcerpts } from './search/complete-excerpts.ts'
-import { keepDownloads } from './downloads/tally.ts'
+import { saveDownloads } from './downloads/tally.ts'
 import { listeningProblem } from './http/connections/listening.ts'
 import { openLog } from './http/log.ts'
 import { watchUse } from './http/use.ts'
@@ -111,7 +111,7 @@ function startMaintenanceTimers(services: Services): (() => void)[] {
     runPeriodically('collecting leftover uploads and files', collectEveryMs, services, () => collectGarbage(services)),
     runPeriodically('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
     runPeriodically('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
-    runPeriodically('counting downloads', countEveryMs, services, () => keepDownloads(services)),
+    runPeriodically('counting downloads', countEveryMs, services, () => saveDownloads(services)),
     runPeriodically('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
     runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
     runPeriodically('reviewing public search entries', collectEveryMs, services, () => reviewExcerpts(services)),

@@ -5,7 +5,7 @@ import { Package } from '../packages/entity.ts'
 import { AdvisoryPackage } from './entity.ts'
 
 /** Marks the advisories of these packages as changed in their listings, in the transaction that changes them. Unknown names are ignored. */
-export async function announceAdvisories(em: EntityManager, names: readonly string[], now: Date): Promise<void> {
+export async function markAdvisoriesChanged(em: EntityManager, names: readonly string[], now: Date): Promise<void> {
   await em.flush()
   // Lock in a fixed order to avoid deadlocks.
   const packages = await em.find(

@@ -4,7 +4,7 @@ import { audit } from '../audit/service.ts'
 import { newId } from '../db/base.ts'
 import { notFound } from '../errors.ts'
 import { Advisory, AdvisoryPackage } from './entity.ts'
-import { announceAdvisories } from './announce.ts'
+import { markAdvisoriesChanged } from './announce.ts'
 import { affectedPackages, type Osv, parseAdvisories, storedOsv } from './osv.ts'
 
 /** Context of an import. `actor` is null for an operator using the command line. */
@@ -30,7 +30,7 @@ export async function importAdvisories(importer: Importer, text: string): Promis
       result[outcome].push(advisory.id)
       for (const name of affected) names.add(name)
     }
-    await announceAdvisories(inner, [...names], now)
+    await markAdvisoriesChanged(inner, [...names], now)
     const changed = [...result.imported, ...result.updated]
     if (changed.length > 0) {
       const summary = `${actor?.displayName ?? 'The operator'} imported ${counted(changed.length)}: ${changed.join(', ')}`
@@ -73,7 +73,7 @@ async function change({ em, actor, ip, now }: Importer, osvId: string, verb: str
     if (!advisory) throw notFound(`There is no advisory ${osvId} on this server.`)
     const rows = await inner.find(AdvisoryPackage, { advisory })
     if (await make(inner, advisory, now)) {
-      await announceAdvisories(
+      await markAdvisoriesChanged(
         inner,
         rows.map(({ packageName }) => packageName),
         now,

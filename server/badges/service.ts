@@ -54,7 +54,7 @@ const selectLatest = `select v.id, v.version, v.retracted_at, p.is_discontinued
 async function find({ database, config }: Reader, audience: Audience, name: string): Promise<Found | null> {
   if (audience === 'members') {
     const row = await database.reads.recall<Row>(selectLatest, name)
-    return row ? foundIn(row) : null
+    return row ? fromRow(row) : null
   }
   const rows = await database.reads.all<Row>(
     `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isPublicVersion}`,
@@ -62,10 +62,10 @@ async function find({ database, config }: Reader, audience: Audience, name: stri
     hostedHere(config),
   )
   const displayed = latestOf(rows.map((row) => ({ row, version: row.version, retracted: row.retracted_at !== null })))
-  return displayed && foundIn(displayed.row)
+  return displayed && fromRow(displayed.row)
 }
 
-const foundIn = ({ id, version, retracted_at, is_discontinued }: Row): Found => ({
+const fromRow = ({ id, version, retracted_at, is_discontinued }: Row): Found => ({
   version,
   versionId: id,
   isRetracted: retracted_at !== null,

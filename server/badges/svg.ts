@@ -9,14 +9,14 @@ const colors = { blue: '#0b5cad', green: '#2c7a34', orange: '#a35200', gray: '#6
 export function renderBadge({ label, value, color }: Badge): string {
   const [left, right] = [widthOf(label), widthOf(value)]
   const [said, width] = [text(`${label}: ${value}`), left + right]
-  const words = [wordOf(label, left / 2, left), wordOf(value, left + right / 2, right)].join('')
+  const words = [textElement(label, left / 2, left), textElement(value, left + right / 2, right)].join('')
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="20" role="img" aria-label="${said}"><title>${said}</title><clipPath id="r"><rect width="${width}" height="20" rx="3"/></clipPath><g clip-path="url(#r)"><rect width="${left}" height="20" fill="#444"/><rect x="${left}" width="${right}" height="20" fill="${colors[color]}"/></g><g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">${words}</g></svg>\n`
 }
 
 const padding = 12
 
 /** Renders a text stretched to the given width, so that the layout does not depend on the viewer's fonts. */
-const wordOf = (word: string, middle: number, width: number): string =>
+const textElement = (word: string, middle: number, width: number): string =>
   `<text x="${middle}" y="14" textLength="${width - padding}" lengthAdjust="spacingAndGlyphs">${text(word)}</text>`
 
 const widths: [RegExp, number][] = [

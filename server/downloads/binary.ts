@@ -7,7 +7,7 @@ import { notFound, rangeNotSatisfiable } from '../errors.ts'
 import { isFresh, sendHeadersOnly } from '../http/caching/conditional.ts'
 import { type ByteRange, requestedRange } from '../http/caching/range.ts'
 import { publicUrl } from '../http/public-url.ts'
-import { findArchive, linkToArchive, openArchive, placeForProxy } from '../packages/listing/archive.ts'
+import { findArchive, linkToArchive, openArchive, proxyPathFor } from '../packages/listing/archive.ts'
 import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
 import { archiveUrl, splitArchiveName } from '../pub/archive-name.ts'
 import { binary } from '../rest/route.ts'
@@ -58,7 +58,7 @@ async function sendArchive(context: Context): Promise<unknown> {
   }
   const isTaken = () => reply.raw.writableLength === 0
   // Must run before headers are set, because a failure is answered with an error response.
-  const place = isCached ? null : await placeFor(context, archive, range)
+  const place = isCached ? null : await proxyPath(context, archive, range)
   const bytes = isCached || place !== null ? null : await openArchive(context, archive, range ?? undefined, isTaken)
   reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
   reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
@@ -90,11 +90,11 @@ async function requestedArchive(context: Context): Promise<Requested> {
  * Returns the internal path for X-Accel-Redirect, or null if this server must send the archive itself: for HEAD requests, requests that did not pass
  * a proxy, and conditional or range headers that the proxy would handle differently.
  */
-function placeFor(context: Context, archive: Requested, range: ByteRange | null): Promise<string | null> | null {
+function proxyPath(context: Context, archive: Requested, range: ByteRange | null): Promise<string | null> | null {
   const { method, headers } = context.request
   const isProxied = headers['x-forwarded-for'] !== undefined
   const isOdd = (headers.range !== undefined && !range) || headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined
-  return method === 'HEAD' || !isProxied || isOdd ? null : placeForProxy(context, archive)
+  return method === 'HEAD' || !isProxied || isOdd ? null : proxyPathFor(context, archive)
 }
 
 /**

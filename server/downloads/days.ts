@@ -5,6 +5,6 @@ export const dayOf = (moment: Date): number => Math.floor(moment.getTime() / msP
 export const startOfDay = (day: number): Date => new Date(day * msPerDay)
 
 /** Returns the day before the 30-day window, which consists of today and the 29 days before. */
-export const windowEnd = (today: number): number => today - 30
+export const lastDayBeforeWindow = (today: number): number => today - 30
 
 const msPerDay = 86_400_000

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Reads } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import { readSetting, type Setting, writeSetting } from '../settings/service.ts'
-import { dayOf, windowEnd } from './days.ts'
+import { dayOf, lastDayBeforeWindow } from './days.ts'
 
 /** The last day whose downloads have been removed from the 30-day totals. */
 const rolledTo: Setting<number> = { key: 'downloads.rolledTo', schema: z.int(), initial: 0 }
@@ -15,7 +15,7 @@ const packagesAtOnce = 200
  * window. Safe to run at any time and on several instances.
  */
 export async function rollDownloads({ database, now }: Pick<Services, 'database' | 'now'>): Promise<void> {
-  const end = windowEnd(dayOf(now()))
+  const end = lastDayBeforeWindow(dayOf(now()))
   const from = await readSetting(database.reads, rolledTo)
   if (from >= end) return
   for (let after = ''; ;) {
@@ -30,7 +30,7 @@ export async function rollDownloads({ database, now }: Pick<Services, 'database'
 /** Returns the number of downloads of all packages in the last 30 days. */
 export async function countDownloads30d(reads: Reads, now: Date): Promise<number> {
   const sql = 'select coalesce(sum(downloads), 0) as total from package_downloads where day > ?'
-  const row = await reads.get<{ total: number | string }>(sql, windowEnd(dayOf(now)))
+  const row = await reads.get<{ total: number | string }>(sql, lastDayBeforeWindow(dayOf(now)))
   return Number(row?.total ?? 0)
 }
 

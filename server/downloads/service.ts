@@ -1,6 +1,6 @@
 import { batched } from '../db/batched.ts'
 import type { Reads } from '../db/reads/reads.ts'
-import { dayOf, startOfDay, windowEnd } from './days.ts'
+import { dayOf, startOfDay, lastDayBeforeWindow } from './days.ts'
 
 /** Downloads of one week. In a list of weeks the oldest comes first, and the last one ends today. */
 export type Week = { start: Date; downloads: number }
@@ -30,7 +30,7 @@ export async function versionSeries(reads: Reads, packageId: string, now: Date):
      from package_versions v join version_downloads d on d.version_id = v.id
      where v.package_id = ? and d.day >= ? and d.day <= ? group by v.version, v.sort_key, 3 order by v.sort_key desc`,
     first,
-    windowEnd(dayOf(now)),
+    lastDayBeforeWindow(dayOf(now)),
     packageId,
     first,
     dayOf(now),

@@ -9,7 +9,7 @@ type Counter = Pick<Services, 'database' | 'now' | 'metrics'>
 type Counted = { name: string; version: string; day: number; downloads: number }
 
 /**
- * Counts a download in memory; `keepDownloads` writes the counts to the database. Only requests that start at the beginning of the archive are
+ * Counts a download in memory; `saveDownloads` writes the counts to the database. Only requests that start at the beginning of the archive are
  * counted. Crawlers, mirrors and jobs of this server are ignored.
  */
 export function countDownload({ database, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
@@ -22,7 +22,7 @@ export function countDownload({ database, now, metrics }: Counter, request: Fast
  * Writes the downloads counted since the last call in one transaction. Called every few seconds and at shutdown, so a killed process loses only a few
  * seconds of counts. Counts of several instances are added. If the write fails, the counts are kept for the next call.
  */
-export async function keepDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
+export async function saveDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
   const tally = tallyOf(database)
   const counted = [...tally.values()]
   if (counted.length === 0) return

@@ -54,7 +54,7 @@ export async function requireApproval({ em, viewer, config, database, now }: Sig
  * Concurrent creations are serialized by a lock, so that each sees the other's name.
  * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
  */
-export async function judgeNewName(em: EntityManager, { viewer, config, database, now }: SignedInContext, name: string): Promise<string[]> {
+export async function checkNewName(em: EntityManager, { viewer, config, database, now }: SignedInContext, name: string): Promise<string[]> {
   if (database.backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
   const similar = await similarNames(em, database.backend, name)
   if (similar.length === 0 || (await isApproved(em, name))) return []
@@ -68,7 +68,7 @@ export const confusionWarning = (similar: readonly string[]): string =>
   similar.length ? ` Warning: this name could be confused with ${similar.join(', ')}. Make sure that it is the name you meant.` : ''
 
 /** Deletes the record of a confusable name, when its package is deleted. */
-export const forgetName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ConfusableName, { name })
+export const deleteConfusableName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ConfusableName, { name })
 
 /**
  * Approves a confusable name, so that packages can be published under it without a warning. Names can be approved before anyone requests them.

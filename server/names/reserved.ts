@@ -20,7 +20,7 @@ export async function reserveName(
  * Throws if the name is reserved.
  * @throws ApiError Conflict.
  */
-export async function refuseReserved(em: EntityManager, name: string): Promise<void> {
+export async function rejectReserved(em: EntityManager, name: string): Promise<void> {
   if (await em.count(ReservedName, { name }))
     throw conflict(
       `The name ${name} is reserved: a package of this name was deleted. Ask an administrator of this server to free the name.`,

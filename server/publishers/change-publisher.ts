@@ -30,13 +30,13 @@ export function changePublisher<Result>(
  * @throws ApiError NotFound.
  */
 export async function lockPublisher(em: EntityManager, id: string): Promise<Publisher> {
-  const publisher = await lockWhileThere(em, id)
+  const publisher = await findAndLockPublisher(em, id)
   if (!publisher) throw unknownPublisher(id)
   return publisher
 }
 
 /** Returns the locked publisher like `lockPublisher`, or null if it does not exist. */
-export const lockWhileThere = (em: EntityManager, id: string): Promise<Publisher | null> =>
+export const findAndLockPublisher = (em: EntityManager, id: string): Promise<Publisher | null> =>
   em.findOne(Publisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
 
 /** Returns a 404 error for a publisher that does not exist. */

@@ -8,11 +8,11 @@ import { invalidInput, verificationUnavailable } from '../errors.ts'
 import { handler } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import type { Services } from '../services.ts'
-import { changePublisher, lockWhileThere } from './change-publisher.ts'
+import { changePublisher, findAndLockPublisher } from './change-publisher.ts'
 import { DomainCheck } from './domain-check-entity.ts'
 import type { Publisher } from './entity.ts'
 import { canCheckDomain } from './policy.ts'
-import { lookUpRecords, otherThan, recordHost, recordValue, recordValueForm } from './record.ts'
+import { lookUpRecords, describeMissingRecord, recordHost, recordValue, recordValuePattern } from './record.ts'
 
 /** Job kind for checking the TXT record of a verified publisher. */
 export const domainCheckKind = 'publisher.domain-check'
@@ -44,11 +44,11 @@ export const domainCheck = ({ database, config, log, now }: Services) =>
     if (!(await em.count(DomainCheck, { publisher: subject, dueAt: { $lte: askedAt } }))) return
     const records = await lookUpRecords({ config, log }, subject)
     await em.transactional(async (inner) => {
-      const publisher = await lockWhileThere(inner, subject)
+      const publisher = await findAndLockPublisher(inner, subject)
       const check = publisher && (await inner.findOne(DomainCheck, { publisher: subject }))
       if (!check || isNewer(check, askedAt)) return
       if (records === null) check.dueAt = new Date(askedAt.getTime() + next.whenUnknown)
-      else judge(inner, publisher, check, { records, askedAt, allowsMisses: true })
+      else applyLookupResult(inner, publisher, check, { records, askedAt, allowsMisses: true })
     })
   })
 
@@ -67,7 +67,8 @@ export async function checkDomainNow(context: SignedInContext, id: string): Prom
   if (!records) throw verificationUnavailable()
   return changePublisher(context, id, canCheckDomain, async (inner, publisher) => {
     const check = await inner.findOne(DomainCheck, { publisher: id })
-    if (check && !isNewer(check, askedAt)) judge(inner, publisher, check, { records, askedAt, allowsMisses: false, by: { ...viewer, ip } })
+    if (check && !isNewer(check, askedAt))
+      applyLookupResult(inner, publisher, check, { records, askedAt, allowsMisses: false, by: { ...viewer, ip } })
     return publisher
   })
 }
@@ -81,7 +82,7 @@ export const loadDomainCheck = batched(async (em, ids) => {
 /** Whether the stored result is newer than a lookup started at `askedAt`. Older results must not overwrite newer ones. */
 const isNewer = ({ checkedAt }: DomainCheck, askedAt: Date): boolean => checkedAt != null && checkedAt > askedAt
 
-type Finding = {
+type LookupResult = {
   records: readonly string[]
   askedAt: Date
   /** Whether a missing record is rechecked before the publisher loses its verification. */
@@ -89,11 +90,16 @@ type Finding = {
   by?: { id: string; displayName: string; ip: string }
 }
 
-function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { records, askedAt, allowsMisses, by }: Finding): void {
+function applyLookupResult(
+  em: EntityManager,
+  publisher: Publisher,
+  check: DomainCheck,
+  { records, askedAt, allowsMisses, by }: LookupResult,
+): void {
   const after = (ms: number) => new Date(askedAt.getTime() + ms)
   const record = (kind: 'publisher.verified' | 'publisher.updated', summary: string) =>
     audit(em, { kind, actor: by ?? null, publisher: publisher.id, summary, ip: by?.ip ?? null })
-  const found = records.find((one) => (check.token ? one === recordValue(check.token) : recordValueForm.test(one)))
+  const found = records.find((one) => (check.token ? one === recordValue(check.token) : recordValuePattern.test(one)))
   check.checkedAt = askedAt
   if (found !== undefined) {
     em.assign(check, { token: found.slice(found.indexOf('=') + 1), misses: 0, lostAt: null, problem: null, dueAt: after(next.whenPresent) })
@@ -116,4 +122,4 @@ function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { re
 }
 
 const problemOf = (domain: string, token: string, records: readonly string[]): string =>
-  `${otherThan(records)}: ${recordHost(domain)} must have the value ${recordValue(token)}.`
+  `${describeMissingRecord(records)}: ${recordHost(domain)} must have the value ${recordValue(token)}.`

@@ -38,7 +38,7 @@ export async function setMember(context: SignedInContext, id: string, person: Pe
     })
   return ('email' in person ? limitLookups(context, change) : change()).catch((error: unknown) => {
     // The account was deleted at the same time.
-    throw error instanceof ForeignKeyConstraintViolationException ? unknownPerson(person) : error
+    throw error instanceof ForeignKeyConstraintViolationException ? unknownUser(person) : error
   })
 }
 
@@ -63,10 +63,10 @@ async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
   const key = 'id' in person ? { id: person.id } : { emailKey: emailKey(person.email) }
   const user = await em.findOne(User, key, { populate: ['passwordHash'] })
   if (user) return user
-  throw unknownPerson(person)
+  throw unknownUser(person)
 }
 
-const unknownPerson = (person: PersonKey) =>
+const unknownUser = (person: PersonKey) =>
   notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to create the account first.`)
 
 /** Throws InvalidInput unless another admin remains, who must be able to sign in if the leaving admin can. */

@@ -8,7 +8,7 @@ export const recordHost = (domain: string): string => `_svc-verify.${domain}`
 export const recordValue = (token: string): string => `svc-verify=${token}`
 
 /** Matches any well-formed verification record. */
-export const recordValueForm = /^svc-verify=[0-9a-f]{40}$/
+export const recordValuePattern = /^svc-verify=[0-9a-f]{40}$/
 
 /** Returns the TXT records at the verification name of a domain. Returns null and logs the reason if the resolvers do not answer. */
 export async function lookUpRecords({ config, log }: Pick<Services, 'config' | 'log'>, domain: string): Promise<string[] | null> {
@@ -22,5 +22,5 @@ export async function lookUpRecords({ config, log }: Pick<Services, 'config' | '
 }
 
 /** Returns the beginning of a message about a missing verification record. */
-export const otherThan = (records: readonly string[]): string =>
+export const describeMissingRecord = (records: readonly string[]): string =>
   records.length ? 'There are other TXT records, but not the expected one' : 'There is no TXT record'

@@ -23,15 +23,19 @@ export type NewPublisher = Omit<PublisherDetails, 'displayName'> & { id: string;
  */
 export async function createPublisher(context: SignedInContext, input: NewPublisher): Promise<Publisher> {
   try {
-    return await context.em.fork().transactional((em) => createWithin(em, context, input))
+    return await context.em.fork().transactional((em) => createPublisherWithin(em, context, input))
   } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) throw takenId(input.id)
+    if (error instanceof UniqueConstraintViolationException) throw idTaken(input.id)
     throw error
   }
 }
 
 /** Creates a publisher like `createPublisher`, in the transaction of `em`. */
-export async function createWithin(em: EntityManager, { viewer, ip, now }: SignedInContext, input: NewPublisher): Promise<Publisher> {
+export async function createPublisherWithin(
+  em: EntityManager,
+  { viewer, ip, now }: SignedInContext,
+  input: NewPublisher,
+): Promise<Publisher> {
   const { id, displayName, description, websiteUrl, contactEmail, isVerified = false } = input
   const publisher = em.create(Publisher, {
     id,
@@ -49,7 +53,7 @@ export async function createWithin(em: EntityManager, { viewer, ip, now }: Signe
 }
 
 /** Returns a 409 error for an id that is taken. */
-export const takenId = (id: string) => conflict(`The publisher ${id} already exists. Ask one of its admins to add you.`)
+export const idTaken = (id: string) => conflict(`The publisher ${id} already exists. Ask one of its admins to add you.`)
 
 /**
  * Changes the details of a publisher. The id is immutable.
@@ -90,14 +94,14 @@ const namesOf = (owned: { name: string }[]): string => {
   return names.join(', ') + (owned.length > 10 ? ' and more' : '')
 }
 
-type Happening = 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'
+type ChangeKind = 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'
 
 /** Writes an audit entry for a change to a publisher or its members. */
 export function record(
   em: EntityManager,
   { viewer, ip }: SignedInContext,
   { id }: Publisher,
-  what: Happening,
+  what: ChangeKind,
   did: string,
   user?: AuditEvent['user'],
 ): void {

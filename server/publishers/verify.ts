@@ -9,8 +9,8 @@ import { firstCheckAfter } from './domain-check.ts'
 import { DomainCheck } from './domain-check-entity.ts'
 import { parseDomain } from './domain.ts'
 import { Publisher } from './entity.ts'
-import { lookUpRecords, otherThan, recordHost, recordValue } from './record.ts'
-import { createWithin, takenId } from './service.ts'
+import { lookUpRecords, describeMissingRecord, recordHost, recordValue } from './record.ts'
+import { createPublisherWithin, idTaken } from './service.ts'
 
 const claimMs = 24 * 3_600_000
 
@@ -28,7 +28,7 @@ export async function startVerification(
 ): Promise<DomainChallenge> {
   const domain = parseDomain(given)
   await limits.use('domainVerification', viewer.id)
-  if (await em.count(Publisher, { id: domain })) throw takenId(domain)
+  if (await em.count(Publisher, { id: domain })) throw idTaken(domain)
   const expiresAt = new Date(now().getTime() + claimMs)
   return em.fork().transactional(async (inner) => {
     await inner.nativeDelete(PublisherClaim, { expiresAt: { $lte: now() } })
@@ -50,12 +50,12 @@ export async function completeVerification(context: SignedInContext, given: stri
   // Read the claim before checking for the publisher: creating a publisher deletes all claims to its domain in the same transaction, and a caller
   // with a deleted claim should get the error that the publisher exists.
   const claim = await em.findOne(PublisherClaim, { domain, user: viewer.id, expiresAt: { $gt: now() } })
-  if (await em.count(Publisher, { id: domain })) throw takenId(domain)
+  if (await em.count(Publisher, { id: domain })) throw idTaken(domain)
   if (!claim) throw invalidInput(`You have not claimed ${domain} in the last 24 hours. Start the verification again.`)
   await requireRecord(context, challengeOf(claim))
   try {
     return await em.fork().transactional(async (inner) => {
-      const publisher = await createWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
+      const publisher = await createPublisherWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
       const summary = `${viewer.displayName} verified the domain ${domain}`
       audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
       inner.create(DomainCheck, { publisher, token: claim.token, checkedAt: now(), dueAt: firstCheckAfter(now()) })
@@ -63,7 +63,7 @@ export async function completeVerification(context: SignedInContext, given: stri
       return publisher
     })
   } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) throw takenId(domain)
+    if (error instanceof UniqueConstraintViolationException) throw idTaken(domain)
     throw error
   }
 }
@@ -73,7 +73,7 @@ async function requireRecord(context: SignedInContext, { domain, host, value }: 
   if (!records) throw verificationUnavailable()
   if (records.includes(value)) return
   throw invalidInput(
-    `${otherThan(records)}. Add a TXT record at ${host} with the value ${value}, wait until it is visible in the DNS, and try again.`,
+    `${describeMissingRecord(records)}. Add a TXT record at ${host} with the value ${value}, wait until it is visible in the DNS, and try again.`,
     'domain',
   )
 }

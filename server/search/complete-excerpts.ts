@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { EntityManager } from '@mikro-orm/sql'
 import { readRow, readRows } from '../db/statements.ts'
-import { dayOf, windowEnd } from '../downloads/days.ts'
+import { dayOf, lastDayBeforeWindow } from '../downloads/days.ts'
 import { type Handler, handler } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
@@ -47,7 +47,7 @@ export const excerptsJob = ({ database, config }: Pick<Services, 'database' | 'c
  * instance of a release without excerpts wrote it, or because the excerpt job failed.
  */
 export async function reviewExcerpts({ database, config, now }: Pick<Services, 'database' | 'config' | 'now'>): Promise<void> {
-  const [hosted, end] = [hostedHere(config), windowEnd(dayOf(now()))]
+  const [hosted, end] = [hostedHere(config), lastDayBeforeWindow(dayOf(now()))]
   const next = (after: string) => database.heavyReads.all<Reviewed>(selectReviewed, hosted, hosted, end, hosted, after)
   for (let some = await next(first); some.length > 0; some = await next(some.at(-1)?.id ?? first)) {
     for (const { id, is_wrong: isWrong, is_miscounted: isMiscounted } of some) {

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { toDate } from '../db/reads/reads.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
-import { dayOf, windowEnd } from '../downloads/days.ts'
+import { dayOf, lastDayBeforeWindow } from '../downloads/days.ts'
 import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
 import { isPublicVersion } from '../packages/policy.ts'
 import { latestOf } from '../packages/versions/latest.ts'
@@ -55,7 +55,7 @@ export async function removeExcerpt(em: EntityManager, packageId: string): Promi
 
 /** Sets an excerpt's download count: the downloads of publicly readable versions in the last 30 days. */
 export async function countExcerpt(em: EntityManager, here: Here, packageId: string, now: Date): Promise<void> {
-  await changeRows(em, count, [windowEnd(dayOf(now)), hostedHere(here), packageId])
+  await changeRows(em, count, [lastDayBeforeWindow(dayOf(now)), hostedHere(here), packageId])
 }
 
 type VersionRow = {

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { dayOf, windowEnd } from '../downloads/days.ts'
+import { dayOf, lastDayBeforeWindow } from '../downloads/days.ts'
 import { readRow, readRows } from '../db/statements.ts'
 import { recount } from '../downloads/roll.ts'
 import { recountLikes } from '../likes/service.ts'
@@ -133,7 +133,7 @@ function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Cou
     let done = 0
     for (const id of ids) {
       await refreshIndex(em, config, id)
-      await recount(em, [id], windowEnd(dayOf(now())))
+      await recount(em, [id], lastDayBeforeWindow(dayOf(now())))
       await recountLikes(em, [id])
       done += 1
       await nextTurn()

@@ -6,10 +6,10 @@ import { readRow } from '../db/statements.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
-import { judgeNewName, requireApproval } from '../names/confusable.ts'
-import { refuseReserved } from '../names/reserved.ts'
+import { checkNewName, requireApproval } from '../names/confusable.ts'
+import { rejectReserved } from '../names/reserved.ts'
 import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
-import { holdVisibility } from '../packages/visibility/mark.ts'
+import { lockVisibility } from '../packages/visibility/mark.ts'
 import { DeletedVersion } from '../packages/dependency-entity.ts'
 import { Package } from '../packages/entity.ts'
 import { licenseOf } from '../archive/license.ts'
@@ -38,7 +38,7 @@ export async function admit(context: SignedInContext, submission: Submission): P
 
 async function admitNewName(context: SignedInContext, submission: Submission): Promise<{ isNewName: true }> {
   const { name } = submission.pubspec
-  await refuseReserved(context.em, name)
+  await rejectReserved(context.em, name)
   await refuseDeleted(context.em, submission)
   await requireApproval(context, name)
   return { isNewName: true }
@@ -78,7 +78,7 @@ async function publishWithin(
   const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
     throw isNewName ? conflict(`Someone else has just taken the package name ${name}.`) : notYours(context, name)
-  await inSameTransaction(em, existing ? [] : await judgeNewName(em, context, name))
+  await inSameTransaction(em, existing ? [] : await checkNewName(em, context, name))
   if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
   const at = context.now()
@@ -86,8 +86,8 @@ async function publishWithin(
   const versionId = await writeVersion(em, context, target.id, submission, at)
   const isLatest = existing ? await advancePackage(em, existing, submission, at) : true
   // Check again after the insert: from here on, a concurrent deletion of a package with this name waits for this transaction.
-  if (!existing) await refuseReserved(em, name)
-  if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await holdVisibility(em)
+  if (!existing) await rejectReserved(em, name)
+  if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await lockVisibility(em)
   // Reindex a public package even if this version is not the latest: its dependencies can change what anonymous callers may see of the package.
   if (isLatest) await refreshIndex(em, context.config, target.id, indexedOf(submission))
   else await (existing?.isPublic ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))

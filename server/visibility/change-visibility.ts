@@ -78,17 +78,17 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   )
   const pkg = locked.find((one) => one.name === name)
   if (!pkg) throw unknownPackage(name)
-  if (!(await canChangeVisibility(em, context, pkg))) throw notYours(context, [name])
+  if (!(await canChangeVisibility(em, context, pkg))) throw notAllowed(context, [name])
   const { reached, companions } = await closureOf(em, config, name)
   if (!reached.every((one) => expected.has(one))) return null
   // The change was already made, for example by a client that retries after losing the response.
   if (pkg.visibility === 'public' && companions.length === 0 && (await areAllPublic(em, change.closure ?? []))) return []
-  requireExactly(companions, change)
+  requireExactClosure(companions, change)
   const companionPackages = locked.filter((one) => companions.some((companion) => companion.name === one.name))
   const rights = await Promise.all(companionPackages.map((one) => canChangeVisibility(em, context, one)))
   const foreign = companionPackages.filter((_, index) => !rights[index])
   if (foreign.length > 0)
-    throw notYours(
+    throw notAllowed(
       context,
       foreign.map((one) => one.name),
     )
@@ -102,7 +102,7 @@ const areAllPublic = async (em: EntityManager, names: readonly string[]): Promis
   (await em.count(Package, { name: { $in: [...names] }, visibility: 'public' })) === new Set(names).size
 
 /** Throws Conflict unless the caller named exactly the private packages that must become public too. */
-function requireExactly(companions: { name: string; chain: string[] }[], { package: name, closure }: VisibilityChange): void {
+function requireExactClosure(companions: { name: string; chain: string[] }[], { package: name, closure }: VisibilityChange): void {
   const wanted = new Set(closure)
   if (companions.length === wanted.size && companions.every((one) => wanted.has(one.name))) return
   throw conflict(
@@ -112,7 +112,7 @@ function requireExactly(companions: { name: string; chain: string[] }[], { packa
   )
 }
 
-const notYours = (actor: Actor, names: string[]) =>
+const notAllowed = (actor: Actor, names: string[]) =>
   insufficientPermissions(
     `You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.${adviceForAdmin(actor)}`,
   )

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { countDownloads30d, rollDownloads } from '../../server/downloads/roll.ts'
-import { isRobot, keepDownloads } from '../../server/downloads/tally.ts'
+import { isRobot, saveDownloads } from '../../server/downloads/tally.ts'
 import { completeIndex } from '../../server/search/rebuild.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -132,10 +132,10 @@ it('keeps what it could not write for the next time', async () => {
   const alice = await stocked(app)
   await fetchArchive(alice, 'often-1.0.0')
   const { database } = app.services
-  await keepDownloads({ database })
+  await saveDownloads({ database })
   await fetchArchive(alice, 'often-1.0.0')
   await database.fork().execute('alter table version_downloads rename to elsewhere')
-  await expect(keepDownloads({ database })).rejects.toThrow()
+  await expect(saveDownloads({ database })).rejects.toThrow()
   await database.fork().execute('alter table elsewhere rename to version_downloads')
   expect((await downloads(app, alice, 'often')).downloads30d).toBe(2)
 })
@@ -149,7 +149,7 @@ it('adds up what several instances write at once, in whatever order they counted
   for (let round = 0; round < rounds; round++) {
     for (const version of ['1.0.0', '1.1.0']) await fetchArchive(alice, `often-${version}`)
     for (const version of ['1.1.0', '1.0.0']) await fetchArchive(there, `often-${version}`)
-    await Promise.all([...app.instances, other ?? app].map(({ services }) => keepDownloads(services)))
+    await Promise.all([...app.instances, other ?? app].map(({ services }) => saveDownloads(services)))
   }
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 4 * rounds })
 })
@@ -163,7 +163,7 @@ it('adds up what several instances write at once, when not all of them counted e
   for (let round = 0; round < rounds; round++) {
     for (const version of ['1.0.0', '1.1.0']) await fetchArchive(alice, `often-${version}`)
     await fetchArchive(there, 'often-1.1.0')
-    await Promise.all([...app.instances, other ?? app].map(({ services }) => keepDownloads(services)))
+    await Promise.all([...app.instances, other ?? app].map(({ services }) => saveDownloads(services)))
   }
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 3 * rounds })
 })

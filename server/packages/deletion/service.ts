@@ -10,7 +10,7 @@ import { DeletedVersion } from '../dependency-entity.ts'
 import { type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
 import { removalKind } from './remove-archives.ts'
-import { repoint } from '../retraction/service.ts'
+import { updateLatestVersions } from '../retraction/service.ts'
 
 /** The package to delete, and whether to delete it even if that breaks public packages. */
 export type PackageDeletion = { package: string; acceptBreakage?: boolean | null | undefined }
@@ -24,10 +24,10 @@ export type VersionDeletion = PackageDeletion & { version: string }
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
   return changePackage(context, name, canDelete, async (em, pkg) => {
     const broken = await brokenBy(em, context, pkg)
-    refuse(name, broken, acceptBreakage)
+    requireAcceptance(name, broken, acceptBreakage)
     const versions = await em.find(PackageVersion, { package: pkg }, { fields: ['version', 'archiveSha256'] })
     const count = versions.length === 1 ? 'its only version' : `its ${versions.length} versions`
-    record(context, em, 'package.deleted', `deleted ${name} with ${count}${accepting(broken)}`, { package: name })
+    record(context, em, 'package.deleted', `deleted ${name} with ${count}${breakageNote(broken)}`, { package: name })
     await removePackage(context, em, pkg, versions)
   })
 }
@@ -42,15 +42,15 @@ export function deleteVersion(context: SignedInContext, { package: name, version
     const found = await em.findOne(PackageVersion, { package: pkg, version }, { fields: ['version', 'archiveSha256'] })
     if (!found) throw unknownVersion(name, version)
     const broken = await brokenBy(em, context, pkg, version)
-    refuse(`${name} ${version}`, broken, acceptBreakage)
-    record(context, em, 'package.version_deleted', `deleted ${name} ${version}${accepting(broken)}`, { package: name, version })
+    requireAcceptance(`${name} ${version}`, broken, acceptBreakage)
+    record(context, em, 'package.version_deleted', `deleted ${name} ${version}${breakageNote(broken)}`, { package: name, version })
     if (await isOnly(em, pkg)) {
       record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
       return removePackage(context, em, pkg, [found])
     }
     await scheduleArchiveRemoval(context, em, found.archiveSha256, name, [found])
     await em.nativeDelete(PackageVersion, { id: found.id })
-    return repoint(em, pkg)
+    return updateLatestVersions(em, pkg)
   })
 }
 
@@ -75,12 +75,12 @@ export async function requireVersion(em: EntityManager, pkg: Package, version: s
 
 const isOnly = async (em: EntityManager, pkg: Package) => (await em.count(PackageVersion, { package: pkg })) === 1
 
-function refuse(what: string, broken: readonly Chain[], acceptBreakage: boolean | null | undefined): void {
+function requireAcceptance(what: string, broken: readonly Chain[], acceptBreakage: boolean | null | undefined): void {
   if (broken.length === 0 || acceptBreakage) return
   throw conflict(`Public packages depend on ${what}: ${describeChains(broken)}. To delete it and break them, add acceptBreakage=true.`)
 }
 
-const accepting = (broken: readonly Chain[]) => (broken.length ? `, accepting that it breaks ${describeChains(broken)}` : '')
+const breakageNote = (broken: readonly Chain[]) => (broken.length ? `, breakageNote that it breaks ${describeChains(broken)}` : '')
 
 type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 
@@ -113,12 +113,12 @@ async function scheduleArchiveRemoval(
   const rows = versions.map(({ version, archiveSha256 }) => ({ packageName, version, deletedAt, archiveSha256 }))
   await em.insertMany(DeletedVersion, rows)
   const hashes = versions.map(({ archiveSha256 }) => archiveSha256)
-  const docs = await packedDocs(em, packageName, new Set(versions.map(({ version }) => version)))
+  const docs = await docsHashes(em, packageName, new Set(versions.map(({ version }) => version)))
   await enqueue(em, { kind: removalKind, subject, payload: { hashes, docs } }, deletedAt)
 }
 
 /** Returns the hashes of the stored documentation of these versions. */
-async function packedDocs(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
+async function docsHashes(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
   const rows = await em.execute<{ version: string; sha256: string }[]>(
     `select v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
      where p.name = ? and d.sha256 is not null`,

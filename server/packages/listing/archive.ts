@@ -7,7 +7,7 @@ import { isBrowsingOn } from '../../access/browsing.ts'
 import { archiveFile } from '../../pub/archive-name.ts'
 import { hostedHere } from '../hosting/hosted-here.ts'
 import { isPublicVersion } from '../policy.ts'
-import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
+import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './unreadable.ts'
 
 /** Returns the hash, size and checksum of a version's archive, or null if the version does not exist for this audience. */
 export async function findArchive(
@@ -66,9 +66,9 @@ export async function linkToArchive(
  * ACCEL_REDIRECT_PREFIX is not set, and for small archives, which are served from the cache. Verifies the content like `openArchive`.
  * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
  */
-export async function placeForProxy(context: Reader & Pick<Services, 'config'>, archive: Archive): Promise<string | null> {
+export async function proxyPathFor(context: Reader & Pick<Services, 'config'>, archive: Archive): Promise<string | null> {
   const prefix = context.config.ACCEL_REDIRECT_PREFIX
-  if (prefix === undefined || archive.bytes <= largestKept) return null
+  if (prefix === undefined || archive.bytes <= maxCachedBytes) return null
   const place = await withArchive(context, archive, () => context.blobs.place(archive.sha256))
   return place === null ? null : `${prefix}${place}`
 }
@@ -99,13 +99,14 @@ async function isReadablePublicly(context: Pick<Services, 'config' | 'database'>
 async function withArchive<Result>(services: Reader, archive: Archive, work: () => Promise<Result>): Promise<Result> {
   try {
     const result = await work().catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && (await isNamed(services, archive)) && (await services.blobs.restore(archive.sha256))) return work()
+      if (error.code === 'ENOENT' && (await isReferenced(services, archive)) && (await services.blobs.restore(archive.sha256)))
+        return work()
       throw error
     })
-    await noteWhole(services, archive.sha256)
+    await clearRecordedFault(services, archive.sha256)
     return result
   } catch (error) {
-    throw await judgeUnreadable(services, archive, error)
+    throw await diagnoseReadFailure(services, archive, error)
   }
 }
 
@@ -115,11 +116,11 @@ async function openBytes(
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
-  if (bytes > largestKept) return blobs.open(sha256, range, isTaken)
+  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
   let content = archives.get(sha256)
   if (!content) archives.set(sha256, (content = inOwnMemory(await blobs.read(sha256))))
   return range ? content.subarray(range.start, range.end + 1) : content
 }
 
 /** Largest archive in bytes that is cached in memory. Most packages are smaller; larger ones are streamed from the store. */
-const largestKept = 256 * 1024
+const maxCachedBytes = 256 * 1024

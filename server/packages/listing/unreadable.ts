@@ -11,9 +11,9 @@ type Archive = { name: string; version: string; sha256: string }
  * and damaged archives are logged and recorded for administrators.
  * @returns the error to answer with: NotFound or ServiceUnavailable.
  */
-export async function judgeUnreadable(context: Context, archive: Archive, error: unknown): Promise<ApiError> {
+export async function diagnoseReadFailure(context: Context, archive: Archive, error: unknown): Promise<ApiError> {
   const { log } = context
-  if (!(await isNamed(context, archive))) return notFound('There is no such archive on this server any more.')
+  if (!(await isReferenced(context, archive))) return notFound('There is no such archive on this server any more.')
   const what = `the archive of ${archive.name} ${archive.version} (SHA-256 ${archive.sha256})`
   const kind = await faultOf(context, error)
   if (!kind) {
@@ -29,12 +29,12 @@ export async function judgeUnreadable(context: Context, archive: Archive, error:
 }
 
 /** Whether a version uses this archive. The version can be deleted between reading its row and opening the archive. */
-export async function isNamed({ database }: Pick<Context, 'database'>, { sha256 }: Pick<Archive, 'sha256'>): Promise<boolean> {
+export async function isReferenced({ database }: Pick<Context, 'database'>, { sha256 }: Pick<Archive, 'sha256'>): Promise<boolean> {
   return (await database.reads.get('select 1 as one from package_versions where archive_sha256 = ?', sha256)) !== undefined
 }
 
 /** Clears the recorded fault of an archive that has been read successfully, if this process recorded one. */
-export async function noteWhole({ blobs, database }: Context, sha256: string): Promise<void> {
+export async function clearRecordedFault({ blobs, database }: Context, sha256: string): Promise<void> {
   if (faultsOf(blobs).delete(sha256)) await clearFault(database.fork(), sha256)
 }
 

@@ -22,7 +22,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
     canChoosePublisher,
     async (em, pkg) => {
       const from = pkg.publisher?.id ?? null
-      const involved = await lockMine(em, context.viewer, [from, publisherId])
+      const involved = await lockOwnPublishers(em, context.viewer, [from, publisherId])
       if (publisherId === from) return unchanged(pkg)
       if (publisherId === null && (await em.count(PackageUploader, { package: pkg })) === 0)
         throw invalidInput(`${name} has no uploaders, so it needs a publisher. Add an uploader first.`, 'publisher')
@@ -38,7 +38,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
  * Returns the publishers with these ids, locked in the order of their ids to avoid deadlocks. Throws InsufficientPermissions unless the caller is a
  * member of each.
  */
-async function lockMine(em: EntityManager, viewer: Viewer, ids: (string | null)[]): Promise<Map<string, Publisher>> {
+async function lockOwnPublishers(em: EntityManager, viewer: Viewer, ids: (string | null)[]): Promise<Map<string, Publisher>> {
   const publishers = new Map<string, Publisher>()
   for (const id of [...new Set(ids)].filter((one) => one !== null).toSorted()) {
     const publisher = await lockPublisher(em, id)

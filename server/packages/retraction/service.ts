@@ -22,10 +22,10 @@ export async function updateVersionOptions(context: SignedInContext, options: Ve
     const found = await em.findOne(PackageVersion, { package: pkg, version })
     if (!found) throw unknownVersion(name, version)
     const now = context.now()
-    refuseUnlessPossible(found, `${name} ${version}`, isRetracted, context, now)
+    requireAllowedTransition(found, `${name} ${version}`, isRetracted, context, now)
     found.retractedAt = isRetracted ? now : null
     await em.flush()
-    await repoint(em, pkg)
+    await updateLatestVersions(em, pkg)
     audit(em, {
       kind: isRetracted ? 'package.version_retracted' : 'package.version_unretracted',
       actor: viewer,
@@ -38,7 +38,7 @@ export async function updateVersionOptions(context: SignedInContext, options: Ve
   })
 }
 
-function refuseUnlessPossible(
+function requireAllowedTransition(
   version: PackageVersion,
   title: string,
   isRetracted: boolean,
@@ -62,15 +62,18 @@ function refuseUnlessPossible(
  * Recomputes the package's latest versions and takes its description from the latest one. Uses the index on sort keys, so at most three rows are read
  * regardless of the number of versions. Call after changed versions are flushed, while holding the package's lock.
  */
-export async function repoint(em: EntityManager, pkg: Package): Promise<void> {
-  const { latest, latestPrerelease } = await pointersOf(em, pkg)
+export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
+  const { latest, latestPrerelease } = await latestVersionsOf(em, pkg)
   pkg.latestVersion = latest.version
   pkg.latestPrerelease = latestPrerelease?.version ?? null
   pkg.description = pubspecOf(latest).description ?? ''
 }
 
 /** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
-async function pointersOf(em: EntityManager, pkg: Package): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
+async function latestVersionsOf(
+  em: EntityManager,
+  pkg: Package,
+): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
   const highest = await highestOf(em, pkg, { retractedAt: null })
   if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
   const shown = highest ? { retractedAt: null } : {}

@@ -25,7 +25,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
     changePackage(context, name, canNameUploaders, async (em, pkg) => {
       const user = await personOf(em, email)
       if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
-      refuseUnlessPublishing(user)
+      requireCanPublish(user)
       em.create(PackageUploader, { package: pkg, user })
       const summary = `${viewer.displayName} added ${user.displayName} to the uploaders of ${name}`
       audit(em, { kind: 'package.uploader_added', actor: viewer, user, summary, package: name, ip })
@@ -36,7 +36,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
     return await limitLookups(context, add)
   } catch (error) {
     // The account was deleted at the same time.
-    if (error instanceof ForeignKeyConstraintViolationException) throw unknownPerson(email)
+    if (error instanceof ForeignKeyConstraintViolationException) throw unknownUser(email)
     throw error
   }
 }
@@ -67,14 +67,14 @@ export async function removeUploader(context: SignedInContext, { package: name, 
 
 async function personOf(em: EntityManager, email: string): Promise<User> {
   const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
-  if (!user) throw unknownPerson(email)
+  if (!user) throw unknownUser(email)
   return user
 }
 
-const unknownPerson = (email: string) => notFound(`There is no user with the e-mail address ${email}. Ask an administrator to invite them.`)
+const unknownUser = (email: string) => notFound(`There is no user with the e-mail address ${email}. Ask an administrator to invite them.`)
 
 /** Throws Conflict unless the account can publish at present. Uploaders keep their rights if the account changes later. */
-function refuseUnlessPublishing({ displayName, isActive, passwordHash, role }: User): void {
+function requireCanPublish({ displayName, isActive, passwordHash, role }: User): void {
   if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
   if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
   if (!allowedScopes(role).includes('write'))

@@ -10,7 +10,7 @@ import {
   latestPrerelease,
   latestVersion,
   listVersions,
-  momentsOf,
+  datesOf,
 } from './service.ts'
 
 builder.objectFields(PackageRef, (t) => ({
@@ -18,13 +18,13 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     type: 'DateTime',
     description: 'When the first version was published.',
-    resolve: async (pkg, _args, context) => (await momentsOf(context, pkg)).createdAt,
+    resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).createdAt,
   }),
   updatedAt: t.field({
     ...ofPublicPackage,
     type: 'DateTime',
     description: 'When the package last changed.',
-    resolve: async (pkg, _args, context) => (await momentsOf(context, pkg)).updatedAt,
+    resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).updatedAt,
   }),
 }))
 

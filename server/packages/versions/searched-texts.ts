@@ -32,12 +32,12 @@ export const textTables = 'left join score_reports s on s.version_id = v.id'
 /** Returns the texts of a row. Detects and stores the license if the version has none yet. */
 export async function textsOf(em: EntityManager, row: TextRow): Promise<VersionTexts & Analysis> {
   const { version_id: id, pubspec, readme, license, analyzed, score, surface } = row
-  const texts = { pubspec: storedPubspec(pubspec), readme, license: license ?? (await keepLicense(em, id)) }
+  const texts = { pubspec: storedPubspec(pubspec), readme, license: license ?? (await detectLicense(em, id)) }
   return { ...texts, analyzed: analyzed ? analyzed.split(' ') : [], score, api: surface ? namesInSurface(surface) : [] }
 }
 
 /** Detects the license of a version that was published before license detection and stores it. */
-async function keepLicense(em: EntityManager, versionId: string): Promise<string> {
+async function detectLicense(em: EntityManager, versionId: string): Promise<string> {
   const sql = "select content from version_documents where version_id = ? and kind = 'license'"
   const document = await readRow<{ content: string }>(em, sql, [versionId])
   const license = licenseOf(document?.content ?? null)

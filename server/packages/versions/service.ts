@@ -70,26 +70,26 @@ export async function latestVersion(reader: Reader, pkg: Package): Promise<Packa
 
 /** Returns the version that pages show: the latest, or the highest one when all are retracted. Null when the caller may read none. */
 export async function displayedVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
-  const { latest } = await pointersOf(reader, pkg)
+  const { latest } = await latestVersionsOf(reader, pkg)
   return latest === null ? null : loadVersion(reader, `${pkg.id} ${latest}`)
 }
 
 /** Returns the highest pre-release if it is higher than the latest stable version, else null. */
 export async function latestPrerelease(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
-  const { prerelease } = await pointersOf(reader, pkg)
+  const { prerelease } = await latestVersionsOf(reader, pkg)
   return prerelease === null ? null : loadVersion(reader, `${pkg.id} ${prerelease}`)
 }
 
 /** Returns the description of the latest version that the caller may read. */
 export async function descriptionOf(reader: Reader, pkg: Package): Promise<string> {
-  const { latest } = await pointersOf(reader, pkg)
+  const { latest } = await latestVersionsOf(reader, pkg)
   if (latest === null || latest === pkg.latestVersion) return latest === null ? '' : pkg.description
   const version = await loadVersion(reader, `${pkg.id} ${latest}`)
   return (version && pubspecOf(version).description) ?? ''
 }
 
 /** Returns when the package was first published and last changed, considering only versions that the caller may read. */
-export async function momentsOf(reader: Reader, pkg: Package): Promise<{ createdAt: Date; updatedAt: Date }> {
+export async function datesOf(reader: Reader, pkg: Package): Promise<{ createdAt: Date; updatedAt: Date }> {
   const { versions } = await loadWithheld(reader, pkg.id)
   const candidates = versions.size === 0 ? [] : ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
   if (candidates.length === 0) return pkg
@@ -129,7 +129,7 @@ async function versionsOf(reader: Reader, pkg: Package, filter: string | null | 
 type Pointers = { latest: string | null; prerelease: string | null }
 
 /** Returns the stored latest versions of the package, or recomputes them if some versions are withheld from the caller. */
-async function pointersOf(reader: Reader, pkg: Package): Promise<Pointers> {
+async function latestVersionsOf(reader: Reader, pkg: Package): Promise<Pointers> {
   const own = { latest: pkg.latestVersion, prerelease: pkg.latestPrerelease ?? null }
   const { versions } = await loadWithheld(reader, pkg.id)
   if (versions.size === 0) return own

@@ -16,7 +16,7 @@ export const markVisibilityChange = (em: EntityManager): Promise<void> => writeS
  * Blocks changes of visibility until the end of the transaction, after waiting for those in progress. A version published concurrently either sees
  * such a change or is seen by it.
  */
-export async function holdVisibility(em: EntityManager): Promise<void> {
+export async function lockVisibility(em: EntityManager): Promise<void> {
   if (em.getPlatform() instanceof BasePostgreSqlPlatform)
     await em.execute('select key from server_settings where key = ? for share', [visibilityMark.key])
 }
