@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
-import { effectOfDeletion } from '../dependents/served.ts'
+import { effectOfDeletion } from '../dependents/deletion-effect.ts'
 import type { Dependent } from '../dependents/service.ts'
 import type { Visibility } from '../entity.ts'
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
 import { isPublicPackage } from '../policy.ts'
-import { effectOfDeletion } from './served.ts'
+import { effectOfDeletion } from './deletion-effect.ts'
 
 /** Package names from the package that breaks to its broken dependency, such as `['app', 'ui', 'icons']`. */
 export type Chain = string[]

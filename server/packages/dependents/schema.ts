@@ -4,7 +4,7 @@ import { builder } from '../../graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../graphql/connections.ts'
 import type { Context } from '../../access/context.ts'
 import { countDependents, type Dependent, listDependents } from './service.ts'
-import { loadServing } from '../listing/serving.ts'
+import { loadResolvedVersion } from '../listing/resolve-constraint.ts'
 import { DependencyKind, DependencyRef } from '../versions/pubspec-schema.ts'
 import { PackageRef } from '../refs.ts'
 import { loadPackage, loadReadablePackage } from '../service.ts'
@@ -84,6 +84,8 @@ builder.objectFields(DependencyRef, (t) => ({
     description:
       'For dependencies hosted on this server: the highest version that satisfies the constraint and is not retracted. Null without signing in.',
     resolve: async (dependency, _args, context) =>
-      context.viewer && (await isHere(dependency, context)) ? loadServing(context, `${dependency.name} ${dependency.constraint}`) : null,
+      context.viewer && (await isHere(dependency, context))
+        ? loadResolvedVersion(context, `${dependency.name} ${dependency.constraint}`)
+        : null,
   }),
 }))

@@ -7,7 +7,7 @@ import { isBrowsingOn } from '../../access/browsing.ts'
 import { archiveFile } from '../../pub/archive-name.ts'
 import { hostedHere } from '../hosting/hosted-here.ts'
 import { isPublicVersion } from '../policy.ts'
-import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './unreadable.ts'
+import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './read-failure.ts'
 
 /** Returns the hash, size and checksum of a version's archive, or null if the version does not exist for this audience. */
 export async function findArchive(

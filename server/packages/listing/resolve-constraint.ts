@@ -7,7 +7,7 @@ type Row = { name: string; version: string; isPrerelease: boolean | number }
  * Loads the version that satisfies a constraint, by `<name> <constraint>`: the highest stable version that the constraint allows, else the highest
  * pre-release. Retracted versions are ignored.
  */
-export const loadServing = batched(async (em, keys) => {
+export const loadResolvedVersion = batched(async (em, keys) => {
   const wanted = keys.map((key) => ({
     key,
     name: key.slice(0, key.indexOf(' ')),
