@@ -2,12 +2,12 @@ import { compareParsed, fitsClient, parseVersion, readVersion, type Version } fr
 
 type Bound = { version: Version; included: boolean }
 
-/** The versions between two bounds; null is unbounded. Where `min` is above `max`, no version is allowed. */
+/** A version range; a null bound is unbounded. A range with `min` above `max` allows no version. */
 export type Constraint = { min: Bound | null; max: Bound | null }
 
 /**
- * Reads a version constraint: `any`, `^1.2.3`, `1.2.3`, or comparisons side by side such as `>=1.0.0 <2.0.0`.
- * Gives null for what pub would not read. Source: pub_semver, `VersionConstraint.parse`.
+ * Parses a version constraint: `any`, `^1.2.3`, `1.2.3`, or a combination of comparisons such as `>=1.0.0 <2.0.0`. Returns null for a constraint that
+ * pub does not accept. Source: pub_semver, `VersionConstraint.parse`.
  */
 export function parseConstraint(text: string): Constraint | null {
   const trimmed = text.trim()
@@ -17,7 +17,7 @@ export function parseConstraint(text: string): Constraint | null {
   return parts === null || parts.length === 0 ? null : withoutPreReleasesOfMax(parts.reduce(intersection))
 }
 
-/** Whether the constraint admits a version; one that is not canonical is never admitted. Source: pub_semver, `VersionRange.allows`. */
+/** Returns whether the constraint allows a version. Non-canonical versions are never allowed. Source: pub_semver, `VersionRange.allows`. */
 export function allows({ min, max }: Constraint, version: string): boolean {
   const parsed = parseVersion(version)
   if (!parsed) return false
@@ -26,10 +26,10 @@ export function allows({ min, max }: Constraint, version: string): boolean {
   return (aboveMin > 0 || (aboveMin === 0 && min?.included === true)) && (belowMax < 0 || (belowMax === 0 && max?.included === true))
 }
 
-/** Whether the constraint ends on both sides. */
+/** Returns whether the constraint has both a lower and an upper bound. */
 export const isBounded = ({ min, max }: Constraint) => min !== null && max !== null
 
-/** Whether no version at all can satisfy the constraint. */
+/** Returns whether no version can satisfy the constraint. */
 export function isImpossible({ min, max }: Constraint): boolean {
   if (!min || !max) return false
   const order = compareParsed(min.version, max.version)
@@ -38,7 +38,7 @@ export function isImpossible({ min, max }: Constraint): boolean {
 
 const versionForm = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`
 
-/** `^1.2.3` is `>=1.2.3 <2.0.0-0`, `^0.0.3` is `>=0.0.3 <0.1.0-0`. */
+/** Expands a caret constraint: `^1.2.3` is `>=1.2.3 <2.0.0-0`, and `^0.0.3` is `>=0.0.3 <0.1.0-0`. */
 function compatibleWith(text: string): Constraint | null {
   const version = readable(text)
   if (!version) return null
@@ -47,7 +47,7 @@ function compatibleWith(text: string): Constraint | null {
   return { min: { version, included: true }, max: { version: firstPreRelease(next), included: false } }
 }
 
-/** Each comparison by itself; null when something else stands in between. A fresh pattern, for it remembers where it stands. */
+/** Splits a text into comparisons. Returns null if it contains anything else. The sticky pattern is created per call because it keeps state. */
 function comparisons(text: string): Constraint[] | null {
   const comparison = new RegExp(String.raw`\s*([<>]=?)?\s*(${versionForm})\s*`, 'y')
   const found: Constraint[] = []
@@ -69,7 +69,7 @@ function intersection(a: Constraint, b: Constraint): Constraint {
   return { min: tighter(a.min, b.min, 1), max: tighter(a.max, b.max, -1) }
 }
 
-/** Of two bounds the one that admits less; `direction` is 1 for lower bounds, -1 for upper ones. */
+/** Returns the more restrictive of two bounds. `direction` is 1 for lower bounds and -1 for upper bounds. */
 function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | null {
   if (!a || !b) return a ?? b
   const order = compareParsed(a.version, b.version) * direction
@@ -77,7 +77,10 @@ function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | n
   return order > 0 ? a : b
 }
 
-/** `<2.0.0` means `<2.0.0-0`, unless the lower bound is itself a pre-release of 2.0.0. Source: pub_semver, `VersionRange`. */
+/**
+ * Excludes pre-releases of the upper bound: `<2.0.0` means `<2.0.0-0`, unless the lower bound is a pre-release of 2.0.0. Source: pub_semver,
+ * `VersionRange`.
+ */
 function withoutPreReleasesOfMax({ min, max }: Constraint): Constraint {
   if (!max || max.included || max.version.preRelease.length > 0 || max.version.build.length > 0 || isImpossible({ min, max }))
     return { min, max }

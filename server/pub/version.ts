@@ -1,28 +1,28 @@
-/** A number or a text between two dots of a pre-release or of build metadata. */
+/** A dot-separated part of a pre-release or of build metadata. */
 export type Identifier = bigint | string
 
-/** A version as pub_semver reads it. Numbers have any size. */
+/** A version as parsed by pub_semver. Numbers have arbitrary size. */
 export type Version = {
   text: string
   release: [major: bigint, minor: bigint, patch: bigint]
-  /** Empty: a stable version. */
+  /** Empty for a stable version. */
   preRelease: Identifier[]
   build: Identifier[]
 }
 
-/** Longest version that the registry knows (pub's own limit), in characters. */
+/** Maximum length of a version in characters (pub's own limit). */
 export const maxVersionLength = 64
 
 /**
- * Reads a version in its canonical form: three numbers, optional `-pre` and `+build`, no leading zeros anywhere.
- * Gives null for everything else, also for what is longer than 64 characters. Source: pub_semver, `Version.canonicalizedVersion`.
+ * Parses a version in canonical form: three numbers, optional `-pre` and `+build`, no leading zeros. Returns null for other texts, including versions
+ * longer than 64 characters. Source: pub_semver, `Version.canonicalizedVersion`.
  */
 export function parseVersion(text: string): Version | null {
   const version = readVersion(text)
   return version !== null && canonical(version) === text ? version : null
 }
 
-/** Like `parseVersion`, but also with leading zeros, as pub_semver takes versions inside a constraint. */
+/** Parses a version like `parseVersion`, but allows leading zeros, as pub_semver does within constraints. */
 export function readVersion(text: string): Version | null {
   const match = text.length <= maxVersionLength ? form.exec(text) : null
   if (!match) return null
@@ -30,7 +30,10 @@ export function readVersion(text: string): Version | null {
   return { text, release: [BigInt(major), BigInt(minor), BigInt(patch)], preRelease: identifiers(preRelease), build: identifiers(build) }
 }
 
-/** Negative, zero or positive, in pub_semver's order: `1.0.0-dev < 1.0.0 < 1.0.0+1`. Source: pub_semver, `Version.compareTo`. */
+/**
+ * Compares two versions in pub_semver's order: `1.0.0-dev < 1.0.0 < 1.0.0+1`. Returns a negative number, zero or a positive number. Source:
+ * pub_semver, `Version.compareTo`.
+ */
 export function compareParsed(a: Version, b: Version): number {
   return (
     compareLists(a.release, b.release) ||
@@ -40,17 +43,17 @@ export function compareParsed(a: Version, b: Version): number {
   )
 }
 
-/** Whether a version has a pre-release part; build metadata alone leaves it stable. Throws a RangeError for what is no canonical version. */
+/** Returns whether a version is a pre-release. Build metadata alone does not make it one. Throws a RangeError for a non-canonical version. */
 export function isPrerelease(text: string): boolean {
   return !isStable(known(text))
 }
 
-/** Whether pub itself can read the version: its release numbers are 64-bit integers. */
+/** Returns whether pub can parse the version: its release numbers must fit into 64-bit integers. */
 export function fitsClient({ release }: Version): boolean {
   return release.every((number) => number <= largestInteger)
 }
 
-/** Throws a RangeError where `parseVersion` gives null. */
+/** Parses a version like `parseVersion`, but throws a RangeError instead of returning null. */
 export function known(text: string): Version {
   const version = parseVersion(text)
   if (!version) throw new RangeError(`Not a canonical version: ${text}`)
@@ -58,9 +61,9 @@ export function known(text: string): Version {
 }
 
 const form = /^(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/
-/** What Dart reads as an integer: also with a sign, so `-5` in `1.0.0--5` is a number. */
+/** Identifiers that Dart parses as integers. The sign is part of the number, so `-5` in `1.0.0--5` is a number. */
 const integer = /^-?\d+$/
-/** Dart reads these as integers too; their canonical form would be decimal. */
+/** Hexadecimal identifiers, which Dart also parses as integers. Their canonical form is decimal. */
 const hexadecimal = /^-?0[xX][0-9A-Fa-f]+$/
 const largestInteger = 2n ** 63n - 1n
 
@@ -76,7 +79,7 @@ function canonical({ release, preRelease, build }: Version): string {
 
 const isStable = (version: Version) => version.preRelease.length === 0
 
-/** Missing parts come first, numbers before texts. */
+/** Compares lists of identifiers. Shorter lists sort first, numbers before texts. */
 function compareLists(a: readonly Identifier[], b: readonly Identifier[]): number {
   const differing = a.findIndex((part, index) => part !== b[index])
   const [left, right] = [a[differing], b[differing]]

@@ -9,23 +9,24 @@ const queued = (field: string) => ({
   schema: z.object({ status: z.literal('queued'), jobId: z.string() }),
 })
 
-/** Scoring, for administrators. */
+/** Scoring endpoints for administrators. */
 export const scoringAdminRoutes = [
   route(
     'POST /api/admin/packages/:pkg/versions/:version/rescore',
     'mutation ($pkg: String!, $version: SemVer!) { rescoreVersion(input: { package: $pkg, version: $version }) { jobId } }',
-    { summary: 'Has the version analyzed afresh. 409 while scoring is off.', answer: queued('rescoreVersion') },
+    { summary: 'Queues a new analysis of the version. Fails with 409 while scoring is off.', answer: queued('rescoreVersion') },
   ),
   route(
     'POST /api/admin/packages/:pkg/regenerate-docs',
     'mutation ($pkg: String!) { regenerateDocumentation(input: { package: $pkg }) { jobId } }',
     {
-      summary: "Has the API documentation of the package's latest version generated afresh. 409 while scoring, or documentation, is off.",
+      summary: "Regenerates the API documentation of the package's latest version. Fails with 409 while scoring or documentation is off.",
       answer: queued('regenerateDocumentation'),
     },
   ),
   route('POST /api/admin/sdk/score-remaining', 'mutation { queued: scoreRemainingVersions }', {
-    summary: 'Has every version analyzed that has no report, the newest first; says how many. 409 while scoring is off.',
+    summary:
+      'Queues an analysis of every version without a report, newest first. Returns their number. Fails with 409 while scoring is off.',
   }),
   route(
     'GET /api/admin/sdk/scoring-logs',
@@ -33,20 +34,20 @@ export const scoringAdminRoutes = [
       entries: scoringLog(first: 100, after: $after) { nodes { at level package version message } pageInfo { hasNextPage endCursor } }
     }`,
     {
-      summary: 'What the analysis did, the newest line first: the newest 1,000.',
+      summary: 'Lists the scoring log, newest entries first. The last 1,000 entries are kept.',
       whole: 'entries',
     },
   ),
   route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
   route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {
-    summary: 'How versions are analyzed, how many are, and how many wait.',
+    summary: 'Returns the scoring settings, the coverage and the length of the queue.',
     answer: 'scoringSettings',
   }),
   route(
     'PUT /api/admin/sdk/settings',
     `mutation ($input: UpdateScoringSettingsInput!) { updateScoringSettings(input: $input) { settings { ${settings} } } }`,
     {
-      summary: 'Changes those settings that are given; `defaultSdk` is the id of an installed SDK.',
+      summary: 'Updates the given settings. `defaultSdk` is the id of an installed SDK.',
       ids: { defaultSdk: 'SdkInstall' },
       answer: 'updateScoringSettings.settings',
       refuses: [404],

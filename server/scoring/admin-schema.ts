@@ -11,16 +11,16 @@ import { regenerateDocs, rescore, scoreVersions } from './requests.ts'
 const CoverageRef = builder.objectRef<Awaited<ReturnType<typeof countCoverage>>>('ScoringCoverage').implement({
   description: 'How many versions are analyzed.',
   fields: (t) => ({
-    versions: t.exposeInt('versions', { description: 'All versions of all packages.' }),
-    scored: t.exposeInt('scored', { description: 'Those that have a report.' }),
+    versions: t.exposeInt('versions', { description: 'Number of versions of all packages.' }),
+    scored: t.exposeInt('scored', { description: 'Number of versions with a report.' }),
   }),
 })
 
 const WorkersRef = builder.objectRef<Awaited<ReturnType<typeof countWork>>>('ScoringWorkers').implement({
-  description: 'How busy the analysis is, on all instances.',
+  description: 'Load of the analysis on all instances.',
   fields: (t) => ({
-    active: t.exposeInt('active', { description: 'Analyses that run.' }),
-    queued: t.exposeInt('queued', { description: 'Versions that wait for theirs.' }),
+    active: t.exposeInt('active', { description: 'Number of running analyses.' }),
+    queued: t.exposeInt('queued', { description: 'Number of versions waiting to be analyzed.' }),
   }),
 })
 
@@ -28,22 +28,22 @@ const SettingsRef = builder.objectRef<SettingsState>('ScoringSettings').implemen
   description: 'How versions are analyzed on this server.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', { description: 'Whether SCORING_ENABLED permits it at all.' }),
+    permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', { description: 'Whether SCORING_ENABLED allows scoring.' }),
     scoringEnabled: t.exposeBoolean('scoringEnabled', {
-      description: 'Whether versions are analyzed: when they are published, and on request.',
+      description: 'Whether versions are analyzed when published and on request.',
     }),
-    docsEnabled: t.exposeBoolean('docsEnabled', { description: 'Whether API documentation is generated along with it.' }),
-    concurrency: t.exposeInt('concurrency', { description: 'How many versions each server process analyzes at once.' }),
-    timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'How long the analysis of a version may take, in seconds.' }),
+    docsEnabled: t.exposeBoolean('docsEnabled', { description: 'Whether the analysis also generates API documentation.' }),
+    concurrency: t.exposeInt('concurrency', { description: 'Number of versions that each server process analyzes concurrently.' }),
+    timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'Timeout for the analysis of a version, in seconds.' }),
     defaultSdk: t.field({
       type: SdkInstallRef,
       nullable: true,
-      description: 'The SDK that packages are analyzed with: the default Dart SDK, else the default Flutter SDK; null while there is none.',
+      description: 'The SDK used to analyze packages: the default Dart SDK, else the default Flutter SDK. Null if no SDK is installed.',
       resolve: (_settings, _args, { em }) => defaultSdk(em),
     }),
     workers: t.field({
       type: WorkersRef,
-      description: 'How busy the analysis is.',
+      description: 'Load of the analysis.',
       resolve: (_settings, _args, context) => countWork(context),
     }),
     coverage: t.field({
@@ -69,21 +69,21 @@ const between = (min: number, max: number) => {
 
 builder.mutationField('updateScoringSettings', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: payload('UpdateScoringSettingsPayload', 'The settings as they are now.', {
+    type: payload('UpdateScoringSettingsPayload', 'The updated settings.', {
       settings: { type: SettingsRef, description: 'How versions are analyzed on this server.' },
     }),
-    description: 'Changes how versions are analyzed. Those that wait stay in the queue while scoring is off.',
-    typeOptions: { description: 'The settings to change; what is left out stays.' },
+    description: 'Changes the scoring settings. Waiting versions stay in the queue while scoring is off.',
+    typeOptions: { description: 'The settings to change. Omitted settings stay unchanged.' },
     argOptions: { description: 'The settings.' },
     input: {
       scoringEnabled: t.input.boolean({ description: 'Whether versions are analyzed.' }),
-      docsEnabled: t.input.boolean({ description: 'Whether API documentation is generated along with it.' }),
+      docsEnabled: t.input.boolean({ description: 'Whether the analysis also generates API documentation.' }),
       concurrency: t.input.int({
-        description: 'How many versions each server process analyzes at once, 1 to 16.',
+        description: 'Number of versions that each server process analyzes concurrently, 1 to 16.',
         validate: between(1, maxConcurrency),
       }),
       timeoutSeconds: t.input.int({
-        description: 'How long the analysis of a version may take, 10 to 3600 seconds.',
+        description: 'Timeout for the analysis of a version, 10 to 3600 seconds.',
         validate: between(10, 3600),
       }),
       defaultSdk: t.input.globalID({ for: [SdkInstallRef], description: 'The SDK to make the default of its kind.' }),
@@ -96,17 +96,17 @@ builder.mutationField('updateScoringSettings', (t) =>
 )
 
 const queued = (name: string) =>
-  payload(name, 'What was queued.', { jobId: { type: 'ID', description: 'The plain identifier of the job.' } })
+  payload(name, 'The queued job.', { jobId: { type: 'ID', description: 'Id of the job (not a global id).' } })
 
 builder.mutationField('rescoreVersion', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: queued('RescoreVersionPayload'),
-    description: 'Has a version analyzed afresh, for administrators. Its report stays until there is another one.',
+    description: 'Queues a new analysis of a version, for administrators. The current report stays until the new one is ready.',
     typeOptions: { description: 'The version to analyze.' },
-    argOptions: { description: 'Which one.' },
+    argOptions: { description: 'The version or package.' },
     input: {
-      package: t.input.string({ required: true, description: 'Name of its package.', validate: packageName }),
-      version: t.input.field({ type: 'SemVer', required: true, description: 'Which version.' }),
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      version: t.input.field({ type: 'SemVer', required: true, description: 'Version number.' }),
     },
     resolve: async (_root, { input }, context) => ({ jobId: await rescore(context, input) }),
   }),
@@ -115,10 +115,10 @@ builder.mutationField('rescoreVersion', (t) =>
 builder.mutationField('regenerateDocumentation', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: queued('RegenerateDocumentationPayload'),
-    description: "Has the API documentation of a package's latest version generated afresh, for administrators.",
+    description: "Regenerates the API documentation of a package's latest version, for administrators.",
     typeOptions: { description: 'The package.' },
-    argOptions: { description: 'Which one.' },
-    input: { package: t.input.string({ required: true, description: 'Its name.', validate: packageName }) },
+    argOptions: { description: 'The version or package.' },
+    input: { package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }) },
     resolve: async (_root, { input }, context) => ({ jobId: await regenerateDocs(context, input.package) }),
   }),
 )
@@ -126,7 +126,7 @@ builder.mutationField('regenerateDocumentation', (t) =>
 builder.mutationField('scoreRemainingVersions', (t) =>
   t.withAuth({ scope: 'admin' }).int({
     description:
-      'Has every version analyzed that has no report, the newest first, for administrators; what is published meanwhile comes first. Gives how many were queued.',
+      'Queues an analysis of every version without a report, newest first, for administrators. Newly published versions take precedence. Returns the number of queued versions.',
     resolve: (_root, _args, context) => scoreVersions(context),
   }),
 )
@@ -134,7 +134,7 @@ builder.mutationField('scoreRemainingVersions', (t) =>
 builder.mutationField('rescoreAllVersions', (t) =>
   t.withAuth({ scope: 'admin' }).int({
     description:
-      'Has every version analyzed afresh, the newest first, for administrators: after a change of SDK. Gives how many were queued.',
+      'Queues a new analysis of every version, newest first, for administrators. Useful after changing the SDK. Returns the number of queued versions.',
     resolve: (_root, _args, context) => scoreVersions(context, { again: true }),
   }),
 )

@@ -8,7 +8,7 @@ import { lockSetting, writeSetting } from '../settings/service.ts'
 import { analysisKind, panaKind } from './requests.ts'
 import { currentSettings, type ScoringSettings, scoringSettings } from '../settings/scoring.ts'
 
-/** The settings as they hold on this server, and whether its environment permits scoring at all. */
+/** The effective settings, and whether the environment allows scoring. */
 export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }
 
 export async function settingsState(context: Pick<Context, 'config' | 'database'>): Promise<SettingsState> {
@@ -18,8 +18,8 @@ export async function settingsState(context: Pick<Context, 'config' | 'database'
 export type SettingsChange = { [Name in keyof ScoringSettings]?: ScoringSettings[Name] | null | undefined }
 
 /**
- * Changes the settings that are given. What waits stays in the queue while scoring is off.
- * @throws ApiError InsufficientPermissions when the environment does not permit scoring.
+ * Updates the given settings. Waiting analyses stay in the queue while scoring is off.
+ * @throws ApiError InsufficientPermissions when the environment does not allow scoring.
  */
 export async function updateSettings(context: SignedInContext, change: SettingsChange): Promise<SettingsState> {
   const { config, em, viewer, ip } = context
@@ -46,16 +46,16 @@ function describeChanges(before: ScoringSettings, after: ScoringSettings): strin
     concurrency: ({ concurrency }) => `${concurrency} at once`,
     timeoutSeconds: ({ timeoutSeconds }) => `${timeoutSeconds} seconds each`,
   }
-  return Object.values(words).flatMap((say) => (say(before) === say(after) ? [] : say(after)))
+  return Object.values(words).flatMap((describe) => (describe(before) === describe(after) ? [] : describe(after)))
 }
 
 const onOff = (isOn: boolean) => (isOn ? 'on' : 'off')
 
-/** The default SDK for Dart, else that for Flutter; null when there is neither. */
+/** Returns the default Dart SDK, else the default Flutter SDK, or null. */
 export const defaultSdk = (em: EntityManager): Promise<SdkInstall | null> =>
   em.findOne(SdkInstall, { isDefault: true }, { orderBy: { kind: 'asc' } })
 
-/** How many versions there are, and how many of them have a report. */
+/** Counts all versions, and the versions that have a report. */
 export async function countCoverage({ database }: Pick<Context, 'database'>): Promise<{ versions: number; scored: number }> {
   const row = await database.heavyReads.get<{ versions: number | string; scored: number | string }>(
     'select (select count(*) from package_versions) as versions, (select count(*) from score_reports where granted is not null) as scored',
@@ -63,7 +63,7 @@ export async function countCoverage({ database }: Pick<Context, 'database'>): Pr
   return { versions: Number(row?.versions ?? 0), scored: Number(row?.scored ?? 0) }
 }
 
-/** How many analyses run, on all instances, and how many wait. */
+/** Counts the running and the queued analyses on all instances. */
 export async function countWork({ database }: Pick<Context, 'database'>): Promise<{ active: number; queued: number }> {
   const rows = await database.reads.all<{ state: string; total: number | string }>(
     `select state, count(*) as total from jobs where kind in ('${analysisKind}', '${panaKind}') and state in ('queued', 'running') group by state`,

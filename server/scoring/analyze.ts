@@ -12,13 +12,13 @@ import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
 import { fetchArchive, readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
-import { analysisPayload, requestRepeats, versionsAwaiting } from './requests.ts'
+import { analysisPayload, requestRepeats, versionsToRepeat } from './requests.ts'
 import { roomFor } from '../settings/scoring.ts'
 import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
 /**
- * Analyzes a version by the built-in engine when a job says so: its report, its public API, its documentation. What a power cut takes of that it
- * takes of the job as well, which is then done again.
+ * Creates the handler for jobs that analyze a version with the built-in engine: report, public API and documentation. The work is committed without
+ * waiting for the disk (`unforced`). A power failure that loses results also loses the job's completion, so the job is repeated.
  */
 export const analysis = (services: Services) =>
   handler(analysisPayload, (work, { isForOthers }) => withoutSync(() => analyze(services, work, isForOthers)), {
@@ -32,7 +32,7 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
   const versionId = work.subject
   const subject = await readFacts(services, versionId)
   const begun = subject && (await begin(services, versionId))
-  // A version that is gone needs no report.
+  // The version was deleted.
   if (!begun) return
   const folder = await makeJobFolder(services.config)
   try {
@@ -43,26 +43,29 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
     const docs = begun.attempt === null ? null : { folder }
     const result = await untilAborted(work.signal, () => services.analyzer.analyze({ archive, facts: subject.facts, docs, earlier }))
     work.progress({ phase: 'storing' })
-    await keepPages(services, versionId, { subject, begun, result })
-    await keepReport(services, work, { begun, result, learnedOf: isForOthers ? null : subject.facts })
+    await storePages(services, versionId, { subject, begun, result })
+    await storeReport(services, work, { begun, result, learnedOf: isForOthers ? null : subject.facts })
   } catch (error) {
     throw error instanceof AnalysisFailed && !error.isTransient ? new PermanentFailure(error.message) : error
   } finally {
-    // Nothing of the package ran and wrote here, so this needs no commands, whose start would hold up the server.
+    // No package code ran in this folder, so it can be removed without the sandbox's commands, whose start would block the event loop.
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** The numbers of an analysis and, where it is wanted, of its documentation; whether pana judges the version after it, and has done so before. */
+/**
+ * The numbers of the analysis and of the documentation attempt (null without documentation), whether pana runs afterwards, and whether the version
+ * already has a report by pana, which then stays.
+ */
 type Begun = { generation: number; attempt: number | null; panaFollows: boolean; keepsPana: boolean }
 
-/** Begins an analysis; null when the version is gone. */
+/** Begins an analysis. Returns null if the version was deleted. */
 async function begin(services: Services, versionId: string): Promise<Begun | null> {
   const em = services.database.fork()
   const generation = await beginRun(em, versionId)
   if (generation === null) return null
   const panaFollows = await isPanaInstalled(services)
-  // What pana found, and the documentation that came of it, stay until it finds something else.
+  // The report and documentation by pana stay until a new run of pana replaces them.
   const keepsPana = panaFollows && (await hasReportOf(em, versionId, 'pana'))
   const attempt = (await areDocsOn(services)) && !keepsPana ? await beginAttempt(em, versionId) : null
   return { generation, attempt, panaFollows, keepsPana }
@@ -70,10 +73,10 @@ async function begin(services: Services, versionId: string): Promise<Begun | nul
 
 type Made = { begun: Begun; result: AnalysisResult }
 
-/** `learnedOf` is the version of which others may learn something by that. */
+/** `learnedOf`: the version whose dependents may be reanalyzed with the new result, or null. */
 type Kept = Made & { learnedOf: Subject['facts'] | null }
 
-async function keepPages(services: Services, versionId: string, { subject, begun, result }: Made & { subject: Subject }): Promise<void> {
+async function storePages(services: Services, versionId: string, { subject, begun, result }: Made & { subject: Subject }): Promise<void> {
   const { attempt } = begun
   if (attempt === null) return
   const { docs, docsFailure, report } = result
@@ -81,10 +84,10 @@ async function keepPages(services: Services, versionId: string, { subject, begun
     const engine = { name: 'built-in', version: report.engine.version } as const
     return storeDocs(services, versionId, { subject, docs, engine, attempt })
   }
-  await markFailed(services.database.fork(), versionId, attempt, docsFailure ?? 'The engine made no pages.')
+  await markFailed(services.database.fork(), versionId, attempt, docsFailure ?? 'The engine generated no pages.')
 }
 
-function keepReport(services: Services, work: Work, { begun, result, learnedOf }: Kept): Promise<void> {
+function storeReport(services: Services, work: Work, { begun, result, learnedOf }: Kept): Promise<void> {
   const versionId = work.subject
   const { generation, panaFollows, keepsPana } = begun
   const surface = Buffer.from(result.surface)
@@ -93,11 +96,11 @@ function keepReport(services: Services, work: Work, { begun, result, learnedOf }
       ? await storeSurface(em, services.config, versionId, { generation, surface })
       : await storeFindings(em, services.config, versionId, { generation, report: result.report, surface })
     if (isStored && panaFollows) await requestPana(em, work, services.now())
-    if (isStored && learnedOf) await requestRepeats(em, await versionsAwaiting(em, services.config, learnedOf), services.now())
+    if (isStored && learnedOf) await requestRepeats(em, await versionsToRepeat(em, services.config, learnedOf), services.now())
   })
 }
 
-/** Records that a version cannot be analyzed, nor documented. */
+/** Records that neither analysis nor documentation of a version succeeded. */
 async function giveUp({ database }: Services, versionId: string, error: string): Promise<void> {
   await database.fork().transactional(async (em) => {
     await storeFailure(em, versionId, error)

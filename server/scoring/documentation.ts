@@ -11,11 +11,11 @@ export type MadeDocs = {
   /** Path of the packed pages. */
   docs: string
   engine: DocsEngine
-  /** The number of the attempt; a new one unless it is given. */
+  /** Number of the documentation attempt. A new attempt is started if omitted. */
   attempt?: number
 }
 
-/** Stores the documentation that an engine made of a version, and records that. Nothing happens when the version is gone, or has newer pages. */
+/** Stores generated documentation of a version, with audit and log entries. Does nothing if the version was deleted or has newer pages. */
 export async function storeDocs(services: Services, versionId: string, { subject, docs, engine, attempt }: MadeDocs): Promise<void> {
   const { name, version } = subject.facts
   const alongside = async (em: EntityManager) => {

@@ -3,17 +3,17 @@ import { Base } from '../db/base.ts'
 import { PackageVersion } from '../packages/entity.ts'
 
 /**
- * What the last analysis of a version found, or why it failed. Whether one is waiting or running, its job says. A report that was made stays
- * while a later analysis runs, and when that fails.
+ * The result of a version's last analysis, or its error. Whether an analysis is queued or running is recorded in its job. A report stays while a
+ * later analysis runs, and if that fails.
  */
 export const ScoreReport = defineEntity({
   name: 'ScoreReport',
   tableName: 'score_reports',
   properties: {
     version: () => p.manyToOne(PackageVersion).deleteRule('cascade').primary(),
-    /** How many analyses were begun: each takes the next number. */
+    /** Number of analyses begun. Each analysis takes the next number. */
     runs: p.integer().default(0),
-    /** The number of the analysis whose result this is; one with a lower number comes too late. */
+    /** Number of the analysis that produced this result. Results of analyses with a lower number are discarded. */
     generation: p.integer().default(0),
     startedAt: p.datetime(3).nullable(),
     finishedAt: p.datetime(3).nullable(),
@@ -21,21 +21,21 @@ export const ScoreReport = defineEntity({
     engineVersion: p.string().length(64).nullable(),
     granted: p.integer().nullable(),
     maximum: p.integer().nullable(),
-    /** The share of the points that it got, from 0 to 100, rounded down; null when nothing was measured. */
+    /** Percentage of points, from 0 to 100, rounded down; null when nothing was measured. */
     percent: p.integer().nullable(),
     /** The report as JSON text. */
     report: p.text().nullable(),
-    /** Its tags that searches know, with a blank between them. */
+    /** The tags that search supports, separated by spaces. */
     tags: p.text().default(''),
-    /** Why the last analysis failed; null when it did not. */
+    /** Why the last analysis failed; null if it succeeded. */
     error: p.string().length(1000).nullable(),
-    /** What the engine printed. */
+    /** Output of the engine. */
     log: p.text().nullable(),
   },
 })
 export type ScoreReport = InferEntity<typeof ScoreReport>
 
-/** The public API of a version, as comparing needs it: gzipped JSON. */
+/** The public API of a version, for comparisons: gzipped JSON. */
 export const VersionSurface = defineEntity({
   name: 'VersionSurface',
   tableName: 'version_surfaces',
@@ -49,7 +49,7 @@ export type VersionSurface = InferEntity<typeof VersionSurface>
 export const logLevels = ['info', 'warning', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** A line of the scoring log. It names packages by value, since it outlives them. */
+/** A line of the scoring log. Packages are referenced by name, because log entries outlive packages. */
 export const ScoringLogEntry = defineEntity({
   name: 'ScoringLogEntry',
   tableName: 'scoring_log',

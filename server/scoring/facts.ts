@@ -13,13 +13,13 @@ import type { Services } from '../services.ts'
 
 type Reader = Pick<Services, 'config' | 'database' | 'now'>
 
-/** A version, and what its archive does not say of it. */
+/** A version, with facts that its archive does not contain. */
 export type Subject = { packageId: string; archiveSha256: string; facts: PackageFacts }
 
-/** Of a dependency, so many of its versions are looked at: the highest. */
+/** Maximum number of versions per dependency, highest first. */
 const maxVersions = 500
 
-/** What the registry knows of a version; null when it is gone. */
+/** Returns what the registry knows about a version, or null if it was deleted. */
 export async function readFacts(reader: Reader, versionId: string): Promise<Subject | null> {
   const { config, database, now } = reader
   const row = await database.reads.get<Row>(
@@ -38,7 +38,7 @@ export async function readFacts(reader: Reader, versionId: string): Promise<Subj
       version: row.version,
       isPrivate: !row.is_public,
       dependencies: await readDependencies(reader, versionId, row.visibility === 'public'),
-      packages: await readPackagesBehind(reader, versionId, row.visibility === 'public'),
+      packages: await readTransitivePackages(reader, versionId, row.visibility === 'public'),
       dart: dart?.dartVersion ?? flutter?.dartVersion ?? null,
       now: now().toISOString(),
     },
@@ -55,16 +55,16 @@ type Row = {
 }
 
 /**
- * The direct dependencies that this registry has. One that names no registry counts, as where the client's default registry is this one. Of what
- * a public package depends on, there is what anybody sees.
+ * Returns the direct dependencies that this registry hosts. Dependencies without a registry URL are included, because this server may be the client's
+ * default registry. For a public package, only publicly visible dependencies are returned.
  */
 async function readDependencies(
   { config, database }: Reader,
   versionId: string,
-  isForAnybody: boolean,
+  publicOnly: boolean,
 ): Promise<Record<string, DependencyFacts>> {
   const here = hostedHere(config)
-  const [isShown, isVersionShown, isReplacementShown] = isForAnybody
+  const [isShown, isVersionShown, isReplacementShown] = publicOnly
     ? [isPublicPackage('p'), isPublicVersion, isPublicPackage('r')]
     : ['true', 'true', 'true']
   const rows = await database.reads.all<DependencyRow>(
@@ -77,7 +77,7 @@ async function readDependencies(
        where n.version_id = ? and n.kind = 'direct' and n.sdk is null and (n.hosted_url is null or ${isHostedHere('n.hosted_url')})
          and ${isShown}
      ) known where place <= ${maxVersions}`,
-    ...(isForAnybody ? [here] : []),
+    ...(publicOnly ? [here] : []),
     versionId,
     here,
   )
@@ -97,24 +97,27 @@ type DependencyRow = {
   created_at: number | string | null
 }
 
-/** SQL: whether a dependency `d` is on a package of this server. One that names no registry counts, as where the client's default registry is this one. */
+/**
+ * SQL condition: the dependency `d` is on a package of this server. Dependencies without a registry URL match, because this server may be the
+ * client's default registry.
+ */
 export const isDependencyHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
 
-/** Packages that one leads to, past which the others count as unknown, and the bytes of what they export. */
+/** Maximum number of transitive packages, and the maximum total bytes of their surfaces. Packages beyond these limits count as unknown. */
 const [maxPackages, maxBytes] = [500, 32 * 1024 ** 2]
 
 /**
- * The packages of this registry that a version leads to through its dependencies and theirs, by their latest versions. Those that a public package
- * leads to are what anybody sees.
+ * Returns the latest versions of all direct and transitive dependencies in this registry. For a public package, only publicly visible ones are
+ * returned.
  */
-async function readPackagesBehind(
+async function readTransitivePackages(
   { config, database }: Reader,
   versionId: string,
-  isForAnybody: boolean,
+  publicOnly: boolean,
 ): Promise<PackageFacts['packages']> {
   const here = hostedHere(config)
-  const isShown = isForAnybody ? isPublicVersion : 'true'
-  const shownTo = isForAnybody ? [here] : []
+  const isShown = publicOnly ? isPublicVersion : 'true'
+  const shownTo = publicOnly ? [here] : []
   const rows = await database.reads.all<{ name: string; pubspec: string; surface: Buffer | null }>(
     `with recursive needed(name) as (
        select d.name from package_dependencies d where d.version_id = ? and d.kind = 'direct' and ${isDependencyHere}
@@ -143,7 +146,7 @@ async function readPackagesBehind(
   return packages
 }
 
-/** What a pubspec says of where a package can be used. */
+/** Returns the parts of a pubspec that determine where a package can be used. */
 const needsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surface'> => ({
   sdks: otherSdksOf(pubspec),
   platforms: pubspec.platforms.length > 0 ? pubspec.platforms : pubspec.pluginPlatforms,
@@ -151,8 +154,8 @@ const needsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surf
 })
 
 /**
- * The public API of the version before this one, to compare with. Its report shows what was removed, so whoever may read this version must be
- * allowed to read that one: it depends on no package of this registry that this one does not depend on.
+ * Returns the public API of the previous version, for comparison. The report shows what was removed, so anyone who can read this version must be
+ * allowed to read the previous one: its dependencies in this registry must be a subset of this version's.
  */
 export async function readEarlier({ config, database }: Reader, versionId: string): Promise<{ version: string; surface: Buffer } | null> {
   const row = await database.reads.get<{ version: string; surface: Buffer }>(
@@ -171,6 +174,6 @@ export async function readEarlier({ config, database }: Reader, versionId: strin
 
 type WantedArchive = { sha256: string; path: string; signal: AbortSignal }
 
-/** Copies a stored archive to a file. Waits for no storage, however silent, once `signal` is aborted. @throws the reason of `signal`. */
+/** Copies a stored archive to a file. Aborts waiting for an unresponsive store when `signal` is aborted. @throws the reason of `signal`. */
 export const fetchArchive = ({ blobs }: Pick<Services, 'blobs'>, { sha256, path, signal }: WantedArchive): Promise<void> =>
   untilAborted(signal, async () => pipeline(await blobs.open(sha256), createWriteStream(path), { signal }))

@@ -7,42 +7,42 @@ import { readRows } from '../db/statements.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
 import { isPublicPackage } from '../packages/policy.ts'
 
-// A report is made once, from what its readers may know at that moment. Packages become private or are deleted after that, and what was made for
-// members stays when a package becomes public, until it is analyzed again: so what anybody reads of it is looked through each time.
+// A report is created once, from what its readers may know at that time. Later, packages can become private or be deleted, and a report created for
+// members stays when its package becomes public, until the next analysis. Reports are therefore checked on every anonymous read.
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 
-/** Whether a report names a package of this server that whoever asks may not know of. Two queries at most for all that a request asks for together. */
-export async function namesWhatIsHidden(
+/** Returns whether a report mentions a package of this server that the caller may not know about. Runs at most two queries per request (batched). */
+export async function mentionsHiddenPackages(
   context: Reader,
   versionId: string,
   { tags: _tags, unknownPackages: _unknown, leadsTo, ...said }: Report,
 ): Promise<boolean> {
   if (audienceOf(context) === 'members') return false
   const text = textsIn(said)
-  const names = leadsTo ?? (await loadLedTo(context, `${versionId} ${hostedHere(context.config)}`)) ?? []
+  const names = leadsTo ?? (await loadMentionable(context, `${versionId} ${hostedHere(context.config)}`)) ?? []
   const named = names.filter((name) => new RegExp(`(?<![a-z0-9_])${name}(?![a-z0-9_]|://)`).test(text))
   const shown = await Promise.all(named.map((name) => loadShown(context, name)))
   return shown.some((isShown) => !isShown)
 }
 
-/** All texts of a value, with a blank between them. */
+/** Joins all texts within a value with spaces. */
 function textsIn(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return ''
   return Object.values(value).map(textsIn).join(' ')
 }
 
-/** Whether anybody sees the package of this name. One that is gone looks like one that is hidden. */
+/** Returns whether a package is public. A deleted package looks like a private one. */
 const loadShown = batched(async (em: EntityManager, names) => {
   const sql = `select p.name from packages p where p.name in (${names.map(() => '?').join(', ')}) and ${isPublicPackage('p')}`
   return new Map((await readRows<{ name: string }>(em, sql, names)).map(({ name }) => [name, true]))
 })
 
-/** For reports from before it was noted what they could name. */
-const loadLedTo = batched(async (em: EntityManager, keys) => {
+/** Computes the names for old reports, which do not list the packages they can mention. */
+const loadMentionable = batched(async (em: EntityManager, keys) => {
   const hosted = keys[0]?.split(' ')[1] ?? ''
-  const found = await readLedTo(
+  const found = await readMentionable(
     em,
     hosted,
     keys.map((key) => key.split(' ')[0] ?? ''),
@@ -50,13 +50,13 @@ const loadLedTo = batched(async (em: EntityManager, keys) => {
   return new Map([...found].map(([id, names]) => [`${id} ${hosted}`, names]))
 })
 
-/** The packages of this server that an analysis of a version can name, by name: what it leads to, and what is to be used in place of that. */
-export const packagesLedTo = async (em: EntityManager, here: Here, versionId: string): Promise<string[]> =>
-  (await readLedTo(em, hostedHere(here), [versionId])).get(versionId) ?? []
+/** Returns the names of the packages on this server that an analysis of a version can mention: transitive dependencies, and their replacements. */
+export const mentionablePackages = async (em: EntityManager, here: Here, versionId: string): Promise<string[]> =>
+  (await readMentionable(em, hostedHere(here), [versionId])).get(versionId) ?? []
 
-async function readLedTo(em: EntityManager, hosted: string, ids: string[]): Promise<Map<string, string[]>> {
+async function readMentionable(em: EntityManager, hosted: string, ids: string[]): Promise<Map<string, string[]>> {
   const marks = ids.map(() => '?').join(', ')
-  // One that names no registry counts, as where the client's default registry is this one.
+  // Dependencies without a registry URL match, because this server may be the client's default registry.
   const isHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
   const rows = await readRows<{ version_id: string; name: string }>(
     em,

@@ -13,7 +13,7 @@ builder.objectField(JobRef, 'version', (t) =>
   t.field({
     type: PackageVersionRef,
     nullable: true,
-    description: 'The version that it analyzes; null for other jobs, and when the version is gone.',
+    description: 'The version to analyze. Null for other jobs, or if the version was deleted.',
     resolve: ({ kind, subject }, _args, context) => (kind === analysisKind || kind === panaKind ? loadVersion(context, subject) : null),
   }),
 )

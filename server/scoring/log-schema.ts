@@ -4,23 +4,23 @@ import type { LogLevel, ScoringLogEntry } from './entity.ts'
 import { clearLog, listLog } from './log.ts'
 
 const LevelEnum = builder.enumType('ScoringLogLevel', {
-  description: 'How severe a line of the scoring log is.',
+  description: 'Severity of a scoring log entry.',
   values: {
-    INFO: { value: 'info', description: 'Something was done.' },
-    WARNING: { value: 'warning', description: 'Something was done otherwise than it should be.' },
-    ERROR: { value: 'error', description: 'Something failed.' },
+    INFO: { value: 'info', description: 'Normal operation.' },
+    WARNING: { value: 'warning', description: 'Completed with a problem.' },
+    ERROR: { value: 'error', description: 'Failure.' },
   } satisfies Record<Uppercase<LogLevel>, { value: LogLevel; description: string }>,
 })
 
 const EntryRef = builder.objectRef<ScoringLogEntry>('ScoringLogEntry').implement({
-  description: 'A line of the scoring log.',
+  description: 'An entry of the scoring log.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    at: t.expose('createdAt', { type: 'DateTime', description: 'When it was written.' }),
-    level: t.expose('level', { type: LevelEnum, description: 'How severe it is.' }),
-    package: t.exposeString('package', { nullable: true, description: 'Name of the package that it is about.' }),
-    version: t.exposeString('version', { nullable: true, description: 'The version that it is about.' }),
-    message: t.exposeString('message', { description: 'What happened.' }),
+    at: t.expose('createdAt', { type: 'DateTime', description: 'When the entry was written.' }),
+    level: t.expose('level', { type: LevelEnum, description: 'Severity.' }),
+    package: t.exposeString('package', { nullable: true, description: 'Name of the affected package.' }),
+    version: t.exposeString('version', { nullable: true, description: 'The affected version.' }),
+    message: t.exposeString('message', { description: 'Message text.' }),
   }),
 })
 
@@ -28,15 +28,15 @@ builder.queryField('scoringLog', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: EntryRef,
-      description: 'What the analysis did, the newest line first; the newest 1,000 are kept. For administrators.',
+      description: 'Scoring log, newest entries first, for administrators. The last 1,000 entries are kept.',
       args: {
-        level: t.arg({ type: LevelEnum, description: 'Only lines of this level.' }),
-        package: t.arg.string({ description: 'Only lines about the package of this name.' }),
+        level: t.arg({ type: LevelEnum, description: 'Only entries of this level.' }),
+        package: t.arg.string({ description: 'Only entries about the package with this name.' }),
       },
       resolve: (_root, args, { em }) => listLog(em, args, args),
     },
     { description: 'A page of the scoring log.' },
-    { description: 'A line in a page.' },
+    { description: 'An entry in a page.' },
   ),
 )
 

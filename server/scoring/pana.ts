@@ -18,33 +18,35 @@ import { panaKind } from './requests.ts'
 import { currentSettings, roomFor } from '../settings/scoring.ts'
 import { beginRun, notePana, storeFindings } from './store.ts'
 
-/** Judges a version with pana when a job says so: after the built-in engine has, where an SDK is installed. */
+/** Creates the handler for jobs that analyze a version with pana, which run after the built-in engine if an SDK is installed. */
 export const panaAnalysis = (services: Services) =>
-  handler(z.unknown(), (work) => judge(services, work), {
+  handler(z.unknown(), (work) => analyze(services, work), {
     maxAttempts: 3,
     isApart: true,
     maxConcurrent: async () => ((await isPanaReady(services)) ? roomFor(services) : 0),
     gaveUp: (versionId, error) =>
       error.startsWith(noDocs)
         ? keepEarlierDocs(services, versionId, error)
-        : leaveToBuiltIn(services, versionId, { error, level: 'warning' }),
+        : keepBuiltInReport(services, versionId, { error, level: 'warning' }),
   })
 
-/** Whether there is a default SDK, on this machine or another one: then pana judges what the built-in engine has judged. */
+/** Returns whether a default SDK is installed on any instance, so that pana runs after the built-in engine. */
 export async function isPanaInstalled({ database }: Pick<Services, 'database'>): Promise<boolean> {
   const sql = "select id from sdk_installs where is_default and status = 'ready' limit 1"
   return (await database.reads.recall<{ id: string }>(sql)) !== undefined
 }
 
-/** Queues the analysis by pana, in the transaction of `em`, in the turn of the account that asked for the first one. */
+/**
+ * Queues the analysis by pana in the transaction of `em`. The job keeps its place in the fair queue of the account that requested the first analysis.
+ */
 export const requestPana = (em: EntityManager, { subject, owner }: Pick<Work, 'subject' | 'owner'>, now: Date): Promise<string> =>
   enqueue(em, { kind: panaKind, subject, owner }, now)
 
-/** What is installed elsewhere serves nobody here. */
+/** Returns whether this instance can run pana, which requires an SDK on this machine. */
 const isPanaReady = async (services: Services): Promise<boolean> =>
   (await isPanaInstalled(services)) && ((await readySdk(services, 'dart')) ?? (await readySdk(services, 'flutter'))) !== null
 
-async function judge(services: Services, work: Work): Promise<void> {
+async function analyze(services: Services, work: Work): Promise<void> {
   const versionId = work.subject
   const subject = await readFacts(services, versionId)
   const generation = subject && (await beginRun(services.database.fork(), versionId))
@@ -74,16 +76,16 @@ async function judge(services: Services, work: Work): Promise<void> {
   } catch (error) {
     if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk))
       throw error instanceof PanaOverLimit ? new PermanentFailure(error.message) : error
-    await leaveToBuiltIn(services, versionId, { error: error.message, level: 'info' })
+    await keepBuiltInReport(services, versionId, { error: error.message, level: 'info' })
   } finally {
     await removeFolder(folder)
   }
 }
 
-/** How the failure begins of a job whose report was stored, but whose documentation could not be. */
+/** Prefix of the error of a job whose report was stored but whose documentation failed. */
 const noDocs = 'no documentation by dart doc: '
 
-/** The pages that the version has stay, and its documentation says why it got no others. */
+/** Keeps the existing pages and records why there are no new ones. */
 async function keepEarlierDocs({ database }: Services, versionId: string, error: string): Promise<void> {
   await database.fork().transactional(async (em) => {
     const about = await readRow<{ package: string; version: string }>(
@@ -97,13 +99,17 @@ async function keepEarlierDocs({ database }: Services, versionId: string, error:
   })
 }
 
-/** In UTF-16 units. */
+/** In UTF-16 code units. */
 const maxLogLength = 64 * 1024
 
-/** What the built-in engine found stays, and says why pana found nothing. */
-async function leaveToBuiltIn({ database }: Services, versionId: string, { error, level }: { error: string; level: 'info' | 'warning' }) {
+/** Keeps the built-in engine's report and adds a note on why pana produced none. */
+async function keepBuiltInReport(
+  { database }: Services,
+  versionId: string,
+  { error, level }: { error: string; level: 'info' | 'warning' },
+) {
   await database.fork().transactional(async (em) => {
     const about = await notePana(em, versionId, error)
-    if (about) await writeLog(em, { level, ...about, message: `not judged by pana: ${error}` })
+    if (about) await writeLog(em, { level, ...about, message: `not analyzed by pana: ${error}` })
   })
 }

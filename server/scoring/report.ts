@@ -6,12 +6,12 @@ import { renderText } from '../markdown/service.ts'
 
 declare module '../caches/caches.ts' {
   interface CachedValues {
-    /** Reports of versions, by version and generation. */
+    /** Reports, keyed by version and generation. */
     reports: Report
   }
 }
 
-/** The last report that was made of a version, or null. It is read once, and remembered until there is another one. */
+/** Returns the last report of a version, or null. Reports are cached until the next one. */
 export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionId: string): Promise<Report | null> {
   const row = await loadGeneration(context, versionId)
   if (!row) return null
@@ -43,11 +43,11 @@ const loadText = batched(async (em, ids) => {
   return new Map(rows.map((row) => [row.version_id, row.report]))
 })
 
-/** Markdown of a report as HTML that is safe to show. It is short, and alike in many reports: it is remembered, not kept. */
+/** Renders Markdown from a report as safe HTML. The text is short and repeats across reports, so the result is cached in memory only. */
 export const renderRemark = (context: Context, source: string): Promise<string> =>
   renderText(context, { source, links: { kind: 'whole' } }, { isKept: false })
 
-/** What the engine printed at the last analysis that succeeded, or null. */
+/** Returns the engine's output of the last successful analysis, or null. */
 export const logOf = (context: Pick<Context, 'em'>, versionId: string): Promise<string | null> => loadLog(context, versionId)
 
 const loadLog = batched(async (em, ids) => {

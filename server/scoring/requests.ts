@@ -14,18 +14,18 @@ import { isDependencyHere } from './facts.ts'
 import { writeLog } from './log.ts'
 import { currentSettings, isScoringOn, isSwitchedOff } from '../settings/scoring.ts'
 
-/** The kinds of the jobs that analyze a version, whose id is their subject: by the built-in engine, and by pana after that. */
+/** Job kinds for analyzing a version, whose id is the job's subject: with the built-in engine, and with pana afterwards. */
 export const analysisKind = 'analysis'
 export const panaKind = 'analysis.pana'
 
-/** What somebody waits for comes before what may take its time. */
+/** Background analyses have a higher value, so newly published versions run first. */
 const remainingPriority = 10
 
-/** Who asks, and when. */
-type Asker = Pick<SignedInContext, 'config' | 'viewer'> & { at: Date }
+/** The caller and the time of a request. */
+type Requester = Pick<SignedInContext, 'config' | 'viewer'> & { at: Date }
 
-/** Queues the analysis of a version that is just being published, in the transaction of `em`, unless scoring is off: one statement without a read before it. */
-export async function requestFirstAnalysis(em: EntityManager, versionId: string, { config, viewer, at }: Asker): Promise<void> {
+/** Queues the first analysis of a version that is being published, in the transaction of `em`, unless scoring is off. Uses a single statement. */
+export async function requestFirstAnalysis(em: EntityManager, versionId: string, { config, viewer, at }: Requester): Promise<void> {
   if (!config.SCORING_ENABLED) return
   const { uuid, text, moment } = casts(em)
   const id = newId()
@@ -39,11 +39,11 @@ export async function requestFirstAnalysis(em: EntityManager, versionId: string,
   wakeAfterCommit(em, id)
 }
 
-/** SQL for the turn of an account's next analysis; its parameters are the present moment in milliseconds and the account. */
+/** SQL: the turn of an account's next analysis in the fair queue. Parameters: the current time in milliseconds, and the account. */
 const turnOf = (em: EntityManager): string => nextTurn(casts(em).integer('?'), `'${analysisKind}'`, '?')
 
-/** Queues analyses of packages that became public or private, in the transaction of `em`: their reports say what their readers may know. */
-export async function requestAnalysesOf(em: EntityManager, packageIds: string[], { config, viewer, at }: Asker): Promise<void> {
+/** Queues new analyses of packages whose visibility changed, in the transaction of `em`, because reports depend on what their readers may know. */
+export async function requestAnalysesOf(em: EntityManager, packageIds: string[], { config, viewer, at }: Requester): Promise<void> {
   if (!config.SCORING_ENABLED || packageIds.length === 0) return
   const { uuid, text, moment } = casts(em)
   const turn = `${turnOf(em)} + ${turnMs} * (row_number() over (order by v.id desc) - 1)`
@@ -59,8 +59,11 @@ export async function requestAnalysesOf(em: EntityManager, packageIds: string[],
   wakeAfterCommit(em)
 }
 
-/** The versions whose reports wait for what the latest version of a package imports, if this is it: they lead to it, and it was not known yet. */
-export async function versionsAwaiting(
+/**
+ * Returns the versions whose reports are incomplete because they lacked data about this version: direct or transitive dependents, if this is the
+ * latest version.
+ */
+export async function versionsToRepeat(
   em: EntityManager,
   here: Here,
   { name, version }: Pick<PackageFacts, 'name' | 'version'>,
@@ -79,14 +82,20 @@ export async function versionsAwaiting(
      where r.engine = 'built-in' and r.report like ? limit 1000`,
     [name, version, hosted, `%"unknownPackages":[%"${name}"%`],
   )
-  // Other lists of a report name packages, too.
+  // The `like` condition also matches other lists of package names in the report.
   return rows.filter(({ report }) => reportSchema.parse(JSON.parse(report)).unknownPackages?.includes(name)).map(({ id }) => id)
 }
 
-/** What the job of an analysis says: whether it repeats one because more is known of other packages. What depends on the version learns nothing by that. */
+/**
+ * Payload of an analysis job. `isForOthers`: the analysis repeats an earlier one because more is known about dependencies; dependents are not
+ * reanalyzed.
+ */
 export const analysisPayload = z.object({ isForOthers: z.boolean().default(false) })
 
-/** Queues further analyses of versions, in the transaction of `em`, because more is known of what they lead to. Those that wait already suffice. */
+/**
+ * Queues repeated analyses of versions in the transaction of `em`, because more is known about their dependencies. Skips versions that are already
+ * queued.
+ */
 export async function requestRepeats(em: EntityManager, versionIds: readonly string[], at: Date): Promise<void> {
   const payload = JSON.stringify({ isForOthers: true } satisfies z.input<typeof analysisPayload>)
   for (const versionId of versionIds) {
@@ -100,16 +109,16 @@ export async function requestRepeats(em: EntityManager, versionIds: readonly str
   if (versionIds.length > 0) wakeAfterCommit(em)
 }
 
-/** The id of a version's job: the time of now, which is the parameter, with the rest of the version's. */
+/** SQL: the id of a version's job, made of the current time (the parameter) and the rest of the version's id. */
 function jobIdFor(em: EntityManager, versionId: string): string {
   const { uuid, text } = casts(em)
   return uuid(`? || substr(${text(versionId)}, ${idTimeLength + 1})`)
 }
 
-/** So many characters of an id are its time. */
+/** Length of the time prefix of an id, in characters. */
 const idTimeLength = 15
 
-/** How PostgreSQL learns the types of what a query selects. */
+/** SQL casts that PostgreSQL needs for parameters in a select list. */
 function casts(em: EntityManager) {
   const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
   const cast = (type: string) => (value: string) => (isPostgres ? `cast(${value} as ${type})` : value)
@@ -121,37 +130,37 @@ function casts(em: EntityManager) {
 type Target = { package: string; version: string }
 
 /**
- * Has a version analyzed afresh; gives the id of the job.
+ * Queues a new analysis of a version. Returns the id of the job.
  * @throws ApiError NotFound; Conflict while scoring is off.
  */
 export async function rescore(context: SignedInContext, { package: name, version }: Target): Promise<string> {
   const { id } = await findTarget(context.em, name, version)
   await requireScoring(context)
-  return request(context, { package: name, version }, id, 'a fresh analysis')
+  return request(context, { package: name, version }, id, 'a new analysis')
 }
 
 /**
- * Has the documentation of a package's latest version generated afresh, which its analysis does; gives the id of the job.
- * @throws ApiError NotFound; Conflict while scoring, or documentation, is off.
+ * Queues the regeneration of the documentation of a package's latest version, as part of a new analysis. Returns the id of the job.
+ * @throws ApiError NotFound; Conflict while scoring or documentation is off.
  */
 export async function regenerateDocs(context: SignedInContext, name: string): Promise<string> {
   const { id, version } = await findTarget(context.em, name, null)
   await requireScoring(context)
   if (!(await currentSettings(context)).docsEnabled)
     throw conflict('Generating documentation is switched off. Switch it on in the scoring settings first.')
-  return request(context, { package: name, version }, id, 'fresh documentation')
+  return request(context, { package: name, version }, id, 'new documentation')
 }
 
 /**
- * Has every version analyzed that has no report, or (`again`) every version, the newest first; none of them delays a version that is
- * published meanwhile. Gives how many were queued.
+ * Queues an analysis of every version without a report or, with `again`, of every version. Newest versions run first, but newly published versions
+ * take precedence. Returns the number of queued versions.
  * @throws ApiError Conflict while scoring is off.
  */
 export async function scoreVersions(context: SignedInContext, { again = false } = {}): Promise<number> {
   await requireScoring(context)
   const { em, now, viewer } = context
   const row = await readRow<{ total: number | string }>(em, 'select count(*) as total from package_versions', [])
-  // Each is due a millisecond after the one before, so that they keep their order; all of them are due now.
+  // Due times in the past, one millisecond apart, make all jobs runnable now and keep their order.
   const first = now().getTime() - Number(row?.total ?? 0)
   let queued = 0
   for (let window = { start: afterAll, place: 0 }; ;) {
@@ -166,18 +175,18 @@ export async function scoreVersions(context: SignedInContext, { again = false } 
     window = { start: last.id, place: place + windowSize }
   }
   const what = again ? 'every version again' : 'the versions without a report'
-  await writeLog(em, { level: 'info', message: `${viewer.displayName} asked to analyze ${what}: ${queued} queued` })
+  await writeLog(em, { level: 'info', message: `${viewer.displayName} requested the analysis of ${what}: ${queued} queued` })
   return queued
 }
 
-/** Sorts after every id. */
+/** The maximum UUID. Sorts after every id. */
 const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-/** So many versions are looked at in one statement: others write between two of them. */
+/** Number of versions per statement. Other writers can run between two statements. */
 const windowSize = 500
 
 type Window = { start: string; again: boolean; at: Date; from: Date }
 
-/** Queues versions of the next window, ids downwards: they grow with time. */
+/** Queues the next window of versions in descending order of their ids, which increase with time. */
 async function queueBelow(em: EntityManager, { start, again, at, from }: Window): Promise<number> {
   const { text, moment, after } = casts(em)
   const lacksReport = 'not exists (select 1 from score_reports r where r.version_id = n.id and r.granted is not null)'
@@ -205,12 +214,12 @@ async function requireScoring(context: SignedInContext): Promise<void> {
 
 function request({ em, now, viewer }: SignedInContext, about: Target, versionId: string, what: string): Promise<string> {
   return em.fork().transactional(async (inner) => {
-    await writeLog(inner, { level: 'info', ...about, message: `${viewer.displayName} asked for ${what}` })
+    await writeLog(inner, { level: 'info', ...about, message: `${viewer.displayName} requested ${what}` })
     return enqueue(inner, { kind: analysisKind, subject: versionId, owner: viewer.id }, now())
   })
 }
 
-/** A version, or the latest one. @throws ApiError NotFound. */
+/** Returns the given version, or the latest one. @throws ApiError NotFound. */
 async function findTarget(em: EntityManager, name: string, version: string | null): Promise<{ id: string; version: string }> {
   const row = await readRow<{ id: string | null; version: string }>(
     em,

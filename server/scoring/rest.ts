@@ -1,7 +1,7 @@
 import { ofDisplayedVersion, ofVersion } from '../packages/rest-answers.ts'
 import { route } from '../rest/route.ts'
 
-/** As pub.dev answers, with the state of the analysis alongside. */
+/** The response of pub.dev, extended by the state of the analysis. */
 const counts = 'likeCount downloads @flatten { downloadCount30Days: last30Days }'
 const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints } }'
 const points = 'grantedPoints maxPoints'
@@ -16,7 +16,7 @@ export const scoreRoutes = [
     'GET /api/packages/:pkg/versions/:version/score',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { ${counts} version(version: $version) ${fields} } }`,
     {
-      summary: 'The same of any version.',
+      summary: 'Points, likes, downloads and tags of a version.',
       answer: 'package',
       ...ofVersion,
     },
@@ -31,7 +31,7 @@ export const scoreRoutes = [
       }
     } } } }`,
     {
-      summary: 'What an analysis found in detail, and why the last one failed if it did.',
+      summary: 'Returns the full report of an analysis, and the error if the last analysis failed.',
       answer: 'package.version.score',
       ...ofVersion,
     },

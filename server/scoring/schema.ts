@@ -6,51 +6,54 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { canSeeActivity } from '../packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
-import { namesWhatIsHidden } from './hidden-names.ts'
+import { mentionsHiddenPackages } from './hidden-names.ts'
 import { logOf, renderRemark, reportOf } from './report.ts'
 import { versionTags } from './score.ts'
 import { type Score, scoreOf, type ScoreStatus } from './status.ts'
 
 const ScoreStatusEnum = builder.enumType('ScoreStatus', {
-  description: 'Whether a version is analyzed.',
+  description: 'State of the analysis of a version.',
   values: {
-    DISABLED: { value: 'disabled', description: 'It is not, and scoring is switched off.' },
-    NOT_ANALYZED: { value: 'not_analyzed', description: 'It is not, and its analysis was not asked for.' },
-    PENDING: { value: 'pending', description: 'Its analysis waits for its turn.' },
-    RUNNING: { value: 'running', description: 'It is being analyzed.' },
-    COMPLETED: { value: 'completed', description: 'It is.' },
-    FAILED: { value: 'failed', description: 'Its last analysis failed; `error` says why.' },
+    DISABLED: { value: 'disabled', description: 'Not analyzed; scoring is switched off.' },
+    NOT_ANALYZED: { value: 'not_analyzed', description: 'Not analyzed; no analysis was requested.' },
+    PENDING: { value: 'pending', description: 'Waiting to be analyzed.' },
+    RUNNING: { value: 'running', description: 'Being analyzed.' },
+    COMPLETED: { value: 'completed', description: 'Analyzed.' },
+    FAILED: { value: 'failed', description: 'The last analysis failed; see `error`.' },
   } satisfies Record<Uppercase<ScoreStatus>, { value: ScoreStatus; description: string }>,
 })
 
 const SectionStatus = builder.enumType('ScoreSectionStatus', {
-  description: 'How a section of a report turned out.',
+  description: 'Result of a section of a report.',
   values: {
-    PASSED: { value: 'passed', description: 'It got all its points.' },
-    PARTIAL: { value: 'partial', description: 'It got some of them.' },
-    FAILED: { value: 'failed', description: 'It got none.' },
-    NOT_MEASURED: { value: 'not_measured', description: 'Nothing in it was measured, so it has no points.' },
+    PASSED: { value: 'passed', description: 'All points were granted.' },
+    PARTIAL: { value: 'partial', description: 'Some points were granted.' },
+    FAILED: { value: 'failed', description: 'No points were granted.' },
+    NOT_MEASURED: { value: 'not_measured', description: 'Nothing was measured, so the section has no points.' },
   } satisfies Record<Uppercase<Section['status']>, { value: Section['status']; description: string }>,
 })
 
 const CriterionRef = builder.objectRef<Criterion>('ScoreCriterion').implement({
-  description: 'Something that a version gets points for.',
+  description: 'A criterion that points are granted for.',
   fields: (t) => ({
-    key: t.exposeString('id', { description: 'Names it in every report.' }),
-    title: t.exposeString('title', { description: 'What it is about.' }),
-    grantedPoints: t.exposeInt('granted', { description: 'The points that it got.' }),
-    maxPoints: t.exposeInt('maximum', { description: 'The points that it could have got.' }),
-    reason: t.exposeString('reason', { description: 'Why it got these points, as Markdown.' }),
+    key: t.exposeString('id', { description: 'Stable identifier across reports.' }),
+    title: t.exposeString('title', { description: 'Title.' }),
+    grantedPoints: t.exposeInt('granted', { description: 'Granted points.' }),
+    maxPoints: t.exposeInt('maximum', { description: 'Maximum points.' }),
+    reason: t.exposeString('reason', { description: 'Reason for the granted points, as Markdown.' }),
     reasonHtml: t.string({
-      description: 'The reason as HTML that is safe to show.',
+      description: 'The reason as sanitized HTML.',
       resolve: ({ reason }, _args, context) => renderRemark(context, reason),
     }),
     remedyHtml: t.string({
       nullable: true,
-      description: 'The remedy as HTML that is safe to show.',
+      description: 'The remedy as sanitized HTML.',
       resolve: ({ remedy }, _args, context) => (remedy === null ? null : renderRemark(context, remedy)),
     }),
-    remedy: t.exposeString('remedy', { nullable: true, description: 'How to get the rest, as Markdown; null where nothing is missing.' }),
+    remedy: t.exposeString('remedy', {
+      nullable: true,
+      description: 'How to get the missing points, as Markdown. Null if none are missing.',
+    }),
   }),
 })
 
@@ -58,64 +61,76 @@ const SectionRef = builder.objectRef<Section>('ScoreSection').implement({
   description: 'A section of a report.',
   fields: (t) => ({
     key: t.exposeString('id', {
-      description: 'Names it in every report: `convention`, `documentation`, `platform`, `analysis`, `dependency` or `size`.',
+      description: 'Stable identifier across reports: `convention`, `documentation`, `platform`, `analysis`, `dependency` or `size`.',
     }),
-    title: t.exposeString('title', { description: 'What it is about.' }),
-    grantedPoints: t.exposeInt('granted', { description: 'The points that it got.' }),
-    maxPoints: t.exposeInt('maximum', { description: 'The points that it could have got.' }),
-    status: t.expose('status', { type: SectionStatus, description: 'How it turned out.' }),
-    criteria: t.expose('criteria', { extensions: { size: 5 }, type: [CriterionRef], description: 'What it is made of.' }),
+    title: t.exposeString('title', { description: 'Title.' }),
+    grantedPoints: t.exposeInt('granted', { description: 'Granted points.' }),
+    maxPoints: t.exposeInt('maximum', { description: 'Maximum points.' }),
+    status: t.expose('status', { type: SectionStatus, description: 'Result of the section.' }),
+    criteria: t.expose('criteria', { extensions: { size: 5 }, type: [CriterionRef], description: 'Criteria of the section.' }),
   }),
 })
 
 const NotMeasuredRef = builder.objectRef<Report['notMeasured'][number]>('ScoreNotMeasured').implement({
-  description: 'Something that the engine did not measure. It is left out of the points that a version could get.',
+  description: 'A criterion that was not measured. It does not count towards the maximum points.',
   fields: (t) => ({
-    key: t.exposeString('id', { description: 'Names the criterion or section.' }),
-    title: t.exposeString('title', { description: 'What it is about.' }),
-    reason: t.exposeString('reason', { description: 'Why it was not measured, as Markdown.' }),
+    key: t.exposeString('id', { description: 'Identifier of the criterion or section.' }),
+    title: t.exposeString('title', { description: 'Title.' }),
+    reason: t.exposeString('reason', { description: 'Why the criterion was not measured, as Markdown.' }),
     reasonHtml: t.string({
-      description: 'The reason as HTML that is safe to show.',
+      description: 'The reason as sanitized HTML.',
       resolve: ({ reason }, _args, context) => renderRemark(context, reason),
     }),
   }),
 })
 
 const DocumentedRef = builder.objectRef<NonNullable<Report['documented']>>('ScoreDocumented').implement({
-  description: 'How much of the public API has doc comments.',
+  description: 'Documentation coverage of the public API.',
   fields: (t) => ({
-    documented: t.exposeInt('documented', { description: 'Declarations and members that have one.' }),
-    total: t.exposeInt('total', { description: 'All of them.' }),
+    documented: t.exposeInt('documented', { description: 'Number of declarations and members with a doc comment.' }),
+    total: t.exposeInt('total', { description: 'Number of declarations and members.' }),
   }),
 })
 
 const SizeRef = builder.objectRef<Report['sizes'][number]>('ScoreSize').implement({
-  description: 'The files of one kind.',
+  description: 'Total size of the files of one kind.',
   fields: (t) => ({
-    kind: t.exposeString('kind', { description: 'The kind, such as `dart`, `image` or `font`.' }),
-    files: t.exposeInt('files', { description: 'How many there are.' }),
-    bytes: t.expose('bytes', { type: 'BigInt', description: 'Their size in bytes, unpacked.' }),
+    kind: t.exposeString('kind', { description: 'Kind of file, such as `dart`, `image` or `font`.' }),
+    files: t.exposeInt('files', { description: 'Number of files.' }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'Unpacked size in bytes.' }),
   }),
 })
 
 const ReportRef = builder.objectRef<Report>('ScoreReport').implement({
-  description: 'What an analysis of a version found.',
+  description: 'Report of the analysis of a version.',
   fields: (t) => ({
-    sections: t.expose('sections', { extensions: { size: 6 }, type: [SectionRef], description: 'What the points are for.' }),
-    notMeasured: t.expose('notMeasured', { extensions: { size: 5 }, type: [NotMeasuredRef], description: 'What was not measured.' }),
-    tags: t.exposeStringList('tags', { extensions: { size: 15 }, description: "What follows from the analysis, as pub.dev's tags." }),
-    notes: t.exposeStringList('notes', { extensions: { size: 5 }, description: 'Remarks without points, as Markdown.' }),
+    sections: t.expose('sections', {
+      extensions: { size: 6 },
+      type: [SectionRef],
+      description: 'Sections of the report, with their points.',
+    }),
+    notMeasured: t.expose('notMeasured', {
+      extensions: { size: 5 },
+      type: [NotMeasuredRef],
+      description: 'Criteria that were not measured.',
+    }),
+    tags: t.exposeStringList('tags', { extensions: { size: 15 }, description: 'Tags derived from the analysis, as on pub.dev.' }),
+    notes: t.exposeStringList('notes', { extensions: { size: 5 }, description: 'Notes without points, as Markdown.' }),
     notesHtml: t.stringList({
       extensions: { size: 5 },
-      description: 'The notes as HTML that is safe to show.',
+      description: 'The notes as sanitized HTML.',
       resolve: ({ notes }, _args, context) => Promise.all(notes.map((note) => renderRemark(context, note))),
     }),
     documented: t.expose('documented', {
       type: DocumentedRef,
       nullable: true,
-      description: 'How much of the public API has doc comments; null when no library could be read.',
+      description: 'Documentation coverage of the public API. Null if no library could be parsed.',
     }),
-    sizes: t.expose('sizes', { extensions: { size: 10 }, type: [SizeRef], description: 'What the archive is made of, the largest first.' }),
+    sizes: t.expose('sizes', {
+      extensions: { size: 10 },
+      type: [SizeRef],
+      description: 'Size of the archive by kind of file, largest first.',
+    }),
   }),
 })
 
@@ -123,30 +138,30 @@ type Scored = Score & { of: PackageVersion }
 
 const ScoreRef = builder.objectRef<Scored>('Score').implement({
   description:
-    'What an analysis found a version to be worth. Points and report are those of the last analysis that succeeded, also while another one waits, runs or has failed.',
+    'Score of a version. Points and report come from the last successful analysis, even while a later one is waiting, running or has failed.',
   fields: (t) => ({
-    status: t.expose('status', { type: ScoreStatusEnum, description: 'Whether it is analyzed.' }),
+    status: t.expose('status', { type: ScoreStatusEnum, description: 'State of the analysis.' }),
     error: t.string({
       nullable: true,
-      description: 'Why its last analysis failed; members of this server are told more than that it did.',
-      // What a package client prints can name any package.
+      description: 'Error of the last analysis, if it failed. Anonymous callers only see a generic message.',
+      // Output of the pub client can mention any package.
       resolve: ({ error }, _args, context) => (error !== null && audienceOf(context) === 'public' ? 'The analysis failed.' : error),
     }),
-    grantedPoints: t.exposeInt('granted', { nullable: true, description: 'The points that it got; null until it is analyzed.' }),
+    grantedPoints: t.exposeInt('granted', { nullable: true, description: 'Granted points. Null until the version is analyzed.' }),
     maxPoints: t.exposeInt('maximum', {
       nullable: true,
-      description: 'The points that it could have got: the sum of what was measured. Null until it is analyzed.',
+      description: 'Maximum points of all measured criteria. Null until the version is analyzed.',
     }),
     percent: t.exposeInt('percent', {
       nullable: true,
-      description: 'The share of the points that it got, from 0 to 100, rounded down: what searches sort and filter by.',
+      description: 'Percentage of points, from 0 to 100, rounded down. Used for sorting and filtering searches.',
     }),
-    engine: t.exposeString('engine', { nullable: true, description: 'What analyzed it: `built-in` or `pana`.' }),
-    engineVersion: t.exposeString('engineVersion', { nullable: true, description: 'Which version of that.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When its last analysis began.' }),
-    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When an analysis last ended.' }),
+    engine: t.exposeString('engine', { nullable: true, description: 'Analysis engine: `built-in` or `pana`.' }),
+    engineVersion: t.exposeString('engineVersion', { nullable: true, description: 'Version of the engine.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When the last analysis began.' }),
+    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When the last analysis ended.' }),
     awaitsPana: t.exposeBoolean('awaitsPana', {
-      description: 'Whether pana has still to judge it, with an SDK; until then, this is what the built-in engine found.',
+      description: 'Whether an analysis by pana is pending. Until then, the report is from the built-in engine.',
     }),
   }),
 })
@@ -156,16 +171,16 @@ builder.objectFields(ScoreRef, (t) => ({
     extensions: { cost: 5 },
     type: ReportRef,
     nullable: true,
-    description: 'The findings in detail; null until it is analyzed, or if they name packages that you cannot see.',
+    description: 'The full report. Null until the version is analyzed, or if the report mentions packages that you cannot see.',
     resolve: async ({ versionId, granted }, _args, context) => {
       const report = granted === null ? null : await reportOf(context, versionId)
-      return report && (await namesWhatIsHidden(context, versionId, report)) ? null : report
+      return report && (await mentionsHiddenPackages(context, versionId, report)) ? null : report
     },
   }),
   log: t.string({
     extensions: { cost: 5 },
     nullable: true,
-    description: 'What the engine printed; null where it printed nothing, and for anybody but those who look after the package.',
+    description: 'Output of the engine, or null if there is none. Visible only to those who manage the package.',
     resolve: async ({ of }, _args, context) => ((await viewerCan(context, canSeeActivity, of.package)) ? logOf(context, of.id) : null),
   }),
 }))
@@ -174,7 +189,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
   tags: t.stringList({
     ...ofPublicVersion,
     description:
-      'What it is, as `sdk:`, `platform:`, `license:`, `topic:`, `publisher:` and `is:` with a value; any of them is a filter in searches.',
+      'Tags with the prefix `sdk:`, `platform:`, `license:`, `topic:`, `publisher:` or `is:`. Each tag can be used as a search filter.',
     resolve: async (version, _args, context) => {
       const pkg = await loadPackage(context, version.package.id)
       return pkg ? versionTags(context, pkg, version) : []
@@ -183,13 +198,13 @@ builder.objectFields(PackageVersionRef, (t) => ({
   licenseId: t.string({
     ...ofPublicVersion,
     nullable: true,
-    description: 'SPDX identifier of its license, `unknown` for a text that is not recognized; null when nobody has looked yet.',
+    description: 'SPDX identifier of the license, or `unknown` for an unrecognized text. Null if the license has not been determined.',
     resolve: ({ license }: PackageVersion) => license ?? null,
   }),
   score: t.field({
     ...ofPublicVersion,
     type: ScoreRef,
-    description: 'What an analysis found it to be worth.',
+    description: 'Score of the version.',
     resolve: async (version, _args, context) => ({ ...(await scoreOf(context, version.id)), of: version }),
   }),
 }))

@@ -5,10 +5,7 @@ import { pubspecOf } from '../packages/versions/pubspec.ts'
 import type { Package, PackageVersion } from '../packages/entity.ts'
 import { type Tag, tagsOf } from '../search/tags.ts'
 
-/**
- * What a version is tagged with, as pub.dev tags packages: its platforms and SDKs, license, topics and publisher, and what it is. Nobody's
- * names are among them, nor what it depends on.
- */
+/** Returns the tags of a version, as on pub.dev: platforms, SDKs, license, topics, publisher and flags. Excludes uploaders and dependencies. */
 export async function versionTags(reader: { em: EntityManager }, pkg: Package, version: PackageVersion): Promise<Tag[]> {
   return tagsOf({
     pubspec: { ...pubspecOf(version), dependencies: [] },

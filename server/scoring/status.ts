@@ -8,7 +8,7 @@ import { loadScoringSettings } from '../settings/scoring.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 
-/** What is known of a version's score. The points are those of the last report, also while another analysis waits, runs or has failed. */
+/** The score of a version. Points come from the last successful report, even while another analysis is waiting, running or has failed. */
 export type Score = {
   versionId: string
   status: ScoreStatus
@@ -21,13 +21,13 @@ export type Score = {
   engineVersion: string | null
   startedAt: Date | null
   finishedAt: Date | null
-  /** Whether pana has still to judge it: it waits, or is at it. */
+  /** Whether an analysis by pana is waiting or running. */
   awaitsPana: boolean
 }
 
 type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
 
-/** The score of a version. Those that are asked for at the same moment cost four reads together. */
+/** Returns the score of a version. Concurrent calls share four batched reads. */
 export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
   const [{ scoringEnabled: isOnNow }, row, job, pana] = await Promise.all([
     loadScoringSettings(reader),
@@ -52,13 +52,13 @@ export async function scoreOf(reader: Reader, versionId: string): Promise<Score>
   }
 }
 
-/** Its job says whether an analysis waits or runs; nothing does while scoring is off. */
+/** Derives the state of an analysis. The job determines whether it is waiting or running; neither is the case while scoring is off. */
 function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefined): ScoreStatus {
   if (isOn && job === 'running') return 'running'
   if (isOn && job === 'queued') return 'pending'
   if (row?.error != null) return 'failed'
   if (row?.granted != null) return 'completed'
-  // The process ended before it could write the failure down.
+  // The process ended before it could record the failure.
   if (job === 'failed') return 'failed'
   return isOn ? 'not_analyzed' : 'disabled'
 }
@@ -97,7 +97,7 @@ const jobsOf = (kind: string) =>
       `select subject, state, error from jobs where kind = '${kind}' and subject in (${marks(ids)}) and state in ('queued', 'running', 'failed')`,
       ids,
     )
-    // The last one counts.
+    // Later entries override earlier ones, so a running or queued job takes precedence over a failed one.
     return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))
   })
 const loadJob = jobsOf(analysisKind)

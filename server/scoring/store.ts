@@ -8,10 +8,10 @@ import type { Visibility } from '../packages/entity.ts'
 import type { Here } from '../packages/hosting/hosted-here.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { searchableTags } from '../search/tags.ts'
-import { packagesLedTo } from './hidden-names.ts'
+import { mentionablePackages } from './hidden-names.ts'
 import { writeLog } from './log.ts'
 
-/** Begins an analysis: gives its number, which is above that of every earlier one; null when the version is gone. */
+/** Begins an analysis. Returns its number, which is higher than that of every earlier one, or null if the version was deleted. */
 export async function beginRun(em: EntityManager, versionId: string): Promise<number | null> {
   const row = await readRow<{ runs: number }>(
     em,
@@ -22,18 +22,18 @@ export async function beginRun(em: EntityManager, versionId: string): Promise<nu
   return row?.runs ?? null
 }
 
-/** What the analysis with this number found. */
+/** The result of the analysis with the number `generation`. */
 export type Findings = { generation: number; report: Report; surface?: Buffer | undefined; log?: string | undefined }
 
 /**
- * Stores what an analysis of a version found, in the transaction of `em`, with everything that follows from it: audit entry, log, search. Gives
- * whether it was: not when the version is gone, or a later analysis was faster.
+ * Stores the result of an analysis in the transaction of `em`, together with audit entry, log entry and search index. Returns false if the version
+ * was deleted or a later analysis has already been stored.
  */
 export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
   const found = findings.report.engine.name === 'pana' ? await withRemarks(em, versionId, findings.report) : findings.report
-  const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await packagesLedTo(em, here, versionId))])] }
+  const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await mentionablePackages(em, here, versionId))])] }
   if (!(await writeReport(em, versionId, { ...findings, report }))) return false
   const { granted, maximum } = pointsOf(findings.report)
   const { name, version, packageId, isShown } = about
@@ -45,8 +45,8 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
 }
 
 /**
- * Stores the public API alone, for a version whose report stays what another engine found, in the transaction of `em`. False when the version is
- * gone, or a later analysis was faster.
+ * Stores only the public API, for a version whose report by another engine stays, in the transaction of `em`. Returns false if the version was
+ * deleted or a later analysis has already been stored.
  */
 export async function storeSurface(em: EntityManager, here: Here, versionId: string, { generation, surface }: Surface): Promise<boolean> {
   const about = await lockVersion(em, versionId)
@@ -60,13 +60,13 @@ export async function storeSurface(em: EntityManager, here: Here, versionId: str
 
 type Surface = { generation: number; surface: Buffer }
 
-/** Whether the last report of a version is by this engine. */
+/** Returns whether the last report of a version is by this engine. */
 export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
   (await readRow(em, 'select 1 from score_reports where version_id = ? and engine = ?', [versionId, engine])) !== undefined
 
 /**
- * Adds to the report of a version, in the transaction of `em`, why pana did not judge it, or not again. Gives which version that is; null when it
- * is gone, or has no report.
+ * Adds a note to a version's report on why pana did not analyze it (again), in the transaction of `em`. Returns the package and version, or null if
+ * the version was deleted or has no report.
  */
 export async function notePana(em: EntityManager, versionId: string, reason: string): Promise<{ package: string; version: string } | null> {
   const about = await lockVersion(em, versionId)
@@ -74,7 +74,7 @@ export async function notePana(em: EntityManager, versionId: string, reason: str
   if (!report) return null
   const note = `${notJudged}${report.engine.name === 'pana' ? ' again' : ''}: ${reason}`
   const notes = [...report.notes.filter((one) => !one.startsWith(notJudged)), note]
-  // Another generation of the report, and never one that an analysis which has begun meanwhile is to store.
+  // Use a new generation, so that caches notice the change. Do not take the number of an analysis that is in progress.
   const update = `update score_reports set generation = generation + 1, runs = case when runs > generation then runs else generation + 1 end,
     report = ? where version_id = ?`
   await changeRows(em, update, [JSON.stringify({ ...report, notes }), versionId])
@@ -82,7 +82,7 @@ export async function notePana(em: EntityManager, versionId: string, reason: str
 }
 const notJudged = 'pana did not judge this version'
 
-/** Records that the last analysis of a version failed for good, in the transaction of `em`. A report that was made before stays. */
+/** Records that the last analysis of a version failed permanently, in the transaction of `em`. An existing report stays. */
 export async function storeFailure(em: EntityManager, versionId: string, error: string): Promise<void> {
   const about = await lockVersion(em, versionId)
   if (!about) return
@@ -99,7 +99,10 @@ export async function storeFailure(em: EntityManager, versionId: string, error: 
   await writeLog(em, { level: 'error', package: name, version, message: error })
 }
 
-/** What pana found, with what it does not look at and the built-in engine has found: remarks, such as those on the public API. */
+/**
+ * Adds the findings of the built-in engine that pana does not cover to pana's report: notes, such as those on the public API, and documentation
+ * coverage.
+ */
 async function withRemarks(em: EntityManager, versionId: string, report: Report): Promise<Report> {
   const earlier = await readReport(em, versionId)
   if (!earlier) return report
@@ -121,7 +124,10 @@ const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgr
 
 type About = { name: string; version: string; packageId: string; isShown: boolean }
 
-/** The version, whose package nobody else changes until the end of the transaction; null when it is gone. SQLite has one writer anyway. */
+/**
+ * Locks the version's package until the end of the transaction and returns the version, or null if it was deleted. SQLite has a single writer and
+ * needs no lock.
+ */
 async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
   const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
   if (isPostgres(em)) await readRow(em, lock, [versionId])
@@ -132,7 +138,7 @@ async function lockVersion(em: EntityManager, versionId: string): Promise<About 
     [versionId],
   )
   if (!row) return null
-  // Of a public package, anybody may be shown another version.
+  // Anonymous callers may see another version than the latest of a public package.
   const isShown = row.version === row.latest_version || row.visibility === 'public'
   return { name: row.name, version: row.version, packageId: row.package_id, isShown }
 }
@@ -162,5 +168,5 @@ async function writeSurface(em: EntityManager, versionId: string, surface: Buffe
   await changeRows(em, upsert, [versionId, surface])
 }
 
-/** In UTF-16 units. A report lists what it found by the first few of each kind, so real ones have a tenth of it. */
+/** In UTF-16 code units. Reports list only the first findings of each kind, so real ones have about a tenth of this size. */
 const maxReportLength = 512 * 1024

@@ -11,7 +11,7 @@ import { type Score, scoreOf } from './status.ts'
 
 type Watched = { of: PackageVersion; score: Score; docs: string }
 
-const isUnderWay = (state: string) => state === 'pending' || state === 'running'
+const isInProgress = (state: string) => state === 'pending' || state === 'running'
 
 builder.subscriptionField('versionScoreChanged', (t) =>
   t.field({
@@ -19,17 +19,17 @@ builder.subscriptionField('versionScoreChanged', (t) =>
     authScopes: { browse: true },
     type: PackageVersionRef,
     description:
-      'A version, and again whenever the state of its score or of its API documentation changes; until both are settled. For whoever may read it.',
+      'Returns a version now and whenever the state of its score or API documentation changes, until both are final. For callers who may read the version.',
     args: {
-      package: t.arg.string({ required: true, description: 'Name of its package.' }),
-      version: t.arg({ type: 'SemVer', required: true, description: 'Which version.' }),
+      package: t.arg.string({ required: true, description: 'Name of the package.' }),
+      version: t.arg({ type: 'SemVer', required: true, description: 'Version number.' }),
     },
     subscribe: (_root, args, context) =>
       watch<Watched>(context, {
         permits: canBrowse,
         read: (reader) => readState(reader, args.package, args.version),
         tag: ({ score, docs }) => [score.status, score.error, score.finishedAt?.getTime(), score.awaitsPana, docs].join(' '),
-        isLast: ({ score, docs }) => !isUnderWay(score.status) && !score.awaitsPana && !isUnderWay(docs),
+        isLast: ({ score, docs }) => !isInProgress(score.status) && !score.awaitsPana && !isInProgress(docs),
         missing: 'There is no such version on this server.',
       }),
     resolve: ({ value }) => value.of,

@@ -111,7 +111,7 @@ it('leaves to the built-in engine what needs Flutter, or what pana fails at, and
     report: { notes: [expect.stringContaining('pana did not judge this version')] },
   })
   const { entries } = (await admin.get('/api/admin/sdk/scoring-logs')).body
-  expect(entries[0]).toMatchObject({ level: 'warning', version: '1.1.0', message: expect.stringContaining('not judged by pana') })
+  expect(entries[0]).toMatchObject({ level: 'warning', version: '1.1.0', message: expect.stringContaining('not analyzed by pana') })
 })
 
 it('keeps the pages of the built-in engine and fails with a reason when it does not know the layout of those of dart doc', async () => {
@@ -163,7 +163,7 @@ it.each([
   if (reason === null) return expect([job, score.report.notes]).toMatchObject([{ state: 'QUEUED', attempts: 1 }, []])
   expect(job).toEqual({ state: 'FAILED', attempts: 1, error: reason })
   expect(score.report.notes).toEqual([`pana did not judge this version again: ${reason}`])
-  expect((await admin.get('/api/admin/sdk/scoring-logs')).body.entries[0]).toMatchObject({ message: `not judged by pana: ${reason}` })
+  expect((await admin.get('/api/admin/sdk/scoring-logs')).body.entries[0]).toMatchObject({ message: `not analyzed by pana: ${reason}` })
 })
 
 it('keeps what an analysis finds that began before the failure of an earlier one was noted', async () => {

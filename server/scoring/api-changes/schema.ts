@@ -4,62 +4,64 @@ import { ofPublicVersion, PackageVersionRef } from '../../packages/refs.ts'
 import { type Comparison, compareVersions } from './service.ts'
 
 const ElementRef = builder.objectRef<ApiChanges['added'][number]>('ApiElement').implement({
-  description: 'Something in the public API of a version.',
+  description: 'An element of the public API of a version.',
   fields: (t) => ({
-    library: t.exposeString('library', { description: 'The library that shows it, by its path below `lib/`.' }),
-    kind: t.exposeString('kind', { description: 'What it is, such as `class`, `method` or `library`.' }),
-    name: t.exposeString('name', { description: 'Its name, with that of its type before a dot; the path of a library.' }),
+    library: t.exposeString('library', { description: 'Path of the library that exports the element, relative to `lib/`.' }),
+    kind: t.exposeString('kind', { description: 'Kind of the element, such as `class`, `method` or `library`.' }),
+    name: t.exposeString('name', {
+      description: 'Name of the element. Members are prefixed with their type and a dot; libraries have their path.',
+    }),
     signature: t.exposeString('signature', { description: 'As it is declared.' }),
   }),
 })
 
 const ChangeRef = builder.objectRef<ApiChanges['changed'][number]>('ApiChange').implement({
-  description: 'Something that is declared otherwise than before.',
+  description: 'An element whose declaration changed.',
   fields: (t) => ({
-    library: t.exposeString('library', { description: 'The library that shows it, by its path below `lib/`.' }),
-    kind: t.exposeString('kind', { description: 'What it is, such as `class` or `method`.' }),
-    name: t.exposeString('name', { description: 'Its name, with that of its type before a dot.' }),
-    before: t.exposeString('before', { description: 'As it was declared.' }),
+    library: t.exposeString('library', { description: 'Path of the library that exports the element, relative to `lib/`.' }),
+    kind: t.exposeString('kind', { description: 'Kind of the element, such as `class` or `method`.' }),
+    name: t.exposeString('name', { description: 'Name of the element. Members are prefixed with their type and a dot.' }),
+    before: t.exposeString('before', { description: 'Declaration before the change.' }),
     after: t.exposeString('after', { description: 'As it is declared.' }),
     breaks: t.exposeStringList('breaks', {
       extensions: { size: 3 },
-      description: 'What code that uses it may stumble over; empty for a change that breaks none.',
+      description: 'How the change can break code that uses the element. Empty if it is compatible.',
     }),
   }),
 })
 
 const ApiChangesRef = builder.objectRef<Comparison>('ApiChanges').implement({
-  description: 'How the public API of a version differs from that of another one.',
+  description: 'Differences between the public APIs of two versions.',
   fields: (t) => ({
-    from: t.expose('from', { type: 'SemVer', description: 'The version that it is compared with.' }),
+    from: t.expose('from', { type: 'SemVer', description: 'The version to compare with.' }),
     isHonest: t.exposeBoolean('isHonest', {
       nullable: true,
       description:
-        "Whether the version's number says what changed, by semantic versioning; null when the other one is not the earlier one.",
+        'Whether the version number reflects the changes, by semantic versioning. Null if the other version is not an earlier one.',
     }),
     verdict: t.exposeString('sentence', {
       nullable: true,
-      description: 'What the number does not say, such as `2 removals in a minor release`; null for an honest number.',
+      description: 'How the version number is misleading, such as `2 removals in a minor release`. Null if it reflects the changes.',
     }),
-    addedCount: t.int({ description: 'How many declarations and members were added.', resolve: ({ counts }) => counts.added }),
-    removedCount: t.int({ description: 'How many were removed.', resolve: ({ counts }) => counts.removed }),
-    changedCount: t.int({ description: 'How many are declared otherwise.', resolve: ({ counts }) => counts.changed }),
+    addedCount: t.int({ description: 'Number of added declarations and members.', resolve: ({ counts }) => counts.added }),
+    removedCount: t.int({ description: 'Number of removed declarations and members.', resolve: ({ counts }) => counts.removed }),
+    changedCount: t.int({ description: 'Number of changed declarations and members.', resolve: ({ counts }) => counts.changed }),
     added: t.field({
       type: [ElementRef],
       extensions: { size: 20 },
-      description: 'What was added, the first 500.',
+      description: 'The first 500 additions.',
       resolve: ({ changes }) => changes.added,
     }),
     removed: t.field({
       type: [ElementRef],
       extensions: { size: 20 },
-      description: 'What was removed, the first 500.',
+      description: 'The first 500 removals.',
       resolve: ({ changes }) => changes.removed,
     }),
     changed: t.field({
       type: [ChangeRef],
       extensions: { size: 20 },
-      description: 'What is declared otherwise, the first 500.',
+      description: 'The first 500 changes.',
       resolve: ({ changes }) => changes.changed,
     }),
   }),
@@ -68,12 +70,12 @@ const ApiChangesRef = builder.objectRef<Comparison>('ApiChanges').implement({
 builder.objectField(PackageVersionRef, 'apiChanges', (t) =>
   t.field({
     ...ofPublicVersion,
-    // No query may ask for more than have a place in line (service.ts).
+    // The cost limits the comparisons in a single query to the capacity of the queue (service.ts).
     extensions: { cost: 240 },
     type: ApiChangesRef,
     nullable: true,
-    description: 'How its public API differs from that of another version. Null when either was not analyzed, or is not for you.',
-    args: { from: t.arg({ type: 'SemVer', description: 'The version to compare with; the one before when left out.' }) },
+    description: 'Differences to the public API of another version. Null if either version was not analyzed or is not visible to you.',
+    args: { from: t.arg({ type: 'SemVer', description: 'The version to compare with. Defaults to the previous version.' }) },
     resolve: (version, { from }, context) => compareVersions(context, version, from ?? null),
   }),
 )

@@ -13,10 +13,10 @@ import { ThreadFailed, openThreadPool } from '../../threads/pool.ts'
 import type { Task } from './worker.ts'
 
 const answer = z.object({
-  /** Whether the number says what changed, by semantic versioning; null where it is not the later one's to say. */
+  /** Whether the version number reflects the changes, by semantic versioning; null if the other version is not an earlier one. */
   isHonest: z.boolean().nullable(),
   sentence: z.string().nullable(),
-  /** How many there are; `changes` has the first of each kind. */
+  /** Total numbers of changes; `changes` contains only the first of each kind. */
   counts: z.object({ added: z.number(), removed: z.number(), changed: z.number() }),
   changes: apiChangesSchema,
 })
@@ -24,20 +24,20 @@ export type Comparison = z.infer<typeof answer> & { from: string }
 
 declare module '../../caches/caches.ts' {
   interface CachedValues {
-    /** Comparisons of two versions, by their ids. */
+    /** Comparisons of two versions, keyed by both version ids. */
     api_changes: Comparison
   }
 }
 
 /**
- * How the public API of a version differs from that of another one, else of the version before it; null where one of them is not there for whoever
- * asks, or was not analyzed.
- * @throws ApiError ServiceUnavailable when too many comparisons wait.
+ * Compares a version's public API with that of version `from`, or of the previous version. Returns null if either version is not visible to the
+ * caller or was not analyzed.
+ * @throws ApiError ServiceUnavailable when too many comparisons are waiting.
  */
 export async function compareVersions(context: Context, version: PackageVersion, from: string | null): Promise<Comparison | null> {
   const pkg = await loadPackage(context, version.package.id)
   if (!pkg) return null
-  // Both find only what whoever asks may read.
+  // Both functions only find versions that the caller may read.
   const earlier = from === null ? await versionBefore(context, pkg, version) : await findVersion(context, pkg, from)
   if (!earlier) return null
   const key = `${earlier.id} ${version.id}`
@@ -51,7 +51,7 @@ export async function compareVersions(context: Context, version: PackageVersion,
   return comparison
 }
 
-/** The highest version below it that is not retracted; a stable one for a stable one. */
+/** Returns the next lower version that is not retracted. For a stable version, only stable versions count. */
 async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnType<typeof loadPackage>>>, version: PackageVersion) {
   const below = await listVersions(context, pkg, {}, { limit: 50, after: version.sortKey })
   return below.find(({ isPrerelease, retractedAt }) => retractedAt == null && (version.isPrerelease || !isPrerelease))
@@ -67,7 +67,7 @@ const inTurn = takeFairTurns({
   waiting: 100,
   waitingPerKey: 20,
   maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many comparisons wait. Try again in a moment.', 5),
+  refusal: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
 })
 
 async function compare(context: Context, earlier: PackageVersion, later: PackageVersion): Promise<z.infer<typeof answer> | null> {

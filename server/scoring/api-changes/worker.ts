@@ -7,12 +7,12 @@ import { answerQuestions } from '../../threads/answer.ts'
 
 type Side = { version: string; surface: Uint8Array }
 
-/** What the thread is asked for. */
+/** The input of the worker thread. */
 export type Task = { earlier: Side; later: Side }
 
-/** Of each kind of change, so many are told. */
-const told = 500
-/** What a surface may unpack to. */
+/** Maximum number of changes returned per kind. */
+const maxListed = 500
+/** Maximum unpacked size of a surface in bytes. */
 const maxBytes = 64 * 1024 ** 2
 
 answerQuestions(({ earlier, later }: Task) => {
@@ -25,10 +25,10 @@ answerQuestions(({ earlier, later }: Task) => {
 
 const counted = ({ added, removed, changed }: ApiChanges) => ({
   counts: { added: added.length, removed: removed.length, changed: changed.length },
-  changes: { added: added.slice(0, told), removed: removed.slice(0, told), changed: changed.slice(0, told) },
+  changes: { added: added.slice(0, maxListed), removed: removed.slice(0, maxListed), changed: changed.slice(0, maxListed) },
 })
 
-/** Null for one of another form, which an earlier engine wrote. */
+/** Returns null for a surface in another format, written by an earlier engine. */
 function read({ surface }: Side): Surface | null {
   return surfaceSchema.safeParse(JSON.parse(gunzipSync(surface, { maxOutputLength: maxBytes }).toString())).data ?? null
 }
