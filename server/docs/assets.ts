@@ -8,8 +8,8 @@ import { refuseOtherMethods } from '../http/methods.ts'
 const files = { 'docs.css': 'text/css; charset=utf-8', 'docs.js': 'text/javascript; charset=utf-8' }
 
 /**
- * Serves the style and the script of the pages to everybody, at an address that is no package's. Pages have no origin, so to the browser these
- * files are another site's.
+ * Serves the stylesheet and the script of documentation pages, without authentication, at a path that no package can have. Documentation pages have
+ * an opaque origin (see headers.ts), so these files are cross-origin for the browser.
  */
 export function mountDocsAssets(app: FastifyInstance): void {
   for (const [name, type] of Object.entries(files)) {

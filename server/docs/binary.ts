@@ -17,27 +17,27 @@ import { findPage, readPage } from './read-page.ts'
 import type { KnownDocs } from './service.ts'
 
 const readers = { access: 'browse', failurePage: sendRefusal } as const
-const found = { 303: { description: 'The documentation is at `Location`.' } }
+const found = { 303: { description: '`Location` is the URL of the documentation.' } }
 
-/** Generated API documentation, for whoever may read the package. */
+/** Routes of the generated API documentation, for callers who may read the package. */
 export const docsBinaries = [
   binary('GET /documentation/:pkg', {
     ...readers,
-    summary: 'Leads to the documentation of the latest version.',
+    summary: 'Redirects to the documentation of the latest version.',
     handler: (context) => redirect(context, 'latest'),
     produces: found,
   }),
   binary('GET /documentation/:pkg/:version', {
     ...readers,
-    summary: 'Leads to the documentation of a version.',
+    summary: 'Redirects to the documentation of a version.',
     handler: (context) => redirect(context, parameters(context).version),
     produces: found,
   }),
   binary('GET /documentation/:pkg/:version/*', {
     ...readers,
-    summary: 'A page of the documentation of a version, or of `latest`.',
+    summary: 'Returns a documentation page of a version, or of `latest`.',
     handler: sendPage,
-    produces: { 200: { description: 'The page.', type: 'text/html' }, 304: { description: 'The client has it.' } },
+    produces: { 200: { description: 'The page.', type: 'text/html' }, 304: { description: 'Not modified.' } },
   }),
 ]
 
@@ -64,17 +64,17 @@ async function sendPage(context: Context): Promise<unknown> {
   const version = await findDocs(context, audienceOf(context), name, wanted)
   if (!version) throw unknownDocs(name, wanted)
   const packed = packedOf(version.docs)
-  if (!packed) return sendNone(context, name, version)
+  if (!packed) return sendMissing(context, name, version)
   try {
     return await sendPacked(context, version, packed)
   } catch (error) {
     if (!(error instanceof PagesLost)) throw error
     await replaceLost(context, packed.sha256)
-    return sendNone(context, name, (await findDocs(context, audienceOf(context), name, wanted)) ?? version)
+    return sendMissing(context, name, (await findDocs(context, audienceOf(context), name, wanted)) ?? version)
   }
 }
 
-function sendNone(context: Context, name: string, version: FoundVersion): unknown {
+function sendMissing(context: Context, name: string, version: FoundVersion): unknown {
   if (prefers(context.request, 'text/html')) return sendNotGenerated(context, name, version)
   throw notFound(`${name} ${version.version} has no documentation yet.`)
 }

@@ -6,8 +6,8 @@ const dayMs = 86_400_000
 const batchSize = 500
 
 /**
- * Removes packed pages from a store of their own (DOCS_BACKEND=filesystem) that are older than a day and that no version has. In the store of
- * the archives, they are collected with those. What is removed can be made again, so nothing is kept aside. Gives how many were removed.
+ * Deletes orphaned documentation older than a day from a separate documentation store (DOCS_BACKEND=filesystem). In a store shared with the archives,
+ * documentation is collected together with them. Documentation can be regenerated, so it is deleted immediately. Returns the number of deleted files.
  */
 export async function collectDocs(services: Pick<Services, 'database' | 'docs' | 'blobs' | 'config' | 'now' | 'log'>): Promise<number> {
   const { database, docs, blobs, now, log } = services
@@ -24,9 +24,9 @@ export async function collectDocs(services: Pick<Services, 'database' | 'docs' |
     for (const sha256 of hashes) if (!named.has(sha256) && (await docs.remove(sha256, { at, before: dayAgo })) !== null) removed += 1
   }
   await docs.collectStaged(dayAgo)
-  // A backup may still need what was removed.
+  // Keep deleted files while a backup that may need them is running.
   if (!(await areRemovalsHeld(database.fork(), at))) await docs.purge(new Date(at.getTime() + 1))
-  if (removed > 0) log.info(`collecting: removed the documentation of ${removed} versions that are gone or have newer pages`)
+  if (removed > 0) log.info(`collecting: removed the documentation of ${removed} versions that were deleted or have newer pages`)
   return removed
 }
 

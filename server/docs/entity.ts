@@ -3,21 +3,21 @@ import { PackageVersion } from '../packages/entity.ts'
 
 export const docsStates = ['pending', 'running', 'completed', 'failed'] as const
 
-/** The API documentation of a version: how far it is, and the pages that are there. Pages stay while newer ones are made, and when that fails. */
+/** The API documentation of a version: its state and its current pages. Existing pages stay while newer ones are generated, and if that fails. */
 export const VersionDocs = defineEntity({
   name: 'VersionDocs',
   tableName: 'version_docs',
   properties: {
     version: () => p.manyToOne(PackageVersion).deleteRule('cascade').primary(),
-    /** Of the attempt that was asked for last. */
+    /** State of the last attempt. */
     state: p.enum(docsStates),
-    /** Counts the attempts that were asked for. */
+    /** Number of attempts requested. */
     requested: p.integer().default(0),
-    /** The attempt that made the pages; 0 while there are none. Those of an earlier one never replace them. */
+    /** Number of the attempt that generated the pages; 0 without pages. An earlier attempt never replaces the pages of a later one. */
     generation: p.integer().default(0),
     engine: p.string().length(32).nullable(),
     engineVersion: p.string().length(100).nullable(),
-    /** The packed pages in the store. */
+    /** SHA-256 of the packed pages in the store. */
     sha256: p.string().length(64).nullable().index(),
     bytes: p.bigint('number').nullable(),
     pages: p.integer().default(0),

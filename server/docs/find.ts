@@ -7,10 +7,13 @@ import { docsColumns, docsRow, isAnalysisAwaited, type KnownDocs } from './servi
 
 type Reader = Pick<Services, 'database' | 'config'>
 
-/** A version that the audience may read, with what is known of its documentation, and whether it waits for that. */
+/** A version that the audience may read, its documentation, and whether it is waiting to be generated. */
 export type FoundVersion = { version: string; docs: KnownDocs | null; isAwaited: boolean }
 
-/** A version of a package, or the latest one, with its documentation; null when it is not there for this audience. */
+/**
+ * Returns a version of a package, or the latest one, with its documentation. Returns null if the version does not exist or is hidden from the
+ * audience.
+ */
 export async function findDocs(reader: Reader, audience: Audience, name: string, wanted: string): Promise<FoundVersion | null> {
   const { reads } = reader.database
   const version = wanted === 'latest' ? await latestVersion(reader, audience, name) : wanted
@@ -25,7 +28,7 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
 const docsSql = `select ${docsColumns}, ${isAnalysisAwaited} as awaited from package_versions v join packages p on p.id = v.package_id
   left join version_docs d on d.version_id = v.id where p.name = ? and v.version = ?`
 
-/** The latest of the versions that this audience may read. */
+/** Returns the latest version that the audience may read. */
 async function latestVersion({ database: { reads }, config }: Reader, audience: Audience, name: string): Promise<string | null> {
   if (audience === 'members')
     return (await reads.recall<{ version: string }>('select latest_version as version from packages where name = ?', name))?.version ?? null

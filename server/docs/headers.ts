@@ -4,14 +4,14 @@ import type { Context } from '../access/context.ts'
 import { publicUrl } from '../http/public-url.ts'
 
 /**
- * The headers of a page. It is sandboxed without an origin of its own, so it reaches neither the console's storage nor its cookies, nor may it ask
- * the API for anything; scripts and styles come from one folder that only the server fills. What a package or dartdoc brought along does not run.
- * Windows that are opened from it are ordinary ones.
+ * Sets the headers of a documentation page. The CSP sandbox gives the page an opaque origin, so it can access neither the console's storage and
+ * cookies nor the API. Scripts and styles are loaded only from the server's asset folder, so scripts from a package or from dartdoc do not run. Links
+ * open in normal, unsandboxed windows.
  */
 export function pageHeaders(context: Context): FastifyReply {
   const { request, reply, config } = context
   const assets = `${publicUrl(request, config.SERVER_URL)}/documentation/-/`
-  // Over https, pages get this header; browsers refuse one that is sandboxed as well.
+  // The server adds this header over HTTPS, but browsers block a page that has both this header and a sandbox.
   return reply
     .removeHeader('cross-origin-opener-policy')
     .header(

@@ -5,22 +5,23 @@ import { enqueue } from '../jobs/queue.ts'
 import type { Services } from '../services.ts'
 import { areDocsOn } from './switch.ts'
 
-/** The store does not have pages as they were stored: they were deleted or damaged, or are where documentation was kept before. */
+/** The stored pages are missing or damaged, for example deleted, or left behind in a former documentation store. */
 export class PagesLost extends Error {}
 
-type Surroundings = Pick<Services, 'config' | 'database' | 'docs' | 'log' | 'now'>
+type RecoveryServices = Pick<Services, 'config' | 'database' | 'docs' | 'log' | 'now'>
 
 /**
- * Has lost pages made anew, once for all who ask: from then on, their versions have no documentation yet. Where none is generated, it says so.
- * @throws ApiError ServiceUnavailable while the store is away or full, or nothing can be written down: then they may come back.
+ * Removes lost pages from their versions and queues their regeneration, once for all concurrent requests. If documentation is switched off, records
+ * an error instead.
+ * @throws ApiError ServiceUnavailable while the store is unavailable or full, or the database is read-only: the pages may not be lost.
  */
-export async function replaceLost(services: Surroundings, sha256: string): Promise<void> {
+export async function replaceLost(services: RecoveryServices, sha256: string): Promise<void> {
   const { docs, database, log, now } = services
   await docs.check().catch((error: unknown) => {
     throw storageAway(error)
   })
   const isOn = await areDocsOn(services)
-  const [state, error] = isOn ? ['pending', null] : ['failed', 'the pages are not in the store any more.']
+  const [state, error] = isOn ? ['pending', null] : ['failed', 'the pages are no longer in the store.']
   try {
     const versions = await database.fork().transactional(async (em) => {
       const rows = await readRows<{ id: string }>(em, 'select version_id as id from version_docs where sha256 = ?', [sha256])
@@ -29,9 +30,12 @@ export async function replaceLost(services: Surroundings, sha256: string): Promi
       if (isOn) for (const { id } of rows) await enqueue(em, { kind: 'analysis', subject: id }, now())
       return rows.length
     })
-    // What is damaged must not be taken for what is made anew.
+    // Delete damaged bytes, so that they are not mistaken for the regenerated ones.
     await docs.remove(sha256, { at: now() })
-    if (versions > 0) log.warning(`documentation ${sha256} is missing or damaged${isOn ? ': it is made anew' : ', and none is generated'}`)
+    if (versions > 0)
+      log.warning(
+        `documentation ${sha256} is missing or damaged${isOn ? ' and will be generated again' : ', and generating documentation is switched off'}`,
+      )
   } catch (failure) {
     if (!unavailable(failure)) throw failure
     throw serviceUnavailable('This documentation is missing or damaged, and cannot be generated again at the moment.', 300)

@@ -11,7 +11,7 @@ import { areDocsOn } from './switch.ts'
 
 type Message = { status: number; title: string; text: string; links: readonly { label: string; href: string }[] }
 
-/** Answers a person with a page that says what is the matter and where to go. */
+/** Sends an HTML page with a message and links. */
 export function sendMessage(context: Context, { status, title, text, links }: Message): unknown {
   const { request, reply, config } = context
   const base = basePath(config.SERVER_URL)
@@ -31,12 +31,12 @@ export function sendMessage(context: Context, { status, title, text, links }: Me
         </main>
       </body>
     </html> `
-  // It holds for this moment.
+  // The state can change at any time, so the response must not be cached.
   pageHeaders(context).header('cache-control', notStored).code(status).type('text/html; charset=utf-8')
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
 }
 
-/** Says to a person why they do not get a page. */
+/** Sends an error as an HTML page. */
 export function sendRefusal(context: Context, { status, message, retryAfter }: ApiError): unknown {
   const { request, reply, config } = context
   if (status === 401 || status === 403) reply.header('www-authenticate', challenge(message))
@@ -44,13 +44,13 @@ export function sendRefusal(context: Context, { status, message, retryAfter }: A
   const here = request.url.slice(basePath(config.SERVER_URL).length)
   const titles: Record<number, string> = {
     401: 'Sign in to read this documentation',
-    403: 'You may not read this',
-    404: 'There is no such page',
+    403: 'Access denied',
+    404: 'Page not found',
   }
   return sendMessage(context, {
     status,
     title: titles[status] ?? 'The documentation cannot be shown',
-    text: status === 401 ? 'It belongs to a package that is not public, or that is not on this server.' : message,
+    text: status === 401 ? 'The package is not public or does not exist on this server.' : message,
     links:
       status === 401
         ? [{ label: 'Sign in', href: `/login?redirect=${encodeURIComponent(here)}` }]
@@ -58,15 +58,15 @@ export function sendRefusal(context: Context, { status, message, retryAfter }: A
   })
 }
 
-/** Says that there are no pages yet, and how far they are. */
+/** Sends an HTML page about the state of documentation that has no pages yet. */
 export async function sendNotGenerated(context: Context, name: string, { version, docs, isAwaited }: FoundVersion): Promise<unknown> {
   const texts: Record<ShownState, string> = {
-    disabled: 'This server generates no documentation.',
-    not_analyzed: 'It was not asked for yet. An administrator can have it generated.',
-    pending: 'It is about to be generated. Come back in a moment.',
-    running: 'It is being generated. Come back in a moment.',
-    completed: 'It was generated without pages. An administrator can have it generated again.',
-    failed: `It could not be generated: ${docs?.error ?? 'no reason was recorded.'}`,
+    disabled: 'This server does not generate documentation.',
+    not_analyzed: 'The documentation has not been requested yet. An administrator can generate it.',
+    pending: 'The documentation is waiting to be generated. Try again in a moment.',
+    running: 'The documentation is being generated. Try again in a moment.',
+    completed: 'The documentation was generated without pages. An administrator can generate it again.',
+    failed: `The documentation could not be generated: ${docs?.error ?? 'no reason was recorded.'}`,
   }
   return sendMessage(context, {
     status: 404,
@@ -76,15 +76,15 @@ export async function sendNotGenerated(context: Context, name: string, { version
   })
 }
 
-/** Says that there is no such page in the documentation that is there. */
+/** Sends an HTML page for a path that is not in the documentation. */
 export function sendNoPage(context: Context, name: string, at: string, version: string): unknown {
   return sendMessage(context, {
     status: 404,
-    title: 'There is no such page',
-    text: `The documentation of ${name} ${version} does not have it. It may have another name in another version.`,
+    title: 'Page not found',
+    text: `The documentation of ${name} ${version} does not contain this page. The page may have a different name in this version.`,
     links: [
       { label: `Documentation of ${name} ${version}`, href: `/documentation/${name}/${encodeURIComponent(at)}/` },
-      { label: 'Search in it', href: `/documentation/${name}/${encodeURIComponent(at)}/search.html` },
+      { label: 'Search the documentation', href: `/documentation/${name}/${encodeURIComponent(at)}/search.html` },
       toPackage(name, version),
     ],
   })

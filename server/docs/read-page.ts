@@ -7,7 +7,7 @@ import { PagesLost } from './lost.ts'
 
 declare module '../caches/caches.ts' {
   interface CachedValues {
-    /** Where the pages of packed documentation are, by the hash of the packed file. */
+    /** Page indexes of packed documentation, keyed by the hash of the packed file. */
     documentation: ReadonlyMap<string, PackedPage>
   }
 }
@@ -16,8 +16,8 @@ type Store = Pick<Services, 'caches' | 'docs' | 'log'>
 type Packed = { sha256: string; bytes: number }
 
 /**
- * Where a page is in packed documentation; null when there is no such page. Indexes are remembered, within bounds.
- * @throws PagesLost when the store does not have them as they were stored; ApiError ServiceUnavailable when it cannot be read.
+ * Returns the location of a page in packed documentation, or null if the page does not exist. Indexes are cached.
+ * @throws PagesLost when the pages are missing or damaged; ApiError ServiceUnavailable when the store cannot be read.
  */
 export async function findPage(store: Store, packed: Packed, path: string): Promise<PackedPage | null> {
   const index = await readable(store, packed, () => indexOf(store, packed))
@@ -25,8 +25,8 @@ export async function findPage(store: Store, packed: Packed, path: string): Prom
 }
 
 /**
- * A page as a gzip stream, whole.
- * @throws PagesLost when the store does not have them as they were stored; ApiError ServiceUnavailable when it cannot be read.
+ * Returns a complete page, gzip-compressed.
+ * @throws PagesLost when the pages are missing or damaged; ApiError ServiceUnavailable when the store cannot be read.
  */
 export function readPage(store: Store, packed: Packed, { offset, length }: PackedPage): Promise<Buffer> {
   return readable(store, packed, () => readRange(store.docs, packed.sha256, { start: offset, end: offset + length - 1 }))
@@ -43,7 +43,7 @@ async function indexOf({ caches, docs }: Store, { sha256, bytes }: Packed): Prom
 const readRange = async (docs: Services['docs'], sha256: string, range: { start: number; end: number }): Promise<Buffer> =>
   buffer(await docs.open(sha256, range))
 
-/** Pages that were removed by mistake come back. */
+/** Retries after restoring pages that were deleted by mistake. */
 async function readable<Found>({ docs, log }: Store, { sha256 }: Packed, read: () => Promise<Found>): Promise<Found> {
   try {
     return await read().catch(async (error: NodeJS.ErrnoException) => {

@@ -11,35 +11,39 @@ import { generatesDocs } from './switch.ts'
 type ApiDocumentation = { state: ShownState; url: string | null; docs: KnownDocs | null }
 
 const StateRef = builder.enumType('DocumentationState', {
-  description: 'How far the API documentation of a version is.',
+  description: 'State of the API documentation of a version.',
   values: {
-    DISABLED: { value: 'disabled', description: 'This server generates none.' },
-    NOT_ANALYZED: { value: 'not_analyzed', description: 'It was not asked for yet.' },
-    PENDING: { value: 'pending', description: 'It is about to be generated.' },
-    RUNNING: { value: 'running', description: 'It is being generated.' },
-    COMPLETED: { value: 'completed', description: 'It is there.' },
-    FAILED: { value: 'failed', description: 'It could not be generated; `error` says why.' },
+    DISABLED: { value: 'disabled', description: 'This server does not generate documentation.' },
+    NOT_ANALYZED: { value: 'not_analyzed', description: 'Not requested yet.' },
+    PENDING: { value: 'pending', description: 'Waiting to be generated.' },
+    RUNNING: { value: 'running', description: 'Being generated.' },
+    COMPLETED: { value: 'completed', description: 'Generated.' },
+    FAILED: { value: 'failed', description: 'The last attempt failed; see `error`.' },
   } satisfies Record<Uppercase<ShownState>, { value: ShownState; description: string }>,
 })
 
 const ApiDocumentationRef = builder.objectRef<ApiDocumentation>('ApiDocumentation').implement({
-  description: 'The generated API documentation of a version. Earlier pages stay while newer ones are generated.',
+  description: 'The generated API documentation of a version. Existing pages stay available while newer ones are generated.',
   fields: (t) => ({
-    state: t.expose('state', { type: StateRef, description: 'How far it is.' }),
-    url: t.expose('url', { type: 'URL', nullable: true, description: 'Where the pages are; null while there are none.' }),
+    state: t.expose('state', { type: StateRef, description: 'State of the documentation.' }),
+    url: t.expose('url', { type: 'URL', nullable: true, description: 'URL of the pages. Null if there are none.' }),
     engine: t.string({
       nullable: true,
-      description: 'What made the pages: `built-in` or `dartdoc`; null while there are none.',
+      description: 'Generator of the pages: `built-in` or `dartdoc`. Null if there are none.',
       resolve: ({ docs }) => docs?.engine ?? null,
     }),
-    engineVersion: t.string({ nullable: true, description: 'The version of that.', resolve: ({ docs }) => docs?.engineVersion ?? null }),
+    engineVersion: t.string({
+      nullable: true,
+      description: 'Version of the generator.',
+      resolve: ({ docs }) => docs?.engineVersion ?? null,
+    }),
     generatedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When the pages were made.',
+      description: 'When the pages were generated.',
       resolve: ({ docs }) => docs?.generatedAt ?? null,
     }),
-    pages: t.int({ description: 'How many pages there are.', resolve: ({ docs }) => docs?.pages ?? 0 }),
+    pages: t.int({ description: 'Number of pages.', resolve: ({ docs }) => docs?.pages ?? 0 }),
     error: t.string({ nullable: true, description: 'Why the last attempt failed.', resolve: ({ docs }) => docs?.error ?? null }),
   }),
 })
@@ -48,7 +52,7 @@ builder.objectField(PackageVersionRef, 'apiDocumentation', (t) =>
   t.field({
     ...ofPublicVersion,
     type: ApiDocumentationRef,
-    description: 'The generated API documentation, and how far it is.',
+    description: 'The generated API documentation and its state.',
     resolve: documentationOf,
   }),
 )

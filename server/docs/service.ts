@@ -4,12 +4,12 @@ import { batched } from '../db/batched.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { docsStates } from './entity.ts'
 
-/** What makes documentation, and its version. */
+/** The generator of documentation, and its version. */
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
 /**
- * Begins to document a version. Gives the number of the attempt, which grows with each one: the other functions want it, so that an attempt that
- * ends late changes nothing of a later one.
+ * Begins documenting a version. Returns the number of the attempt, which increases with each one. Pass it to the other functions, so that an attempt
+ * that ends late does not overwrite a later one.
  */
 export async function beginAttempt(em: EntityManager, versionId: string): Promise<number> {
   const row = await readRow<{ requested: number }>(
@@ -22,7 +22,7 @@ export async function beginAttempt(em: EntityManager, versionId: string): Promis
   return row.requested
 }
 
-/** Says that an attempt failed, and why. Pages that are there stay. False when a later one was asked for, or the version is gone. */
+/** Records that an attempt failed, and why. Existing pages stay. Returns false if there is a later attempt, or the version was deleted. */
 export const markFailed = async (em: EntityManager, versionId: string, attempt: number, reason: string): Promise<boolean> =>
   (await changeRows(em, "update version_docs set state = 'failed', error = ? where version_id = ? and requested = ?", [
     reason.slice(0, 1000),
@@ -30,10 +30,10 @@ export const markFailed = async (em: EntityManager, versionId: string, attempt: 
     attempt,
   ])) > 0
 
-/** What is known of the documentation of a version. */
+/** The state of a version's documentation. */
 export type KnownDocs = z.infer<typeof docsRow>
 
-/** What is known of the documentation of a version, by its id; null when it was never asked for. */
+/** Returns the state of a version's documentation by version id, or null if it was never requested. Batched. */
 export const loadDocs = batched<KnownDocs>(async (em, ids) => {
   const rows = await readRows<{ version_id: string }>(
     em,
@@ -43,21 +43,21 @@ export const loadDocs = batched<KnownDocs>(async (em, ids) => {
   return new Map(rows.map((row) => [row.version_id, docsRow.parse(row)]))
 })
 
-/** How far documentation is: that of an attempt, or why there was none yet. */
+/** The state shown to users: the state of the last attempt, or why there was none. */
 export type ShownState = KnownDocs['state'] | 'disabled' | 'not_analyzed'
 
-/** How far the documentation of a version is, where documentation is generated or not, and an analysis may wait. */
+/** Returns the state shown to users, given whether documentation is switched on and whether an analysis is queued. */
 export function stateOf(docs: KnownDocs | null, isOn: boolean, isAwaited: boolean): ShownState {
   if (docs) return docs.state
   if (!isOn) return 'disabled'
   return isAwaited ? 'pending' : 'not_analyzed'
 }
 
-/** SQL: whether the version `v` waits to be analyzed, and so documented. */
+/** SQL condition: the version `v` is queued for analysis, which also generates documentation. */
 export const isAnalysisAwaited =
   "exists (select 1 from jobs j where j.kind = 'analysis' and j.subject = cast(v.id as varchar(36)) and j.state = 'queued')"
 
-/** Whether a version waits to be analyzed, by its id. */
+/** Returns whether a version is queued for analysis, by version id. Batched. */
 export const loadAwaited = batched(async (em, ids) => {
   const marks = ids.map(() => '?').join(', ')
   const rows = await readRows<{ id: string }>(
@@ -68,7 +68,7 @@ export const loadAwaited = batched(async (em, ids) => {
   return new Map(rows.map(({ id }) => [id, true]))
 })
 
-/** SQL: the columns of the documentation `d` that `docsRow` reads. */
+/** SQL: the columns of `version_docs d` that `docsRow` parses. */
 export const docsColumns =
   'd.state, d.generation, d.engine, d.engine_version as "engineVersion", d.sha256, d.bytes, d.pages, d.generated_at as "generatedAt", d.error'
 
@@ -78,7 +78,7 @@ export const docsRow = z.object({
   engine: z.string().nullable(),
   engineVersion: z.string().nullable(),
   sha256: z.string().nullable(),
-  // PostgreSQL hands out 64-bit integers as text.
+  // PostgreSQL returns 64-bit integers as strings.
   bytes: z.coerce.number(),
   pages: z.number(),
   generatedAt: z.coerce.date().nullable(),

@@ -1,9 +1,9 @@
 import type { Services } from '../services.ts'
 import { currentSettings, type ScoringSettings } from '../settings/scoring.ts'
 
-/** Whether documentation is generated on this server: an analysis does that. */
+/** Returns whether documentation is generated on this server, as part of analyses. */
 export const areDocsOn = async (services: Pick<Services, 'config' | 'database'>): Promise<boolean> =>
   generatesDocs(await currentSettings(services))
 
-/** The same, by settings that were read. */
+/** Returns whether these settings enable documentation. */
 export const generatesDocs = ({ scoringEnabled, docsEnabled }: ScoringSettings): boolean => scoringEnabled && docsEnabled

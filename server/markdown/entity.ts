@@ -4,15 +4,15 @@ const RenderedTextSchema = defineEntity({
   name: 'RenderedText',
   tableName: 'rendered_texts',
   properties: {
-    /** SHA-256 over the text, how its links resolve, and the version of the renderer. */
+    /** SHA-256 over the text, its link settings, and the renderer version. */
     hash: p.string().length(64).primary(),
-    /** Null for a text that took too long. */
+    /** Null for a text that took too long to render. */
     html: p.text().nullable(),
     bytes: p.integer(),
     createdAt: p.datetime(3).index(),
   },
 })
 
-/** What a text looks like as HTML: whoever asks next, at any instance and after any restart, gets it without rendering. */
+/** The cached HTML of a text, shared by all instances and kept across restarts. */
 export class RenderedText extends RenderedTextSchema.class {}
 RenderedTextSchema.setClass(RenderedText)

@@ -1,15 +1,15 @@
 import { type LinkResolver, repositoryLinks } from './repository-links.ts'
 
-/** How a text's links resolve, in a form that another thread can take. */
+/** How the links of a text are resolved, in a form that can be sent to a worker thread. */
 export type Links =
-  /** Relative ones lead into the repository of the package; `path` is the document's own in the archive. */
+  /** Relative links point into the package's repository. `path` is the path of the document in the archive. */
   | { kind: 'repository'; repository: string | null; path: string }
-  /** Those from the root lead to the pages of this server; to other places only whole ones. */
+  /** Links starting with `/` point to pages of this server. All other links must be absolute. */
   | { kind: 'site'; serverUrl: string }
-  /** Only whole addresses are links. */
+  /** Only absolute URLs become links. */
   | { kind: 'whole' }
 
-/** The resolver that is described. */
+/** Returns the link resolver for these settings. */
 export function linkResolver(links: Links): LinkResolver {
   if (links.kind === 'repository') return repositoryLinks(links.repository, links.path)
   if (links.kind === 'site') return (target) => onSite(links.serverUrl, target)

@@ -4,12 +4,12 @@ import type { LinkResolver } from './repository-links.ts'
 import { taskLists } from './task-lists.ts'
 
 /**
- * Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. A picture becomes a
- * link to it: loading it would tell another server who reads the page.
+ * Renders Markdown (GitHub flavor: tables, strikethrough, task lists, bare links, inline HTML) as sanitized HTML. Images become links, because
+ * loading them would reveal the reader to another server.
  */
 export const renderMarkdown = (source: string, resolve: LinkResolver): string => sanitizeRendered(markdown.render(source), resolve)
 
-/** HTML that was made of Markdown, without what could do harm. The addresses in `own` are the page's, and stay as they are. */
+/** Sanitizes HTML rendered from Markdown. URLs in `own` belong to the surrounding page and stay unchanged. */
 export function sanitizeRendered(rendered: string, resolve: LinkResolver, own: ReadonlySet<string> = new Set()): string {
   let links = 0
   return sanitizeHtml(rendered, {
@@ -51,7 +51,7 @@ const allowed: sanitizeHtml.IOptions = {
 
 type Attributes = Record<string, string>
 
-/** Ids of a document must not be taken for ids of the page around it. */
+/** Prefix for ids within a document, so that they do not collide with ids of the surrounding page. */
 const idPrefix = 'doc-'
 
 function prefixedId({ id, name, ...attributes }: Attributes): Attributes {
@@ -66,7 +66,7 @@ function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver, ow
   return target === null ? rest : { ...rest, href: target, rel: 'nofollow ugc noopener' }
 }
 
-/** What stands for a picture: a link to it with its description, or within a link just the description. */
+/** Replaces an image with a link to the image, labelled with its description. Within a link, only the description remains. */
 function pictureLink({ src, alt }: Attributes, resolve: LinkResolver, withinLink: boolean): sanitizeHtml.Tag {
   const target = src === undefined ? null : resolve(src, 'image')
   const text = alt?.trim() || 'Picture'
@@ -74,7 +74,7 @@ function pictureLink({ src, alt }: Attributes, resolve: LinkResolver, withinLink
   return { tagName: 'a', attribs: { href: target, rel: 'nofollow ugc noopener' }, text }
 }
 
-/** Headings get the ids that GitHub would give them, so that tables of contents work. */
+/** Gives headings the same ids as GitHub, so that tables of contents work. */
 function headingIds(parser: Parser): void {
   parser.core.ruler.push('heading-ids', ({ tokens }) => {
     const used = new Map<string, number>()

@@ -1,9 +1,9 @@
-/** Turns what a document says about files beside it into addresses; null for what leads nowhere. */
+/** Resolves a link target of a document to a URL. Returns null if the target cannot be resolved. */
 export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
 
 /**
- * How the relative links of a document resolve: into the package's repository where that is a GitHub or GitLab (their own or a
- * company's), for else nobody knows how its addresses look. `path` is the document's own in the archive.
+ * Returns a resolver for the relative links of a document. Links point into the package's repository if it is on GitHub or GitLab, including
+ * self-hosted instances, because the URL format of other hosts is unknown. `path` is the path of the document in the archive.
  */
 export function repositoryLinks(repository: string | null, path: string): LinkResolver {
   const root = repository === null ? null : rootOf(repository)
@@ -13,14 +13,14 @@ export function repositoryLinks(repository: string | null, path: string): LinkRe
     if (!root || /^([a-z][a-z0-9+.-]*:|\/\/)/i.test(target)) return null
     const base = `${purpose === 'image' ? root.raw : root.blob}${root.folder}`
     const resolved = URL.parse(target.startsWith('/') ? `.${target}` : target, target.startsWith('/') ? base : `${base}${path}`)
-    // More `..` than there are folders would lead out of the repository.
+    // Reject targets with so many `..` segments that they leave the repository.
     return resolved?.href.startsWith(purpose === 'image' ? root.raw : root.blob) ? resolved.href : null
   }
 }
 
 type Root = { blob: string; raw: string; folder: string }
 
-/** Where the files of a repository are shown and served, and the package's folder in it. */
+/** Returns the base URLs for viewing and downloading the files of a repository, and the package's folder in it. */
 function rootOf(repository: string): Root | null {
   const url = URL.parse(repository)
   if (!url || !/^https?:$/.test(url.protocol)) return null

@@ -3,18 +3,18 @@ import { createHash } from 'node:crypto'
 import type { Context } from '../access/context.ts'
 import { turnKey } from '../http/limits/limits.ts'
 import { nextSlice } from '../threads/slices.ts'
-import { findRendered, keepRendered } from './kept.ts'
+import { findCachedHtml, cacheHtml } from './kept.ts'
 import { renderInThread } from './threads.ts'
 import type { Task } from './worker.ts'
 
-/** Counts up with every change of what the renderer makes of a text. */
+/** Increment on every change of the renderer's output. */
 const rendererVersion = 1
-/** No page of this server shows more HTML at once. */
+/** Maximum size of a rendered text in bytes. */
 const maxHtmlBytes = 2 * 1024 ** 2
 
 declare module '../caches/caches.ts' {
   interface CachedValues {
-    /** Rendered HTML, by the hash of its source. */
+    /** Rendered HTML, keyed by the hash of the source. */
     texts: string
   }
 }
@@ -22,9 +22,10 @@ declare module '../caches/caches.ts' {
 type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budget'>
 
 /**
- * A Markdown text as HTML that is safe to show. It is rendered once, off the event loop and with a deadline, and kept by its content; a text
- * that takes too long or grows too large is shown as it was written. `isKept: false` is for drafts, which are remembered for a while only.
- * @throws ApiError ServiceUnavailable when so many texts wait to be rendered that its turn does not come in time.
+ * Renders a Markdown text as sanitized HTML. Each text is rendered once, in a worker thread with a timeout, and cached in the database by its
+ * content. A text that takes too long or becomes too large is returned as plain text. With `isKept: false`, for drafts, the result is cached in
+ * memory only.
+ * @throws ApiError ServiceUnavailable when the queue is full or the text waits too long.
  */
 export async function renderText(caller: Caller, task: Task, { isKept = true } = {}): Promise<string> {
   const hash = keyOf(task)
@@ -33,43 +34,43 @@ export async function renderText(caller: Caller, task: Task, { isKept = true } =
     caller.budget?.spendText(Buffer.byteLength(html))
     return html
   }
-  let current = underWay.get(hash)
+  let current = inProgress.get(hash)
   if (!current) {
-    current = renderOnce(caller, hash, task, isKept).finally(() => underWay.delete(hash))
-    underWay.set(hash, current)
+    current = renderOnce(caller, hash, task, isKept).finally(() => inProgress.delete(hash))
+    inProgress.set(hash, current)
   }
-  const mine = letOthersIn(current)
+  const mine = yieldAfterLong(current)
   html = await (caller.budget?.uncounted(mine) ?? mine)
   caller.budget?.spendText(Buffer.byteLength(html))
   caller.caches.texts.set(hash, html)
   return html
 }
 
-/** What the text is kept under. It may be long: nothing is made of it but the hash. */
+/** Returns the cache key of a text. The text may be long, so it is only hashed. */
 const keyOf = ({ source, links }: Task): string =>
   createHash('sha256')
     .update(JSON.stringify([rendererVersion, links]))
     .update(source)
     .digest('hex')
 
-/** Many may wait for the same text, and to send a long one takes milliseconds: they go on one after the other. */
-async function letOthersIn(rendering: Promise<string>): Promise<string> {
+/** Many requests can wait for the same text, and sending a long one takes milliseconds: resume them one after the other. */
+async function yieldAfterLong(rendering: Promise<string>): Promise<string> {
   const html = await rendering
-  if (html.length > longFrom) await nextSlice()
+  if (html.length > longLength) await nextSlice()
   return html
 }
-const longFrom = 64 * 1024
+const longLength = 64 * 1024
 
-const underWay = new Map<string, Promise<string>>()
+const inProgress = new Map<string, Promise<string>>()
 
 async function renderOnce(caller: Caller, hash: string, task: Task, isKept: boolean): Promise<string> {
-  const kept = isKept ? await findRendered(caller, hash) : undefined
-  if (kept !== undefined) return kept ?? asWritten(task.source)
+  const kept = isKept ? await findCachedHtml(caller, hash) : undefined
+  if (kept !== undefined) return kept ?? asPlainText(task.source)
   const rendered = await renderInThread(caller.viewer?.id ?? turnKey(caller.ip), task)
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
-  if (isKept) await keepRendered(caller, hash, html)
-  return html ?? asWritten(task.source)
+  if (isKept) await cacheHtml(caller, hash, html)
+  return html ?? asPlainText(task.source)
 }
 
-const asWritten = (source: string): string =>
-  `<p><em>This text takes too long to format, so it is shown as it was written.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
+const asPlainText = (source: string): string =>
+  `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`

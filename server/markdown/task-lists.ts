@@ -1,6 +1,6 @@
 import type { MarkdownIt } from 'markdown-it'
 
-/** Turns `- [ ] open` and `- [x] done` into items with a checkbox that cannot be changed (GitHub Flavored Markdown, 5.3). */
+/** Renders `- [ ] open` and `- [x] done` as items with a disabled checkbox (GitHub Flavored Markdown, 5.3). */
 export function taskLists(parser: MarkdownIt): void {
   parser.core.ruler.after('inline', 'task-lists', ({ tokens, Token }) => {
     for (const [index, token] of tokens.entries()) {

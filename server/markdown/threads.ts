@@ -5,7 +5,7 @@ import { takeFairTurns } from '../threads/fair-turns.ts'
 import { ThreadFailed, openThreadPool } from '../threads/pool.ts'
 import type { Task } from './worker.ts'
 
-// A thread takes some twenty megabytes. Honest texts take milliseconds, and people wait for the answer.
+// A thread takes about 20 MB. Normal texts take milliseconds to render, and users are waiting.
 const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   deadlineMs: 1500,
   idleMs: 30_000,
@@ -14,27 +14,27 @@ const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
 const inTurn = takeFairTurns({
   atOnce: availableParallelism() > 2 ? 2 : 1,
   waiting: 1000,
-  // As many as one query may ask for by its cost; what a query reads is bounded in bytes.
+  // The maximum number of texts that a single query can request within its cost limit. The bytes per query are limited separately.
   waitingPerKey: 500,
   maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many texts wait to be rendered. Try again in a moment.', 5),
+  refusal: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),
 })
 
 /**
- * Renders Markdown in a thread of its own, so that nobody waits for a text that takes long: callers have turns, and each text a deadline.
- * Gives null for a text that took too long or too much memory.
- * @throws ApiError ServiceUnavailable when too much waits already, before its turn comes, or when no thread can be started.
+ * Renders Markdown in a worker thread. Callers take turns, and each text has a timeout, so that a slow text does not delay others. Returns null for a
+ * text that takes too long or too much memory.
+ * @throws ApiError ServiceUnavailable when the queue is full, the text waits too long, or no thread can be started.
  */
 export const renderInThread = (caller: string, task: Task): Promise<string | null> =>
   inTurn(caller, async () =>
     z
       .string()
       .nullable()
-      .parse(await ask(task).catch(nothingOf)),
+      .parse(await ask(task).catch(nullIfTextFailed)),
   )
 
-/** The text is at fault, unless the thread could not even start. */
-function nothingOf(failure: unknown): null {
+/** Returns null if the text caused the failure. Throws if the thread could not start. */
+function nullIfTextFailed(failure: unknown): null {
   if (failure instanceof ThreadFailed && failure.wasAtWork) return null
   throw Object.assign(serviceUnavailable('The text could not be rendered. Try again in a minute.', 60), { cause: failure })
 }

@@ -15,7 +15,7 @@ import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 import { withJobToken } from '../tokens/job-token.ts'
 import { type Invocation, prepare, type Sdk } from './invocation.ts'
-import { logLine, withoutPlaces } from './log.ts'
+import { logLine, redactPaths } from './log.ts'
 import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit } from './problems.ts'
 import { readablePackages } from './readable-packages.ts'
 import { readSummary, type Summary } from './summary.ts'
@@ -28,31 +28,31 @@ export type PanaTask = {
   version: string
   /** Path of the .tar.gz on disk. */
   archive: string
-  /** Whether only members read the package. */
+  /** Whether only members can read the package. */
   isPrivate: boolean
-  /** How long it may take. */
+  /** Timeout in seconds. */
   seconds: number
-  /** What else it may take, where that is otherwise than usual. */
+  /** Overrides of the default resource limits. */
   limits?: Partial<Limits>
   signal?: AbortSignal
-  /** Hears what pana logs while it works. */
+  /** Called with each line of pana's log. */
   onLine?: (line: string) => void
-  /** The folder in which the pages of `dart doc` are wanted as a zip; null when they are not. */
+  /** The folder for the documentation by `dart doc` as a zip file; null for no documentation. */
   docs: { folder: string } | null
 }
 
 export type PanaResult = Documentation & { report: Report; log: string[]; usage: Outcome['usage'] }
 
-/** Path of the zip in the folder that the task names, or why there is none; neither when no pages were wanted. */
+/** Path of the zip file, or why there is none. Both are null if no documentation was requested. */
 type Documentation = { docs: string | null; docsFailure: string | null }
 
-/** What pana prints on stdout is its report, and nothing else. */
+/** Maximum size of pana's stdout, which contains only the report. */
 const reportBytes = 16 * 1024 ** 2
 const logLines = 1000
 
 /**
- * Judges a version with the default SDK: Flutter's for a package that needs Flutter, else Dart's, or what there is.
- * @throws AnalysisNeedsFlutter, AnalysisNeedsSdk when it is not installed; else as `analyzeOn`
+ * Analyzes a version with the default SDK: the Flutter SDK for a package that needs Flutter, otherwise the Dart SDK, or whichever is installed.
+ * @throws AnalysisNeedsFlutter, AnalysisNeedsSdk when no suitable SDK is installed; otherwise as `analyzeOn`.
  */
 export const analyzeWithPana = (services: Services, task: PanaTask): Promise<PanaResult> =>
   analyzeOn(services, (usesFlutter) => defaultSdk(services, usesFlutter), task)
@@ -61,14 +61,15 @@ async function defaultSdk(services: Services, usesFlutter: boolean): Promise<Sdk
   const dart = usesFlutter ? null : await readySdk(services, 'dart')
   const sdk = dart ?? (await readySdk(services, 'flutter'))
   if (sdk !== null) return sdk
-  if (usesFlutter) throw new AnalysisNeedsFlutter('The package needs Flutter. Install a Flutter SDK to judge it with pana.')
-  throw new AnalysisNeedsSdk('No SDK is installed to judge packages with pana.')
+  if (usesFlutter) throw new AnalysisNeedsFlutter('The package needs Flutter. Install a Flutter SDK to analyze it with pana.')
+  throw new AnalysisNeedsSdk('No SDK is installed. Install one to analyze packages with pana.')
 }
 
 /**
- * Judges a version with pana. Everything happens in a folder of its own, which is removed at the end, with a token that reads the dependencies
- * of this package here and nothing else, and that ends with the job.
- * @throws PanaFailed when it gives no report that says something, PanaOverLimit when it went over a limit; SandboxUnusable when nothing can be run on this machine
+ * Analyzes a version with pana in a temporary folder. The job's access token can only read this package's dependencies on this server, and expires
+ * with the job.
+ * @throws PanaFailed when pana returns no usable report; PanaOverLimit when it exceeds a limit; SandboxUnusable when this machine cannot run the
+ * sandbox.
  */
 export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolean) => Promise<Sdk>, task: PanaTask): Promise<PanaResult> {
   await warnOnce(services)
@@ -79,15 +80,15 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
     const packages = await readablePackages(services, task.versionId)
     const grant = { packages, isForAnybody: !task.isPrivate, lifeMs: (task.seconds + 60) * 1000 }
     return await withJobToken(services, grant, async (token) => {
-      const tidy = withoutPlaces({ folder, sdk, token })
+      const redact = redactPaths({ folder, sdk, token })
       const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
-      const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(tidy(line))) })
-      const log = outcome.lines.map((line) => logLine(tidy(line)))
-      // What half an SDK says is no verdict on the package.
+      const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(redact(line))) })
+      const log = outcome.lines.map((line) => logLine(redact(line)))
+      // A result from an incomplete SDK says nothing about the package.
       if (!existsSync(sdk.mark)) throw new PanaFailed('The SDK was removed or rebuilt while pana used it.', log)
-      const summary = summaryOf(outcome, tidy, log, task.seconds)
+      const summary = summaryOf(outcome, redact, log, task.seconds)
       const report = toReport(summary, { isPrivate: task.isPrivate, sizes: sizesOf(files) })
-      return { report, log, usage: outcome.usage, ...(await takeDocs(invoked.docs, task)) }
+      return { report, log, usage: outcome.usage, ...(await packDocs(invoked.docs, task)) }
     })
   } finally {
     await removeFolder(folder)
@@ -103,7 +104,7 @@ async function warnOnce({ config, log }: Services): Promise<void> {
 
 const warned = new WeakSet<Services['config']>()
 
-/** Whether a package is for Flutter, as the pub client sees it. */
+/** Returns whether the pub client would treat the package as a Flutter package. */
 async function usesFlutter(folder: string): Promise<boolean> {
   const { environment, dependencies } = describePubspec(readYaml(await readFile(join(folder, manifestName), 'utf8'), manifestName))
   return environment.some(({ sdk }) => sdk === 'flutter') || dependencies.some(({ sdk }) => sdk === 'flutter')
@@ -129,31 +130,30 @@ const runPana = (
 
 type Running = Pick<PanaTask, 'seconds' | 'limits' | 'signal'> & { folder: string; onLine: (line: string) => void }
 
-function summaryOf({ end, code, stdout }: Outcome, tidy: (text: string) => string, log: string[], seconds: number): Summary {
-  if (end === 'aborted') throw new PanaFailed('The analysis was called off.', log)
+function summaryOf({ end, code, stdout }: Outcome, redact: (text: string) => string, log: string[], seconds: number): Summary {
+  if (end === 'aborted') throw new PanaFailed('The analysis was cancelled.', log)
   if (end !== 'exited') throw new PanaOverLimit(overLimit[end](seconds), log)
-  const summary = readSummary(tidy(stdout.toString('utf8')))
+  const summary = readSummary(redact(stdout.toString('utf8')))
   if (summary === null && log.some((line) => outOfMemory.test(line))) throw new PanaOverLimit(overLimit.memory(seconds), log)
-  if (summary === null)
-    throw new PanaFailed(`pana ended with code ${code ?? 'none'} and without a report: ${log.at(-1) ?? 'it said nothing'}`, log)
+  if (summary === null) throw new PanaFailed(`pana exited with code ${code ?? 'none'} without a report: ${log.at(-1) ?? 'no output'}`, log)
   const fault = faultOfReport(summary, log)
   if (fault) throw fault
   return summary
 }
 
 const overLimit: Record<Exclude<Outcome['end'], 'exited' | 'aborted'>, (seconds: number) => string> = {
-  timeout: (seconds) => `pana did not end within ${seconds} seconds, the limit.`,
-  output: () => 'pana said more than it may.',
-  memory: () => 'pana took more memory than it may.',
-  processes: () => 'pana started more processes than it may.',
-  disk: () => 'pana wrote more to the disk than it may.',
+  timeout: (seconds) => `pana exceeded the time limit of ${seconds} seconds.`,
+  output: () => 'pana exceeded the output limit.',
+  memory: () => 'pana exceeded the memory limit.',
+  processes: () => 'pana exceeded the process limit.',
+  disk: () => 'pana exceeded the disk limit.',
 }
 
-/** What Dart says when the kernel gives it no more. */
+/** Dart's output when memory allocation fails. */
 const outOfMemory = /\bOut of memory\b|\bExhausted heap space\b/
 
-/** Takes the documentation out of the folder of the job. A package that has a report may do without. */
-async function takeDocs(from: string, { name, version, docs }: PanaTask): Promise<Documentation> {
+/** Packs the documentation from the job's folder. A failure is reported but does not fail the analysis. */
+async function packDocs(from: string, { name, version, docs }: PanaTask): Promise<Documentation> {
   if (docs === null) return { docs: null, docsFailure: null }
   const file = join(docs.folder, 'dartdoc.zip')
   try {

@@ -1,28 +1,28 @@
 import type { PanaSection } from './summary.ts'
 
-/** What pana says of one criterion, taken out of the text of its section. */
+/** A criterion extracted from the text of a section of pana's report. */
 export type Finding = {
   title: string
   granted: number
   maximum: number
-  /** Tables and what else is no fault, as Markdown. */
+  /** Tables and other content that is not a fault, as Markdown. */
   remarks: string
   faults: Fault[]
 }
 
-/** What cost points, and how to mend it, if that is said; both as Markdown. */
+/** A fault that cost points, and how to fix it, if pana says so; both as Markdown. */
 export type Fault = { fault: string; remedy: string }
 
 // Source: `_makeSummary` and `Issue.markdown` in lib/src/report/_common.dart of pana.
 const heading = /^### \[.\] (\d+)\/(\d+) points: (.*)$/m
 const folded = /^<details>\s*<summary>([\s\S]*?)<\/summary>([\s\S]*?)^<\/details>$/gm
 const place = /^`[^`\n]+:\d+:\d+`\n\n```\n[\s\S]*?\n```$/m
-/** An issue that nothing is folded away of, to the next one. What pana lists with a tick is none. */
+/** An issue without a folded part, up to the next issue. Items that pana marks with a tick are not issues. */
 const unfolded = /^\* (?!✓)([\s\S]*?)(?=^\* |^<details>|$(?![\s\S]))/gm
 
 /**
- * The criteria of a section. Texts in it can come from the package; should one of them pass for a criterion, the points do not add up, and the
- * section is taken as one.
+ * Extracts the criteria of a section. The text can contain text from the package that looks like a criterion. If the points do not add up, the
+ * section is returned as a single criterion.
  */
 export function findingsIn({ title, summary, grantedPoints, maxPoints }: PanaSection): Finding[] {
   const [, ...parts] = summary.split(heading)
@@ -39,7 +39,7 @@ export function findingsIn({ title, summary, grantedPoints, maxPoints }: PanaSec
 function contentOf(body: string): Pick<Finding, 'remarks' | 'faults'> {
   const faults: Fault[] = []
   const open = body.replaceAll(folded, (_all, about: string, inside: string) => {
-    // A table that is folded away is no fault.
+    // A folded table is not a fault.
     if (/^\s*\|/.test(inside)) return `${about.trim()}:\n\n${inside.trim()}`
     const where = place.exec(inside)?.[0]
     faults.push({ fault: joined(about, where ?? ''), remedy: inside.replace(where ?? '', '').trim() })
@@ -52,7 +52,7 @@ function contentOf(body: string): Pick<Finding, 'remarks' | 'faults'> {
   return { remarks: remarks.replaceAll(/\n{3,}/g, '\n\n').trim(), faults }
 }
 
-/** Paragraphs, those without text left out. */
+/** Joins non-empty paragraphs. */
 export const joined = (...paragraphs: string[]): string =>
   paragraphs
     .map((paragraph) => paragraph.trim())

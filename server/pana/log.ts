@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const record = z.object({ level: z.string(), message: z.string(), error: z.string().optional() })
 
-/** A line of pana's log as people read it: with `--json` each is an object. */
+/** Converts a line of pana's log to text. With `--json`, each line is an object. */
 export function logLine(line: string): string {
   if (!line.startsWith('{')) return line
   try {
@@ -13,8 +13,8 @@ export function logLine(line: string): string {
   }
 }
 
-/** Takes out of texts what readers of a report have no use for, or must not see: where the job ran, and its token. */
-export function withoutPlaces({
+/** Returns a function that removes the job's paths and token from texts, because readers of a report do not need or must not see them. */
+export function redactPaths({
   folder,
   sdk,
   token,
@@ -23,7 +23,7 @@ export function withoutPlaces({
   sdk: { path: string; pubCache: string }
   token: string
 }): (text: string) => string {
-  // pana works on a copy with a name of its own.
+  // pana works on a copy of the package in a folder with a random name.
   const copies = `${folder}/.tmp/`
   return (text) =>
     text

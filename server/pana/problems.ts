@@ -1,4 +1,4 @@
-/** pana could not judge a version. The message says why, for the people who administer the server; `log` is what it said. */
+/** pana could not analyze a version. The message is for administrators; `log` is pana's output. */
 export class PanaFailed extends Error {
   override readonly name: string = 'PanaFailed'
   readonly log: string[]
@@ -8,17 +8,17 @@ export class PanaFailed extends Error {
   }
 }
 
-/** pana went over one of its limits, as it would again. */
+/** pana exceeded one of its limits. Retrying would fail again. */
 export class PanaOverLimit extends PanaFailed {
   override readonly name = 'PanaOverLimit'
 }
 
-/** The package needs Flutter, and there is no Flutter install to judge it with: what the built-in engine found stays. */
+/** The package needs Flutter, and no Flutter SDK is installed. The built-in engine's report stays. */
 export class AnalysisNeedsFlutter extends PanaFailed {
   override readonly name = 'AnalysisNeedsFlutter'
 }
 
-/** There is no SDK install that could judge a version. */
+/** No installed SDK can analyze the version. */
 export class AnalysisNeedsSdk extends PanaFailed {
   override readonly name = 'AnalysisNeedsSdk'
 }

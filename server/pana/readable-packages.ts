@@ -3,12 +3,12 @@ import { normalHostedUrl } from '../pub/hosted-url.ts'
 import type { Services } from '../services.ts'
 
 /**
- * The packages of this server that resolving a version can lead to, by name: what it depends on, for development too, and what these depend on
- * in any version. One statement, however deep; circles end.
+ * Returns the names of the packages on this server that resolving a version can involve: its dependencies and dev dependencies, and their transitive
+ * dependencies in any version. Uses a single recursive query, which handles cycles.
  */
 export async function readablePackages({ config, database }: Services, versionId: string): Promise<string[]> {
   const here = hostedHere(config)
-  // What names no registry comes from here, too, where this server is the one that SDKs get packages from.
+  // If this server is the SDKs' default registry, dependencies without a registry URL are also on this server.
   const unnamed = normalHostedUrl(config.SDK_PUB_HOSTED_URL) === here ? 'or (d.hosted_url is null and d.sdk is null)' : ''
   const rows = await database.fork().execute<{ name: string }[]>(
     `with recursive needed(name) as (

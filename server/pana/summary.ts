@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 const points = z.number().int().nonnegative().max(10_000)
-/** Longer ones are cut: nobody reads them, and packages decide what is in them. */
+/** Longer texts are truncated, because their length is controlled by the package. */
 const text = z.string().transform((all) => all.slice(0, 65_536))
 
 const section = z.object({ id: z.string().max(100), title: z.string().max(500), grantedPoints: points, maxPoints: points, summary: text })
@@ -18,10 +18,10 @@ const summarySchema = z.object({
   errorMessage: text.nullish(),
 })
 
-/** What we use of the JSON that pana prints. Source: `Summary` in lib/src/model.dart of pana. */
+/** The parts of pana's JSON output that are used. Source: `Summary` in lib/src/model.dart of pana. */
 export type Summary = z.infer<typeof summarySchema>
 
-/** Reads what pana printed; null when that is no report of pana's. Other tools may have printed lines before it. */
+/** Parses pana's output. Returns null if it contains no report. Lines of other tools may precede the report. */
 export function readSummary(printed: string): Summary | null {
   const start = printed.startsWith('{') ? 0 : printed.indexOf('\n{') + 1
   try {

@@ -3,7 +3,7 @@ import { type Finding, findingsIn, joined } from './findings.ts'
 import type { PanaSection, Summary } from './summary.ts'
 import { measured, type Unmeasured } from './unmeasured.ts'
 
-/** What a report of pana's says of a version. `sizes` and whether it is private are not pana's to know. */
+/** Converts pana's output to a report. pana knows neither `sizes` nor whether the package is private. */
 export function toReport(
   { runtimeInfo, report, tags }: Summary,
   { isPrivate, sizes }: { isPrivate: boolean; sizes: Report['sizes'] },
@@ -55,7 +55,7 @@ function toCriterion(id: string, { title, granted, maximum, remarks, faults }: F
 
 const cut = (text: string) => (text.length > 8000 ? `${text.slice(0, 8000)} …` : text)
 
-// The criteria have no ids in pana; their titles change with what was found.
+// pana's criteria have no ids, and their titles vary with the result.
 const ids: [RegExp, string][] = [
   [/pubspec\.yaml/, 'pubspec'],
   [/README/, 'readme'],

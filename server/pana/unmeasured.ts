@@ -3,13 +3,15 @@ import type { Fault, Finding } from './findings.ts'
 
 export type Unmeasured = Report['notMeasured'][number]
 
-/** What keeps pana from measuring something here. */
+/** Conditions under which pana's results do not apply. */
 type Conditions = {
-  /** Only members read the package. */
+  /** Whether only members can read the package. */
   isPrivate: boolean
 }
 
-/** A rule says which faults are none of the package's, and what is told instead. */
+/**
+ * A rule for ignoring faults that the package is not responsible for, with the note to report instead. A null `fault` ignores the whole criterion.
+ */
 type Rule = { applies: (conditions: Conditions) => boolean; criterion: string; fault: RegExp | null; says: Unmeasured }
 
 const rules: Rule[] = [
@@ -27,12 +29,12 @@ const rules: Rule[] = [
   {
     applies: ({ isPrivate }) => !isPrivate,
     criterion: 'pubspec',
-    // pana grants the points all the same; a closed network shows none of them.
+    // pana grants the points anyway. On a closed network, no URL is reachable.
     fault: /\bURL doesn't exist\.|^Failed to verify repository URL\.[\s\S]*(?:Unable to access git repository|not reachable)/,
     says: {
       id: 'url-reachability',
       title: 'URLs of the pubspec can be reached, and the repository has this package',
-      reason: 'They could not be reached from this server.',
+      reason: 'The URLs could not be reached from this server.',
     },
   },
   {
@@ -45,12 +47,13 @@ const rules: Rule[] = [
     applies: () => true,
     criterion: 'example',
     fault: /\b(?:cwebp|dwebp|gif2webp|webpmux|webpinfo)\b/,
-    says: { id: 'screenshots', title: 'Screenshots are valid', reason: 'The programs that read them are not installed on this server.' },
+    says: { id: 'screenshots', title: 'Screenshots are valid', reason: 'The tools for checking images are not installed on this server.' },
   },
 ]
 
 /**
- * Takes away what a package cannot help: a criterion that is left without faults has all its points, one that is not judged at all is null.
+ * Removes faults that the package is not responsible for. A criterion without remaining faults gets all points. Returns a null finding for a
+ * criterion that does not apply at all.
  */
 export function measured(id: string, finding: Finding, conditions: Conditions): { finding: Finding | null; unmeasured: Unmeasured[] } {
   const unmeasured: Unmeasured[] = []

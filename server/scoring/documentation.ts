@@ -18,11 +18,11 @@ export type MadeDocs = {
 /** Stores generated documentation of a version, with audit and log entries. Does nothing if the version was deleted or has newer pages. */
 export async function storeDocs(services: Services, versionId: string, { subject, docs, engine, attempt }: MadeDocs): Promise<void> {
   const { name, version } = subject.facts
-  const alongside = async (em: EntityManager) => {
+  const inSameTransaction = async (em: EntityManager) => {
     const summary = `API documentation of ${name} ${version} was generated`
     await recordEvents(em, [{ kind: 'package.docs_generated', actor: null, summary, package: name, version }])
     await writeLog(em, { level: 'info', package: name, version, message: `documentation generated (${engine.name} ${engine.version})` })
   }
   const number = attempt ?? (await beginAttempt(services.database.fork(), versionId))
-  await storePages(services, versionId, { attempt: number, file: docs, engine, alongside })
+  await storePages(services, versionId, { attempt: number, file: docs, engine, inSameTransaction })
 }

@@ -78,15 +78,18 @@ it('says what is the matter where there is no page, in the words of whoever asks
     status: 404,
     body: { error: { code: 'NotFound', message: 'acme 1.0.0 has no documentation yet.' } },
   })
-  expect((await alice.get(index, docsPage)).body).toContain('about to be generated')
+  expect((await alice.get(index, docsPage)).body).toContain('is waiting to be generated')
   await app.services.database.fork().nativeDelete(Job, { kind: 'analysis' })
-  expect(await alice.get(index, docsPage)).toMatchObject({ status: 404, body: expect.stringContaining('It was not asked for yet.') })
+  expect(await alice.get(index, docsPage)).toMatchObject({
+    status: 404,
+    body: expect.stringContaining('The documentation has not been requested yet.'),
+  })
   const id = await versionId(app, 'acme', '1.0.0')
   const attempt = await beginDocs(app, id)
   const em = app.services.database.fork()
   expect((await alice.get(index, docsPage)).body).toContain('being generated')
   await markFailed(em, id, attempt, '<b>Out of memory</b>')
-  expect((await alice.get(index, docsPage)).body).toContain('It could not be generated: &lt;b&gt;Out of memory&lt;/b&gt;')
+  expect((await alice.get(index, docsPage)).body).toContain('The documentation could not be generated: &lt;b&gt;Out of memory&lt;/b&gt;')
   await documentVersion(app, 'acme', '1.0.0')
   const missing = await alice.get('/documentation/acme/latest/shapes/Square.html', docsPage)
   expect(missing).toMatchObject({ status: 404, body: expect.stringContaining('href="/documentation/acme/latest/search.html"') })

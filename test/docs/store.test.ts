@@ -102,7 +102,7 @@ it('makes pages anew that are damaged, and brings back what was removed by mista
   await writeFile(path, (await readFile(path)).fill(7, 100, 200))
   const sha256 = await shaOfDocs(app, second)
   const answer = await alice.get('/documentation/acme/1.1.0/', docsPage)
-  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('It is about to be generated.') })
+  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('The documentation is waiting to be generated.') })
   expect(await app.services.docs.has(sha256)).toBe(false)
   await runJobs(app, { analyses: true })
   expect(await alice.get('/documentation/acme/1.1.0/', docsPage)).toMatchObject({ status: 200 })
@@ -133,7 +133,7 @@ it('says of lost documentation that it is lost where none is generated', async (
   const id = await documentVersion(app, 'acme', '1.0.0')
   await rm(pathOf(app, await shaOfDocs(app, id)))
   const answer = await alice.get('/documentation/acme/1.0.0/', docsPage)
-  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('the pages are not in the store any more.') })
+  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('the pages are no longer in the store.') })
   expect(await app.services.database.fork().execute('select 1 from jobs')).toEqual([])
 })
 

@@ -85,16 +85,16 @@ describe('no report is given', () => {
   it('of what is none, and the log says why', async () => {
     await using app = await testApp()
     const broken = judge(app, { files: { 'tool/report.json': 'Unhandled exception', ...attack('echo broken') } })
-    await expect(broken).rejects.toThrow('pana ended with code 0 and without a report: broken')
+    await expect(broken).rejects.toThrow('pana exited with code 0 without a report: broken')
     expect(jobs(app)).toEqual([])
   })
 
   it('after the time is over, or when it is called off', async () => {
     await using app = await testApp()
     const files = attack('sleep 60')
-    await expect(judge(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana did not end within 1 seconds, the limit.')
+    await expect(judge(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana exceeded the time limit of 1 seconds.')
     const signal = AbortSignal.timeout(300)
-    await expect(judge(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was called off.')
+    await expect(judge(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was cancelled.')
     expect(jobs(app)).toEqual([])
   })
 

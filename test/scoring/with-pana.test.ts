@@ -144,8 +144,8 @@ it('keeps the pages of the built-in engine and fails with a reason when it does 
 })
 
 it.each([
-  ['over a limit of time is final', attack('sleep 60'), 1, 'pana did not end within 1 seconds, the limit.'],
-  ['over a limit of memory is final', outOfMemory, 60, 'pana took more memory than it may.'],
+  ['over a limit of time is final', attack('sleep 60'), 1, 'pana exceeded the time limit of 1 seconds.'],
+  ['over a limit of memory is final', outOfMemory, 60, 'pana exceeded the memory limit.'],
   ['that may pass is tried again', { 'tool/report.json': 'none' }, 60, null],
 ])('a failure of pana %s; the report says what is final, also that of an earlier run', async (_what, files, seconds, reason) => {
   await using app = await scoringApp()
