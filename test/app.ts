@@ -32,7 +32,7 @@ export type TestOptions = {
   /** The first moment of the clock; `app.clock` moves it. */
   now?: Date
   /** Use the database of another app, as a second instance does, or the same after a restart. */
-  beside?: TestApp
+  sameDatabaseAs?: TestApp
   /** One instance in any case, with a folder: for what is one process's own, or lies in the folder. */
   alone?: boolean
   /** What is set otherwise than at the app beside. */
@@ -192,10 +192,10 @@ async function endServing({ services, http }: Instance): Promise<void> {
 /** Starts a server for one test: `await using app = await testApp()`. */
 export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
-  const database = options.beside ? null : await emptyDatabase(folder)
-  const bucket = runsSeveral && !options.beside && !options.alone ? await s3Bucket() : null
-  const config = options.beside
-    ? { ...options.beside.config, ...options.config }
+  const database = options.sameDatabaseAs ? null : await emptyDatabase(folder)
+  const bucket = runsSeveral && !options.sameDatabaseAs && !options.alone ? await s3Bucket() : null
+  const config = options.sameDatabaseAs
+    ? { ...options.sameDatabaseAs.config, ...options.config }
     : readConfig({
         ...defaults,
         DATA_DIR: folder,
@@ -205,8 +205,8 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
       })
   const lines: string[] = []
   const queries: string[] = []
-  const clock = options.beside?.clock ?? { now: options.now ?? null }
-  const secrets = options.beside?.secrets ?? new Secrets()
+  const clock = options.sameDatabaseAs?.clock ?? { now: options.now ?? null }
+  const secrets = options.sameDatabaseAs?.secrets ?? new Secrets()
   const log = openLog('debug', (line) => lines.push(line), config.LOG_FORMAT)
   const open = async (): Promise<Instance> => {
     const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
@@ -221,7 +221,7 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
     await rm(folder, { recursive: true, force: true })
   }
   const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, cleanUp, second)
-  if (options.setUp !== false && !options.beside) await makeUser(services, 'owner', { displayName: 'Olive Owner' })
+  if (options.setUp !== false && !options.sameDatabaseAs) await makeUser(services, 'owner', { displayName: 'Olive Owner' })
   return app
 }
 

@@ -67,7 +67,7 @@ it('gives a one-time password while the server runs, and after it was stopped', 
   await app.stop()
   const again = await runAdmin(settings(app), 'reset-password', owner.email)
   expect(again.code).toBe(0)
-  await using restarted = await testApp({ beside: app })
+  await using restarted = await testApp({ sameDatabaseAs: app })
   expect(await login(restarted, owner.email, passwordIn(out))).toMatchObject({ status: 401 })
   expect(await login(restarted, owner.email, passwordIn(again.out))).toMatchObject({ status: 200 })
 })

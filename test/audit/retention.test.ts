@@ -152,7 +152,7 @@ it('goes through a backup, and on from there', async () => {
   await backUp(app, folder)
   const place = await emptyPlace(app)
   await restoreBackup(place, folder)
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 5, entries: 5, problems: [] })
   await set(restored, 90)
   await retire(restored)

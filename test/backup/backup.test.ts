@@ -44,7 +44,7 @@ it('restores everything elsewhere as it was when the backup began, with the arch
 
   const place = await emptyPlace(app)
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 2 })
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   const reader = restored.withToken(alice.secret ?? '')
   expect((await reader.get('/api/packages/acme')).body.versions.map(({ version }: { version: string }) => version)).toEqual([
     '1.0.0',
@@ -85,7 +85,7 @@ it('says which archives the server itself does not have, and backs up everything
     message: expect.stringMatching(/^Restored backup .*1 blob\. Start the server\.\nNot in the backup: 1 blob that/),
     lacking: manifest.blobs.lacking,
   })
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   expect(await restored.services.blobs.has(shaOf(kept))).toBe(true)
 })
 

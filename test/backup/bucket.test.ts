@@ -46,7 +46,7 @@ it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, an
     ...(kind === 'a folder' ? {} : { S3_BUCKET: other.env.S3_BUCKET, S3_ENDPOINT: other.env.S3_ENDPOINT }),
   }
   expect(await restoreBackup(place, address, manifest.id)).toMatchObject({ blobs: 2 })
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   const reader = restored.withToken(alice.secret ?? '')
   for (const [index, archive] of archives.entries())
     expect((await reader.get(`/api/archives/acme-1.${index}.0.tar.gz`)).raw.equals(archive)).toBe(true)

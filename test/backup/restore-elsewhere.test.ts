@@ -36,7 +36,7 @@ it('restores archives from one bucket into another', async () => {
   const place = { ...(await emptyPlace(app)), BLOB_BACKEND: 's3' as const, S3_BUCKET, S3_ENDPOINT }
   await expect(restoreBackup({ ...place, S3_BUCKET: app.config.S3_BUCKET }, folder)).rejects.toThrow('has archives or documentation')
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 2 })
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   const stores = { archives: restored.services.blobs, docs: restored.services.docs }
   expect(await verifyPlace({ em: restored.services.database.fork(), config: place, stores })).toMatchObject({
     checked: { archives: 2 },

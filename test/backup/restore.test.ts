@@ -25,7 +25,7 @@ it('leaves a folder alone that has backups of another server, or of the one that
   await backUp(app, folder)
   const place = await emptyPlace(app)
   await restoreBackup(place, folder)
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   // What the first one is writing meanwhile.
   const underWay = [join(placesIn(folder).partial, 'blob'), join(placesIn(folder).snapshots, '20990101T000000000Z', 'rows.copy')]
   mkdirSync(dirname(underWay[1] ?? ''))
@@ -53,8 +53,7 @@ it('restores into an empty place only', async () => {
   const place = await emptyPlace(app)
   await expect(restoreBackup({ ...place, BLOB_PATH: app.config.BLOB_PATH }, folder)).rejects.toThrow('has archives or documentation')
   const other = app.config.DB_BACKEND === 'sqlite' ? 'postgres' : 'sqlite'
-  const onward =
-    other === 'postgres' ? 'sqlite, then move it to PostgreSQL.' : 'postgres: it cannot be converted to SQLite.'
+  const onward = other === 'postgres' ? 'sqlite, then move it to PostgreSQL.' : 'postgres: it cannot be converted to SQLite.'
   const refused = `DB_BACKEND is ${other}. Restore it on ${onward}`
   await expect(restoreBackup({ ...place, DB_BACKEND: other }, folder)).rejects.toThrow(refused)
 })
@@ -88,14 +87,14 @@ it('leaves nothing usable when bytes of the backup are damaged, and begins anew 
     cpSync(path, whole)
     appendFileSync(path, '\n')
     await expect(restoreBackup(place, folder)).rejects.toThrow('damaged')
-    await expect(testApp({ beside: app, config: place })).rejects.toThrow('A restore of a backup into')
+    await expect(testApp({ sameDatabaseAs: app, config: place })).rejects.toThrow('A restore of a backup into')
     rmSync(path)
     await expect(restoreBackup(place, folder)).rejects.toThrow()
     mkdirSync(join(path, '..'), { recursive: true })
     renameSync(whole, path)
   }
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 2 })
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   expect((await restored.withToken(alice.secret ?? '').get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
 })
 
@@ -108,9 +107,9 @@ it('ties a restored database to its store when it was interrupted just before th
   const place = await emptyPlace(app)
   await restoreBackup(place, folder)
   writeFileSync(join(place.BLOB_PATH, 'store-id'), `restoring ${manifest.id}\n`)
-  await expect(testApp({ beside: app, config: place })).rejects.toThrow('was interrupted, so the server does not start')
+  await expect(testApp({ sameDatabaseAs: app, config: place })).rejects.toThrow('was interrupted, so the server does not start')
   await restoreBackup(place, folder)
-  await using restored = await testApp({ beside: app, config: place })
+  await using restored = await testApp({ sameDatabaseAs: app, config: place })
   expect(await restored.withToken(alice.secret ?? '').get('/api/packages/acme')).toMatchObject({ status: 200 })
   await restored.stop()
   await expect(restoreBackup(place, folder)).rejects.toThrow('The database has accounts or packages.')

@@ -100,7 +100,7 @@ it('ties a bucket to one database, until it is adopted', async () => {
     /^The archive store s3:\/\/bucket-.* belongs to this database now/,
   )
   await app.stop()
-  await using again = await testApp({ beside: app })
+  await using again = await testApp({ sameDatabaseAs: app })
   expect(await (await again.member()).get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 200 })
 })
 

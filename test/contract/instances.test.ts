@@ -241,7 +241,7 @@ it('prints another setup code after a restart', async () => {
   await announceSetupCode(app.services)
   const code = codeOf(app)
   await app.stop()
-  await using again = await testApp({ beside: app })
+  await using again = await testApp({ sameDatabaseAs: app })
   await announceSetupCode(again.services)
   expect(codeOf(again)).not.toBe(code)
   expect(await enter(again, code)).toMatchObject({ status: 400 })

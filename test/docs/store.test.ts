@@ -114,7 +114,7 @@ it('makes documentation anew that is where it was kept before another DOCS_BACKE
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const id = await documentVersion(app, 'acme', '1.0.0')
   await app.stop()
-  await using moved = await testApp({ beside: app, config: { DOCS_BACKEND: 'filesystem' } })
+  await using moved = await testApp({ sameDatabaseAs: app, config: { DOCS_BACKEND: 'filesystem' } })
   await moved.services.database.fork().execute('delete from jobs')
   const page = '/documentation/acme/1.0.0/'
   const asked = await Promise.all([1, 2, 3].map(() => moved.withToken(admin.secret ?? '').get(page)))

@@ -72,7 +72,7 @@ it('writes nothing while archives are sent, and what it counted at the end', asy
   expect(app.queries.slice(from).filter((sql) => /insert|update/i.test(sql))).toEqual([])
   // SQLite has one instance.
   if (app.services.database.backend === 'postgres') {
-    await using beside = await testApp({ beside: app })
+    await using beside = await testApp({ sameDatabaseAs: app })
     await fetchArchive(alice.at(beside), 'often-1.0.0')
     await beside.stop()
     expect((await downloads(app, alice, 'often')).downloads30d).toBe(6)

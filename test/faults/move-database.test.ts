@@ -132,11 +132,11 @@ it('moves everything that people made, to the millisecond, and leaves the file a
   expect(said.at(-1)).toEqual({ step: 'indexing', table: 'packages', done: 2, total: 2 })
   expect(hashOf(app.config.SQLITE_PATH)).toBe(before)
   expect(existsSync(`${app.config.SQLITE_PATH}-wal`)).toBe(false)
-  await expect(testApp({ beside: app })).rejects.toThrow('was moved to PostgreSQL')
+  await expect(testApp({ sameDatabaseAs: app })).rejects.toThrow('was moved to PostgreSQL')
   await expect(moveDatabase(app.config, await emptyPostgres(app.config), quiet)).rejects.toThrow('was moved to PostgreSQL')
   await expect(moveDatabase(app.config, to, quiet)).rejects.toThrow('was moved to PostgreSQL')
 
-  await using after = await testApp({ beside: app, config: to })
+  await using after = await testApp({ sameDatabaseAs: app, config: to })
   expect(await seenBy(people, after)).toEqual(seen)
   // What one of them must not see is refused on both.
   expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200, 403]))
@@ -167,7 +167,7 @@ it('goes on after an interruption at any step, and no server starts before the e
   ]
   for (const at of steps) {
     await interrupt(at)
-    await expect(testApp({ beside: app, config: to })).rejects.toThrow(/is being moved to .*, and not everything is there yet/)
+    await expect(testApp({ sameDatabaseAs: app, config: to })).rejects.toThrow(/is being moved to .*, and not everything is there yet/)
     await expect(verify(to)).rejects.toThrow('not everything is there yet')
   }
   await expect(openPostgresTarget(to, noBackup)).rejects.toThrow('not everything is there yet')
@@ -180,7 +180,7 @@ it('goes on after an interruption at any step, and no server starts before the e
   // Killed at the very end: the note lies beside the file already.
   writeFileSync(`${app.config.SQLITE_PATH}.moved`, 'moved')
   expect(await moveDatabase(app.config, to, quiet)).toMatchObject({ isContinued: true })
-  await using after = await testApp({ beside: app, config: to })
+  await using after = await testApp({ sameDatabaseAs: app, config: to })
   expect((await (await after.viewer()).get('/api/search?q=acme')).body.packages).toMatchObject([{ package: 'acme' }])
 })
 
@@ -196,7 +196,7 @@ it('brings anew what has changed since, and ends nothing that somebody else chan
     if (step === 'indexing') throw new Error('interrupted')
   })
   await expect(interrupted).rejects.toThrow('interrupted')
-  await using again = await testApp({ beside: app })
+  await using again = await testApp({ sameDatabaseAs: app })
   await publish(alice.at(again), { name: 'acme', version: '1.1.0' })
   expect(await (await again.admin()).delete('/api/admin/packages/beta')).toMatchObject({ status: 200 })
   await again.stop()
@@ -215,7 +215,7 @@ it('brings anew what has changed since, and ends nothing that somebody else chan
   await expect(disturbed).rejects.toThrow('The table users differs between the databases at row 2')
   const { tables } = await moveDatabase(app.config, to, quiet)
   expect(tables.find(({ name }) => name === 'package_versions')).toMatchObject({ rows: 2 })
-  await using after = await testApp({ beside: app, config: to })
+  await using after = await testApp({ sameDatabaseAs: app, config: to })
   const found = await alice.at(after).get('/api/search?q=made')
   expect(found.body.packages).toMatchObject([{ package: 'acme' }])
   expect((await verify(to)).text).toMatch(/no problems found\.$/)
@@ -226,7 +226,7 @@ it('refuses a database that is not empty, and arguments that mean nothing', asyn
   await app.stop()
   const to = await emptyPostgres(app.config)
   const other = await testApp({
-    beside: app,
+    sameDatabaseAs: app,
     config: { ...to, SQLITE_PATH: `${app.config.SQLITE_PATH}-none`, BLOB_PATH: `${app.config.BLOB_PATH}-none` },
   })
   await expect(moveDatabase(app.config, to, quiet)).rejects.toThrow('A server is using the database. Stop it first.')

@@ -71,7 +71,7 @@ it('reads what weighs on the replica, within a transaction in which nothing can 
 
 it.each(['on', 'off'])('shows every publish at the next request to any instance, with synchronous_commit %s', async (synchronousCommit) => {
   await using app = await openOn(await databaseOnBoth(both, { synchronousCommit }))
-  await using other = await testApp({ beside: app })
+  await using other = await testApp({ sameDatabaseAs: app })
   const member = await app.member()
   for (let n = 0; n < 25; n++) {
     const name = `fresh_${n}`
@@ -85,7 +85,7 @@ it.each(['on', 'off'])('shows every publish at the next request to any instance,
 
 it('shows what changed at once while the replica is behind, and uses it again afterwards', async () => {
   await using app = await openOn(await databaseOnBoth(both))
-  await using other = await testApp({ beside: app })
+  await using other = await testApp({ sameDatabaseAs: app })
   const owner = await app.owner()
   const token = (await (await owner.session()).post('/api/auth/keys', { name: 'ci', scopes: ['read'] })).body
   const ci = app.withToken(token.secret)

@@ -54,6 +54,6 @@ it('gives no token for a code whose user is being disabled, and neither waits fo
 
 /** Two servers on one PostgreSQL; an SQLite file has one server only. */
 async function twoInstances(app: TestApp) {
-  const other = process.env.TEST_DB === 'postgres' ? await testApp({ beside: app }) : null
+  const other = process.env.TEST_DB === 'postgres' ? await testApp({ sameDatabaseAs: app }) : null
   return { both: [app, other ?? app], [Symbol.asyncDispose]: async () => other?.[Symbol.asyncDispose]() }
 }

@@ -95,7 +95,7 @@ describe('the listing', () => {
   it('is the same on another instance as soon as a version is committed', async () => {
     await using app = await testApp()
     if (app.services.database.backend === 'sqlite') return expect(app).toBeDefined() // one process only
-    await using beside = await testApp({ beside: app })
+    await using beside = await testApp({ sameDatabaseAs: app })
     const alice = await app.member()
     const there = beside.withToken(alice.secret ?? '')
     for (const version of ['1.0.0', '1.0.1', '1.0.2']) {

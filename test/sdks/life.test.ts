@@ -205,7 +205,7 @@ it('is done by one of several instances, and seen by the others', async () => {
     expect(await readySdk(instance.services, 'dart')).toMatchObject({ version: '3.11.0' })
   }
   // One whose machine does not have the folder does without.
-  await using elsewhere = await testApp({ beside: app, config: { DATA_DIR: join(app.config.DATA_DIR, 'elsewhere') } })
+  await using elsewhere = await testApp({ sameDatabaseAs: app, config: { DATA_DIR: join(app.config.DATA_DIR, 'elsewhere') } })
   expect(await readySdk(elsewhere.services, 'dart')).toBeNull()
   const query = '{ sdkInstalls { status isUsable } }'
   expect((await admin.at(elsewhere).graphql(query)).body.data.sdkInstalls).toEqual([{ status: 'READY', isUsable: false }])

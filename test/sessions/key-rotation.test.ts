@@ -9,7 +9,7 @@ const rotated = { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: oldKey }
 /** Ends the server, and starts it again with other settings. */
 async function restart(app: TestApp, config: Partial<Config>): Promise<TestApp> {
   await app.stop()
-  return testApp({ beside: app, config })
+  return testApp({ sameDatabaseAs: app, config })
 }
 
 const enter = (app: TestApp, email: string, ip: string, device?: string) =>

@@ -127,7 +127,7 @@ async function reportWithoutRights(app: TestApp): Promise<unknown> {
   const name = new URL(app.config.POSTGRES_URL ?? '').pathname.slice(1)
   // Every new connection acts in this role.
   await run(`revoke connect on database ${name} from public; alter database ${name} set role = ${role}`)
-  await using restricted = await testApp({ beside: app })
+  await using restricted = await testApp({ sameDatabaseAs: app })
   const { body } = await admin.at(restricted).get('/api/admin/stats')
   expect(restricted.lines.join('')).toContain('the database reported no statistics')
   return body

@@ -45,7 +45,7 @@ it('moves everything to a bucket while the server serves, and back to a folder',
   stored.push(await publish(alice, { name: 'acme', version: '1.2.0' }))
   expect(await move(operation(app, {}), 's3')).toContain('4 of 4 archives, verified: 1 were copied now')
   await app.stop()
-  await using moved = await testApp({ beside: app, config: { BLOB_BACKEND: 's3' } })
+  await using moved = await testApp({ sameDatabaseAs: app, config: { BLOB_BACKEND: 's3' } })
   for (const [index, version] of ['1.0.0', '1.1.0', '1.2.0'].entries())
     expect((await alice.at(moved).get(archive(version))).raw.equals(stored[index] ?? Buffer.alloc(0))).toBe(true)
   expect(await alice.at(moved).get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
@@ -155,7 +155,7 @@ it('refuses a store of another database, and what is no store', async () => {
   await expect(move(operation(app, {}), 's3')).rejects.toThrow('The store to copy to belongs to another database')
   await expect(move(operation(app, {}), 'filesystem')).rejects.toThrow('The store to copy from does not belong to this database')
   await app.stop()
-  await expect(testApp({ beside: app, config: { BLOB_BACKEND: 's3' } })).rejects.toThrow(
+  await expect(testApp({ sameDatabaseAs: app, config: { BLOB_BACKEND: 's3' } })).rejects.toThrow(
     /The archive store s3:\/\/bucket-.* belongs to another database .*\n.*correct S3_BUCKET, S3_PREFIX or /,
   )
 })

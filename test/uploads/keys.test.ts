@@ -95,10 +95,10 @@ describe('the key of an upload', () => {
     const former = app.config.JWT_SECRET
     const JWT_SECRET = 'another secret for tests that is long enough'
     await app.stop()
-    await using replaced = await testApp({ beside: app, config: { JWT_SECRET } })
+    await using replaced = await testApp({ sameDatabaseAs: app, config: { JWT_SECRET } })
     expect(await sendWithKey(replaced.anonymous, upload, await acme())).toMatchObject({ status: 404 })
     await replaced.stop()
-    await using rotated = await testApp({ beside: app, config: { JWT_SECRET, JWT_SECRET_PREVIOUS: former } })
+    await using rotated = await testApp({ sameDatabaseAs: app, config: { JWT_SECRET, JWT_SECRET_PREVIOUS: former } })
     expect(await sendWithKey(rotated.anonymous, upload, await acme())).toMatchObject({ status: 302 })
     expect(await finishWithKey(rotated.anonymous, upload)).toMatchObject({ status: 200 })
   })

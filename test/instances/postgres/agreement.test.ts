@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { type TestApp, testApp } from '../../app.ts'
 
 const [oldKey, newKey] = ['a secret for tests that is long enough', 'another secret for tests, long enough too']
-const beside = (app: TestApp, config: Partial<Config>) => testApp({ beside: app, config })
+const beside = (app: TestApp, config: Partial<Config>) => testApp({ sameDatabaseAs: app, config })
 
 /** What the start of another instance with these settings is refused with. */
 async function refusalOf(app: TestApp, config: Partial<Config>): Promise<string> {
