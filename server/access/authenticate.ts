@@ -74,7 +74,7 @@ async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<Se
 
 type Token = { hash: string; isOfJob: boolean }
 
-/** Returns the token in an Authorization header; null if there is none. The result is cached per connection, since clients repeat the header. */
+/** Returns the token in an Authorization header, or null. The result is cached per connection, since clients repeat the header. */
 function tokenIn(socket: Socket, authorization: string): Token | null {
   const latest = latestTokens.get(socket)
   if (latest?.authorization === authorization) return latest.token

@@ -6,8 +6,8 @@ import type { Bucket } from '../http/limits/limits.ts'
 import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
-import { keepLastUse } from './last-use.ts'
-import { secretIn, shownOf } from './token-secret.ts'
+import { recordLastUse } from './last-use.ts'
+import { secretIn, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope } from '../roles/roles.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
@@ -49,15 +49,15 @@ export async function createContext(
   const now = services.now()
   const byKey = identifyByKey && request.headers.authorization === undefined ? await identifyByKey(services, request) : null
   const identity = byKey ?? (await identify(services, request, now))
-  if (identity) keepLastUse(services, identity, now)
-  if (identity && request.scope) nameCaller(request.scope, request, identity)
+  if (identity) recordLastUse(services, identity, now)
+  if (identity && request.scope) logCaller(request.scope, request, identity)
   return contextOf(services, request, reply, identity)
 }
 
 /** Adds the caller to the log scope. Of a token only the first characters are logged, which lists also show. */
-function nameCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
+function logCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
   scope.userId = viewer.id
-  if (credential.kind === 'token' && headers.authorization !== undefined) scope.tokenPrefix = shownOf(secretIn(headers.authorization))
+  if (credential.kind === 'token' && headers.authorization !== undefined) scope.tokenPrefix = prefixOf(secretIn(headers.authorization))
 }
 
 /** Authenticates a long-running request again. Does not count as another use of the credential. */

@@ -2,7 +2,7 @@ import { AuthScopeFailureType } from '@pothos/plugin-scope-auth'
 import type { Scope } from '../roles/roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
 import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
-import { nobody, refusal } from './refusal.ts'
+import { unauthenticated, refusal } from './refusal.ts'
 
 /**
  * Enforces the `scope` rule of the schema builder in binary routes: the caller is signed in, free to act, and currently holds the scope.
@@ -20,7 +20,7 @@ export function requireScope(context: Context, scope: Scope): SignedInContext {
 export function requireBrowse(context: Context): void | Promise<void> {
   if (context.viewer) return void requireScope(context, 'read')
   return Promise.resolve(canBrowse(context)).then((may) => {
-    if (!may) throw nobody(context)
+    if (!may) throw unauthenticated(context)
   })
 }
 

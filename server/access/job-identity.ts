@@ -22,11 +22,11 @@ export async function identityOfJob(
   const name = packageOf(request)
   if (name === null || !row.packages.split(',').includes(name)) return null
   const expiresAt = toDate(row.expires_at)
-  const viewer = { ...nobodyInPerson, id: row.id, createdAt: now, seesOnlyPublic: Boolean(row.is_for_anybody) }
+  const viewer = { ...jobViewer, id: row.id, createdAt: now, seesOnlyPublic: Boolean(row.is_for_anybody) }
   return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt }, lastUsedAt: now }
 }
 
-const nobodyInPerson = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
+const jobViewer = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
 
 /** The routes that package clients use to resolve and fetch dependencies. */
 const readable = /\/api\/packages\/:pkg(?:\/versions\/:version|\/advisories)?$/

@@ -7,7 +7,7 @@ const maxAtOnce = 2
 let underWay = 0
 
 /** Records the last use of a token or session, at most once a minute. Does not delay the request. A failed write is retried at the next use. */
-export function keepLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
+export function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
   if (now.getTime() - lastUsedAt.getTime() < interval) return
   if ((writing.get(credential.id) ?? 0) > now.getTime() - interval) return
   // Limited, so that slow writes cannot take the connections that requests need.

@@ -5,7 +5,7 @@ import type { Context } from './context.ts'
 
 // Rules that depend on the credential only. GraphQL fields express them as scopes of the builder, binary routes as guards.
 
-/** Returns whether the caller is signed in and does not have to choose a new password first. */
+/** Returns whether the caller is signed in and need not choose a new password first. */
 export const isFreeToAct = (context: Context): boolean => context.viewer !== null && !passwordIsDue(context)
 
 /** Returns whether the credential holds this scope and the owner's current role allows it. */

@@ -6,7 +6,7 @@ import { type ApiError, insufficientPermissions, missingAuthentication } from '.
 /** Returns the error for a request that lacks a scope: 401 for anonymous callers, otherwise 403 with the reason. */
 export function refusal(context: Context, failure: AuthFailure): ApiError {
   const { request, viewer, credential, config } = context
-  if (!viewer || !credential) return nobody(context)
+  if (!viewer || !credential) return unauthenticated(context)
   if (credential.kind === 'session' && viewer.mustChangePassword) {
     return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
   }
@@ -23,7 +23,7 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
 }
 
 /** Returns the 401 error. Only the advice in the message depends on whether a credential was missing or invalid. */
-export function nobody(
+export function unauthenticated(
   { request, config }: Pick<Context, 'request' | 'config'>,
   isMissing = request.headers.authorization === undefined,
 ): ApiError {
@@ -37,7 +37,7 @@ export function nobody(
  * @throws ApiError MissingAuthentication.
  */
 export function refuseUselessCredential(context: Context): void {
-  if (!context.viewer && context.request.headers.authorization !== undefined) throw nobody(context)
+  if (!context.viewer && context.request.headers.authorization !== undefined) throw unauthenticated(context)
 }
 
 function lackingScope(failure: AuthFailure): string | null {

@@ -20,14 +20,14 @@ export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.t
 /** Returns whether the text is a well-formed secret of a job. */
 export const isJobSecret = (text: string): boolean => /^svc_job_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
 
-/** Returns the secret in an Authorization header; '' if there is none. */
+/** Returns the secret in an Authorization header; '' without one. */
 export const secretIn = (authorization: string): string => /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 
 /** Returns whether an Authorization header belongs to a job, such as an analysis that fetches the dependencies of a package. */
 export const isOfJob = (authorization: string | undefined): boolean => authorization !== undefined && isJobSecret(secretIn(authorization))
 
 /** Returns the first characters of a secret, which may be displayed. */
-export const shownOf = (secret: string): string => secret.slice(0, 12)
+export const prefixOf = (secret: string): string => secret.slice(0, 12)
 
 const hasChecksum = (text: string) => text.slice(40) === checksum(text.slice(8, 40))
 

@@ -6,10 +6,10 @@ import { deleteUser } from './service.ts'
 builder.mutationField('deleteUser', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
-    description: "Deletes somebody's account; what they published stays. Always true.",
+    description: "Deletes a user's account. Published packages stay. Always true.",
     typeOptions: { description: 'The account to delete.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [UserRef], description: 'Whose account.' }) },
+    argOptions: { description: 'The account.' },
+    input: { id: t.input.globalID({ required: true, for: [UserRef], description: 'The account.' }) },
     resolve: (_root, { input }, context) => done(deleteUser(context, input.id.id)),
   }),
 )

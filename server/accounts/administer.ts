@@ -87,22 +87,22 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
     throw insufficientPermissions('You cannot change your own role or active state. Ask another administrator.')
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
-    const told = [
+    const changed = [
       role != null && role !== user.role && `role ${role}`,
       displayName != null && displayName !== user.displayName && `name ${displayName}`,
       isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled'),
     ].filter(Boolean)
-    if (told.length === 0) return
+    if (changed.length === 0) return
     const willAdminister = (role ?? user.role) === 'admin'
     if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
     const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
     await changeUnlessOwner(inner, id, columns)
-    if (isActive === false) await cutOff(inner, id)
+    if (isActive === false) await revokeAccess(inner, id)
     audit(inner, {
       kind: 'user.updated',
       actor: viewer,
       user: { id },
-      summary: `${viewer.displayName} changed ${user.displayName}: ${told.join(', ')}`,
+      summary: `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`,
       ip,
     })
   })
@@ -130,7 +130,7 @@ export async function resetPassword(
   const passwordHash = await hashPassword(context, password)
   await em.transactional(async (inner) => {
     await replacePassword(inner, user, passwordHash)
-    await cutOff(inner, id)
+    await revokeAccess(inner, id)
     audit(inner, {
       kind: 'user.password_reset',
       actor: viewer,
@@ -142,7 +142,7 @@ export async function resetPassword(
   return { user: await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true }), generatedPassword }
 }
 
-async function cutOff(em: EntityManager, userId: string): Promise<void> {
+async function revokeAccess(em: EntityManager, userId: string): Promise<void> {
   await revokeSessions(em, userId)
   await em.nativeDelete(Invite, { user: userId })
 }

@@ -23,7 +23,7 @@ export async function setAvatar({ em, viewer, ip }: SignedInContext, picture: Bu
   return read(em, viewer.id)
 }
 
-/** Removes the caller's picture. Has no effect if there is none. */
+/** Removes the caller's picture. Has no effect without a picture. */
 export async function removeAvatar({ em, viewer, ip }: SignedInContext): Promise<User> {
   await em.transactional(async (inner) => {
     await tag(inner, viewer.id, null)

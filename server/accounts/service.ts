@@ -2,7 +2,7 @@ import { LockMode, type RequiredEntityData, UniqueConstraintViolationException }
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
-import { nobody } from '../access/refusal.ts'
+import { unauthenticated } from '../access/refusal.ts'
 import { insufficientPermissions, invalidInput } from '../errors.ts'
 import { clearSessionCookies, isSecure } from '../http/cookies.ts'
 import { revokeSessions } from '../sessions/service.ts'
@@ -87,7 +87,7 @@ export function updateProfile(context: SignedInContext, { displayName }: { displ
   const { em, viewer, ip } = context
   return em.transactional(async (inner) => {
     const user = await inner.findOne(User, viewer.id, { populate: ['passwordHash'], lockMode: LockMode.PESSIMISTIC_WRITE })
-    if (!user) throw nobody(context)
+    if (!user) throw unauthenticated(context)
     if (user.displayName === displayName) return user
     const summary = `${user.displayName} changed their name to ${displayName}`
     audit(inner, { kind: 'user.updated', actor: viewer, user: viewer, summary, ip })

@@ -22,7 +22,7 @@ export async function moveToPostgres(config: Config, url = config.POSTGRES_URL):
   const progress = showProgress()
   const moved = await moveDatabase(config, to, ({ step, table, done, total }) => {
     const isIndex = step === 'indexing'
-    progress.tell(isIndex ? titles[step] : `${titles[step]} ${table}`, { done, total, unit: isIndex ? 'packages' : 'rows' })
+    progress.update(isIndex ? titles[step] : `${titles[step]} ${table}`, { done, total, unit: isIndex ? 'packages' : 'rows' })
   }).finally(() => progress.end())
   const database = nameOfDatabase(to)
   return { text: describe(config, database, moved), data: { database, ...moved } }

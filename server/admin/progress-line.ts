@@ -11,7 +11,7 @@ const onTerminalEveryMs = 100
 export function showProgress(screen: Screen = process.stderr) {
   let shownAt = Number.NEGATIVE_INFINITY
   return {
-    tell(title: string, { done, total, unit }: { done: number; total: number; unit: string }): void {
+    update(title: string, { done, total, unit }: { done: number; total: number; unit: string }): void {
       const isDue = performance.now() - shownAt >= (screen.isTTY ? onTerminalEveryMs : everyMs)
       if (!isDue && done < total) return
       shownAt = performance.now()

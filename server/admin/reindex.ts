@@ -10,7 +10,7 @@ import { showProgress } from './progress-line.ts'
  */
 export async function reindex({ em, config }: Operation): Promise<Outcome> {
   const progress = showProgress()
-  const report = (done: number, total: number) => progress.tell('Indexing', { done, total, unit: 'packages' })
+  const report = (done: number, total: number) => progress.update('Indexing', { done, total, unit: 'packages' })
   const indexed = await rebuildIndex({ em, config, now: await sharedClock(em, config) }, report)
   progress.end()
   return { text: `Reindexed ${counted(indexed, 'packages')}.`, data: { indexed } }

@@ -23,8 +23,8 @@ export async function runAdmin([name = '', ...words]: string[], { out, err, envi
   if (given.options['help'] === true) return (out(helpOf(command)), codes.fine)
   const asJson = given.options['json'] === true
   try {
-    const told = await execute(command, given, environment)
-    const { text, data, ok = true } = typeof told === 'string' ? { text: told, data: { message: told } } : told
+    const outcome = await execute(command, given, environment)
+    const { text, data, ok = true } = typeof outcome === 'string' ? { text: outcome, data: { message: outcome } } : outcome
     out(asJson ? JSON.stringify({ ok, ...data }) : text)
     return ok ? codes.fine : codes.wrong
   } catch (error) {

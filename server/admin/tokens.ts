@@ -3,7 +3,7 @@ import { idOf } from '../db/base.ts'
 import { sharedClock } from '../db/postgres/shared-clock.ts'
 import { notFound } from '../errors.ts'
 import { AccessToken } from '../tokens/entity.ts'
-import { alongWith, revokeTree } from '../tokens/revoke.ts'
+import { withDescendants, revokeTree } from '../tokens/revoke.ts'
 import type { Operation, Outcome } from './command.ts'
 import { counted } from './counted.ts'
 import { byOperator, person } from './commands.ts'
@@ -43,11 +43,11 @@ export async function revokeAccessToken({ em, config }: Operation, given = ''): 
   const now = (await sharedClock(em, config))()
   const revoked = await em.transactional(async (inner) => {
     const count = await revokeTree(inner, token.id, now)
-    const summary = byOperator(`revoked the token "${name}" of ${user.displayName}${alongWith(count)}`)
+    const summary = byOperator(`revoked the token "${name}" of ${user.displayName}${withDescendants(count)}`)
     if (count > 0) audit(inner, { kind: 'token.revoked', actor: null, user, summary })
     return count
   })
   const data = { id: token.id, owner: user.email, name, revoked }
   if (revoked === 0) return { text: `The token "${name}" of ${user.email} is already revoked.`, data }
-  return { text: `The token "${name}" of ${user.email} is revoked${alongWith(revoked)}.`, data }
+  return { text: `The token "${name}" of ${user.email} is revoked${withDescendants(revoked)}.`, data }
 }

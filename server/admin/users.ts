@@ -24,10 +24,10 @@ import { byOperator, person } from './commands.ts'
  */
 export async function listAccounts({ em }: Operation, wanted?: string): Promise<Outcome> {
   const role = wanted === undefined ? undefined : roleIn(wanted)
-  const users: ReturnType<typeof told>[] = []
+  const users: ReturnType<typeof describeUser>[] = []
   for (let after: string | null | undefined; after !== null;) {
     const page = await listUsers(em, { role }, 'email', { first: 100, after })
-    users.push(...page.edges.map(({ node }) => told(node)))
+    users.push(...page.edges.map(({ node }) => describeUser(node)))
     after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null
     em.clear()
   }
@@ -37,7 +37,7 @@ export async function listAccounts({ em }: Operation, wanted?: string): Promise<
   return { text: [...lines, `${counted(users.length, 'accounts')}.`].join('\n'), data: { users } }
 }
 
-const told = (user: User) => ({
+const describeUser = (user: User) => ({
   id: user.id,
   email: user.email,
   displayName: user.displayName,

@@ -57,7 +57,7 @@ export async function sealEntries({ database, log, now }: Pick<Services, 'databa
 }
 
 async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Place } | null> {
-  // Usually there are none. Checking this needs no transaction.
+  // Usually every entry is sealed. Checking this needs no transaction.
   if ((await readUnsealed(em, now, 1)).entries.length === 0) return null
   try {
     return await em.fork().transactional(async (inner) => {

@@ -7,7 +7,7 @@ import { securityOf } from './history.ts'
  * Returns the condition for the entries that the caller may see: all for administrators, entries about the security of their own account for other
  * users, null for none.
  */
-export function entriesSeen(context: Context): Partial<ReturnType<typeof securityOf>> | null {
+export function visibleEntries(context: Context): Partial<ReturnType<typeof securityOf>> | null {
   if (isServerAdmin(context)) return {}
   return context.viewer && mayChangeOwnAccount(context) ? securityOf(context.viewer.id) : null
 }

@@ -4,14 +4,14 @@ import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'
-import { canSeeAddress, entriesSeen } from './policy.ts'
+import { canSeeAddress, visibleEntries } from './policy.ts'
 import { AuditEntryRef } from './refs.ts'
 
 builder.node(AuditEntryRef, {
   description: 'An event in the audit log. Entries are immutable.',
   id: { resolve: (entry) => entry.id },
   loadOne: (id, context) => {
-    const seen = entriesSeen(context)
+    const seen = visibleEntries(context)
     return seen && context.em.findOne(AuditEntry, { id, ...seen })
   },
   fields: (t) => ({

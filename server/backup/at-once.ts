@@ -2,7 +2,7 @@
 const atOnce = 4
 
 /** Runs `work` for each entry with limited concurrency. After the first failure no more work starts; that error is thrown once running work ends. */
-export async function forEachOf<Entry>(entries: AsyncIterable<Entry>, work: (entry: Entry) => Promise<void>): Promise<void> {
+export async function forEachConcurrently<Entry>(entries: AsyncIterable<Entry>, work: (entry: Entry) => Promise<void>): Promise<void> {
   const running = new Set<Promise<void>>()
   const failures: unknown[] = []
   for await (const entry of entries) {

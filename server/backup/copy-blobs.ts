@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { addAbortSignal } from 'node:stream'
 import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
-import { forEachOf } from './at-once.ts'
-import type { Lack } from './manifest.ts'
+import { forEachConcurrently } from './at-once.ts'
+import type { FaultyBlob } from './manifest.ts'
 import type { NamedBlob } from './named-blobs.ts'
 import { blobKey } from './place/layout.ts'
 import type { BackupPlace } from './place/place.ts'
@@ -10,7 +10,7 @@ import type { BackupPlace } from './place/place.ts'
 /** The database and the stores that blobs are copied from. */
 export type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'], BlobStore>; now: () => Date }
 /** Result of a copy: the number and total size of the listed blobs, how many were newly copied, and which are missing or corrupt on the server. */
-export type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: Lack[] }
+export type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: FaultyBlob[] }
 
 /**
  * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. Blobs of versions that were deleted while
@@ -24,7 +24,7 @@ export async function copyBlobs(
 ): Promise<CopiedBlobs> {
   const done: CopiedBlobs = { count: 0, bytes: 0, copied: 0, lacking: [] }
   const isThere = place.inventory()
-  await forEachOf(list, async (blob) => {
+  await forEachConcurrently(list, async (blob) => {
     signal.throwIfAborted()
     done.count++
     report?.(done.count)
@@ -37,7 +37,12 @@ export async function copyBlobs(
   return done
 }
 
-async function copyOne(source: BlobSource, place: BackupPlace, blob: NamedBlob, signal: AbortSignal): Promise<Lack['problem'] | null> {
+async function copyOne(
+  source: BlobSource,
+  place: BackupPlace,
+  blob: NamedBlob,
+  signal: AbortSignal,
+): Promise<FaultyBlob['problem'] | null> {
   const blobs = source.stores[blob.store]
   const copy = async () => {
     const bytes = addAbortSignal(signal, await blobs.open(blob.sha256))

@@ -8,7 +8,7 @@ import { parseBlobList } from './named-blobs.ts'
 import { linesOf } from './place/files.ts'
 import { claimPlace } from './owner.ts'
 import { blobList, manifestKey, snapshotId, snapshotKey } from './place/layout.ts'
-import { type DataConfig, dataAround } from './place/apart.ts'
+import { type DataConfig, describeOverlap } from './place/apart.ts'
 import { openPlace } from './place/open.ts'
 import type { BackupPlace } from './place/place.ts'
 import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
@@ -16,10 +16,10 @@ import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
 /** Everything that is needed to create a backup: the database, the blob stores, the clock and the configuration. */
 export type BackupSource = BlobSource & { config: SnapshotConfig & DataConfig }
 /** A complete backup, and the number of blobs that were newly copied for it. */
-export type Made = { manifest: Manifest; copied: number }
+export type CompletedBackup = { manifest: Manifest; copied: number }
 
 /** Options of a backup: a signal that cancels it, and a progress callback. */
-type Conduct = { signal?: AbortSignal; report?: Report }
+type BackupOptions = { signal?: AbortSignal; report?: Report }
 /** Progress callback. Receives the number of blobs processed so far. */
 export type Report = (done: number) => void
 
@@ -30,9 +30,13 @@ export type Report = (done: number) => void
  * @throws ApiError Conflict while another backup runs, or when the location is inside the data folders, contains other files, or contains
  * backups of another server.
  */
-export async function createBackup(source: BackupSource, address: string, { signal, report }: Conduct = {}): Promise<Made> {
+export async function createBackup(
+  source: BackupSource,
+  address: string,
+  { signal, report }: BackupOptions = {},
+): Promise<CompletedBackup> {
   const place = await openPlace(source.config, address)
-  const within = dataAround(source.config, address)
+  const within = describeOverlap(source.config, address)
   if (within !== null) throw conflict(`${place.name} ${within}. Name a place apart from the data.`)
   await place.prepare()
   const hold = await holdRemovals(source.em, source.now)
@@ -47,19 +51,19 @@ async function fill(
   source: BackupSource,
   place: BackupPlace,
   hold: HeldRemovals,
-  { signal, report }: Conduct & { signal: AbortSignal },
-): Promise<Made> {
+  { signal, report }: BackupOptions & { signal: AbortSignal },
+): Promise<CompletedBackup> {
   const [startedAt, id] = [source.now(), snapshotId(source.now())]
   await claimPlace(source.em, place)
   await clear(place)
   if ((await place.snapshots()).includes(id)) throw conflict(`Backup ${id} already exists in ${place.name}.`)
   await using draft = await place.draft(id)
   try {
-    const snapshot = await takeSnapshot(source.config, draft.folder, signal).catch(withoutRoom(draft.folder))
+    const snapshot = await takeSnapshot(source.config, draft.folder, signal).catch(explainDiskFull(draft.folder))
     const list = parseBlobList(linesOf(join(draft.folder, blobList)), blobList)
-    const blobs = await copyBlobs(source, place, list, { signal, report }).catch(withoutRoom(place.name))
+    const blobs = await copyBlobs(source, place, list, { signal, report }).catch(explainDiskFull(place.name))
     await draft.keep(snapshot.files, signal)
-    await place.settle()
+    await place.flush()
     await hold.confirm()
     // Two servers can pass the first check at the same time. Check again: the location belongs to the server that claimed it last.
     await claimPlace(source.em, place)
@@ -86,7 +90,7 @@ function describe(
 }
 
 /** Names the full disk in the error. The errors of the system and of SQLite do not, and the disk of the server may still have free space. */
-const withoutRoom = (folder: string) => (error: unknown) => {
+const explainDiskFull = (folder: string) => (error: unknown) => {
   if (!['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   throw conflict(`No space left at ${folder}. No backup was created. Free up space there, or use another location.`)
 }

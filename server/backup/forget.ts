@@ -6,23 +6,23 @@ import { listBackups, type Manifest, readManifest } from './manifest.ts'
 import { type NamedBlob, parseBlobList } from './named-blobs.ts'
 import { linesIn } from './place/files.ts'
 import { blobKey, blobList, fileKey, manifestKey, snapshotKey } from './place/layout.ts'
-import { inOrder, lookUpIn } from './place/lookup.ts'
+import { requireSorted, createLookup } from './place/lookup.ts'
 import { openPlace } from './place/open.ts'
 import { type BackupPlace, hashIn } from './place/place.ts'
 
 /** The backups that were deleted, and the number and total size of the deleted blobs. */
-export type Forgotten = { backups: string[]; blobs: number; bytes: number }
+export type DeletedBackups = { backups: string[]; blobs: number; bytes: number }
 
 /**
  * Deletes all but the newest `keep` backups, together with the blobs that only the deleted ones needed. The newest backup without missing blobs
  * is always kept. Before anything is deleted, the just-created backup `made` is verified. An interrupted deletion is completed by the next one.
  * @throws ApiError Conflict while another backup runs, or when a remaining backup is corrupt, since the blobs that it needs are then unknown.
  */
-export async function forgetBackups(
+export async function deleteOldBackups(
   { em, config, now }: Pick<BackupSource, 'em' | 'config' | 'now'>,
   address: string,
   { made, keep }: { made: string; keep: number },
-): Promise<Forgotten> {
+): Promise<DeletedBackups> {
   const place = await openPlace(config, address)
   const hold = await holdRemovals(em, now)
   try {
@@ -31,7 +31,7 @@ export async function forgetBackups(
     // A backup without a manifest is ignored. Deleting all manifests first means that an interruption leaves no half-deleted backup.
     for (const id of backups) await place.remove(manifestKey(id))
     for (const id of backups) await place.remove(snapshotKey(id))
-    await place.settle()
+    await place.flush()
     await hold.confirm()
     return { backups, ...(await removeBlobs(place, staying, hold.signal)) }
   } finally {
@@ -64,12 +64,12 @@ async function choose(place: BackupPlace, keep: number): Promise<{ staying: stri
 /**
  * Deletes every blob that no remaining backup refers to. The lists of the backups and the stored blobs are sorted, so they are merged in one pass.
  */
-async function removeBlobs(place: BackupPlace, staying: string[], signal: AbortSignal): Promise<Omit<Forgotten, 'backups'>> {
-  const lists: ReturnType<typeof lookUpIn<NamedBlob>>[] = []
+async function removeBlobs(place: BackupPlace, staying: string[], signal: AbortSignal): Promise<Omit<DeletedBackups, 'backups'>> {
+  const lists: ReturnType<typeof createLookup<NamedBlob>>[] = []
   for (const id of staying) {
     const { files } = await readManifest(place, id)
     await requireIntact(place, { id, files: files.filter(({ name }) => name === blobList) })
-    lists.push(lookUpIn(inOrder(readList(place, id), place.nameOf(fileKey(id, blobList)))))
+    lists.push(createLookup(requireSorted(readList(place, id), place.nameOf(fileKey(id, blobList)))))
   }
   const removed = { blobs: 0, bytes: 0 }
   for await (const { sha256, bytes } of place.blobs()) {

@@ -10,7 +10,7 @@ import type { BackupPlace } from './place/place.ts'
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 const fileShape = z.object({ name: z.string().regex(fileForm), bytes: z.int().nonnegative(), sha256 })
 const tableShape = z.object({ name: z.string().regex(tableForm), columns: z.array(z.string()), rows: z.int().nonnegative(), sha256 })
-const lackShape = z.object({ sha256, problem: z.enum(['missing', 'damaged']) })
+const faultyBlobShape = z.object({ sha256, problem: z.enum(['missing', 'damaged']) })
 
 const haveOwnNames = (all: { name: string }[]) => new Set(all.map(({ name }) => name)).size === all.length
 
@@ -30,7 +30,7 @@ const manifestShape = z.object({
   files: z.array(fileShape).refine(haveOwnNames, 'two files have the same name'),
   tables: z.array(tableShape).refine(haveOwnNames, 'two tables have the same name'),
   /** Number and total size of the listed blobs, and the blobs that were missing or corrupt on the server itself. */
-  blobs: z.object({ count: z.int().nonnegative(), bytes: z.int().nonnegative(), lacking: z.array(lackShape) }),
+  blobs: z.object({ count: z.int().nonnegative(), bytes: z.int().nonnegative(), lacking: z.array(faultyBlobShape) }),
 })
 /** Describes the contents of a backup. A backup is complete only if it has a manifest. */
 export type Manifest = z.infer<typeof manifestShape>
@@ -38,13 +38,13 @@ export type SnapshotTable = z.infer<typeof tableShape>
 /** Result of a database snapshot, taken at one point in time. */
 export type Snapshot = Pick<Manifest, 'storeId' | 'migrations' | 'files' | 'tables'>
 /** A blob that was missing or corrupt on the server when the backup was created. */
-export type Lack = z.infer<typeof lackShape>
+export type FaultyBlob = z.infer<typeof faultyBlobShape>
 
 /** Writes the manifest atomically and durably. This completes the backup. */
 export async function writeManifest(place: BackupPlace, manifest: Manifest): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
   await place.put(manifestKey(manifest.id), Readable.from([bytes]), factsOf(bytes))
-  await place.settle()
+  await place.flush()
 }
 
 /** Upper limit for the size of a manifest. One with hundreds of thousands of missing blobs is much smaller. */

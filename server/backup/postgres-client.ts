@@ -33,7 +33,7 @@ const advisoryLock = 7_305_514_902
  * Takes the lock for filling the whole database. The lock is held until the connection ends.
  * @throws ApiError Conflict while a server, a restore or a move uses the database.
  */
-export async function holdAlone(url: string): Promise<Client> {
+export async function lockDatabase(url: string): Promise<Client> {
   const client = await connect(url)
   try {
     await requireNoServer(client)

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { foreignPlace } from '../backup/owner.ts'
-import { dataAround } from '../backup/place/apart.ts'
+import { describeOverlap } from '../backup/place/apart.ts'
 import { openPlace } from '../backup/place/open.ts'
 import { lostPlace } from '../backup/schedule/lost-place.ts'
 import { readState } from '../backup/schedule/state.ts'
@@ -37,7 +37,7 @@ async function checkPlace(
     return { ...check, status: 'warning', message: `The backup folder ${address} does not exist.`, advice }
   }
   await place.check()
-  const within = dataAround(config, address)
+  const within = describeOverlap(config, address)
   if (within !== null) {
     const advice = 'Set BACKUP_TO to a folder or bucket outside of the data.'
     return { ...check, status: 'failed', message: `The backup destination ${address} ${within}.`, advice }

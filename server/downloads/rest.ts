@@ -1,5 +1,5 @@
 import { ofPackage } from '../packages/rest-answers.ts'
-import { nobody } from '../access/refusal.ts'
+import { unauthenticated } from '../access/refusal.ts'
 import { route } from '../rest/route.ts'
 
 export const downloadRoutes = [
@@ -15,7 +15,7 @@ export const downloadRoutes = [
       summary: 'Downloads in the last 30 days and in each of the last 52 weeks, oldest first, in total and by version.',
       answer: 'package',
       // Download counts require signing in.
-      required: { ...ofPackage.required, 'package.downloads': nobody },
+      required: { ...ofPackage.required, 'package.downloads': unauthenticated },
     },
   ),
 ]

@@ -10,7 +10,7 @@ import {
 import { setTimeout as wait } from 'node:timers/promises'
 import { withinBudget } from '../access/budget.ts'
 import { type Context, plainContext, renewContext } from '../access/context.ts'
-import { nobody } from '../access/refusal.ts'
+import { unauthenticated } from '../access/refusal.ts'
 import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } from '../errors.ts'
 import { addressKey } from '../http/limits/limits.ts'
 import { masked, noteReason } from './errors.ts'
@@ -74,7 +74,7 @@ async function next<Value>({ context }: Update<Value>, { read, permits }: Watche
   const renewed = plainContext(context, await renewContext(context, context))
   const value = await withinBudget(renewed, async () => {
     const isPermitted = await permits(renewed)
-    if (!renewed.viewer && (context.viewer || !isPermitted)) throw nobody(renewed)
+    if (!renewed.viewer && (context.viewer || !isPermitted)) throw unauthenticated(renewed)
     if (!isPermitted) throw insufficientPermissions('You may no longer see this.')
     return read(renewed)
   })

@@ -1,5 +1,5 @@
 import { route } from '../rest/route.ts'
-import { deadInvite } from './service.ts'
+import { invalidInvite } from './service.ts'
 import { userFields } from '../users/refs.ts'
 
 export const inviteRoutes = [
@@ -7,7 +7,7 @@ export const inviteRoutes = [
     anyCredential: true,
     summary: 'The recipient of an invitation.',
     answer: 'invite',
-    required: { invite: deadInvite },
+    required: { invite: invalidInvite },
   }),
   route(
     'POST /api/invites/:token/accept',

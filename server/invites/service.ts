@@ -71,17 +71,17 @@ export async function acceptInvite(context: Context, token: string, given: strin
   const { user } = invite
   const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))
   await em.transactional(async (inner) => {
-    // Locks the user first, like all changes of accounts. Of concurrent acceptances, the one that deletes the invitation succeeds.
+    // Locks the user first, like all changes of accounts. Of concurrent acceptances, only one deletes the invitation and succeeds.
     const made = await inner.nativeUpdate(User, { id: user.id, ...waitsForAcceptance }, { passwordHash })
     const taken = made && (await inner.nativeDelete(Invite, { id: invite.id, expiresAt: { $gt: context.now() } }))
-    if (!taken) throw deadInvite()
+    if (!taken) throw invalidInvite()
     audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary: `${user.displayName} accepted the invitation`, ip })
   })
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
 }
 
 /** Builds the NotFound error for an invitation that cannot be used. */
-export const deadInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
+export const invalidInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
 async function liveInvite({ em, now }: Context, token: string) {
   const invite = await em.findOne(
@@ -89,6 +89,6 @@ async function liveInvite({ em, now }: Context, token: string) {
     { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } },
     { populate: ['user'] },
   )
-  if (!invite) throw deadInvite()
+  if (!invite) throw invalidInvite()
   return invite
 }

@@ -1,4 +1,4 @@
-import { hasFirst } from './compare-table.ts'
+import { hasSameRows } from './compare-table.ts'
 import { copiedNote } from './target.ts'
 import type { Move } from './under-way.ts'
 
@@ -16,7 +16,7 @@ const index = [
  * Prepares the continuation of an interrupted move: clears the target tables whose copied rows differ from the SQLite file, and the tables that
  * refer to them. Rows appended after the last copied row are left to the copy step.
  */
-export async function takeOutChanged({ source, target, tables, tell }: Move): Promise<void> {
+export async function clearChangedTables({ source, target, tables, report }: Move): Promise<void> {
   const copied: number[] = []
   for (const { name } of tables) copied.push(Number((await target.read(copiedNote(name))) ?? 0))
   const total = copied.reduce((sum, count) => sum + count, 0)
@@ -26,8 +26,8 @@ export async function takeOutChanged({ source, target, tables, tell }: Move): Pr
     const count = copied[position] ?? 0
     isIndexed &&= count === source.count(table.name)
     if (count === 0) continue
-    const tellRows = (done: number) => tell({ step: 'checking', table: table.name, done: before + done, total })
-    if (!(await hasFirst(source, target.client, table, count, tellRows))) changed.push(table.name)
+    const reportRows = (done: number) => report({ step: 'checking', table: table.name, done: before + done, total })
+    if (!(await hasSameRows(source, target.client, table, count, reportRows))) changed.push(table.name)
     before += count
   }
   if (changed.length > 0 || !isIndexed) await target.clear([...changed, ...index])

@@ -9,27 +9,33 @@ import type { Source } from './source.ts'
 /** Result of comparing a table: the number of rows, and the SHA-256 of their canonical forms in key order, one per line. */
 export type ComparedTable = { name: string; rows: number; sha256: string }
 
-type Tell = (done: number) => void
+type ReportProgress = (done: number) => void
 
 /**
- * Compares every row of a table in both databases. `tell` receives the number of compared rows.
+ * Compares every row of a table in both databases. `report` receives the number of compared rows.
  * @throws ApiError Conflict that names the first row that differs.
  */
-export async function compareTable(source: Source, client: Client, table: PlannedTable, tell: Tell): Promise<ComparedTable> {
-  const { rows, differsAt, there, here } = await readBoth(source, client, table, tell)
+export async function compareTable(source: Source, client: Client, table: PlannedTable, report: ReportProgress): Promise<ComparedTable> {
+  const { rows, differsAt, there, here } = await compareRows(source, client, table, report)
   if (differsAt !== null) throw differs(table, differsAt)
   if (there !== here || rows !== source.count(table.name)) throw differs(table, rows + 1)
   return { name: table.name, rows, sha256: here }
 }
 
 /** Returns whether PostgreSQL has exactly the first `count` rows of a table, with the current values of the SQLite file. */
-export async function hasFirst(source: Source, client: Client, table: PlannedTable, count: number, tell: Tell): Promise<boolean> {
-  const { rows, differsAt, there, here } = await readBoth(source, client, table, tell)
+export async function hasSameRows(
+  source: Source,
+  client: Client,
+  table: PlannedTable,
+  count: number,
+  report: ReportProgress,
+): Promise<boolean> {
+  const { rows, differsAt, there, here } = await compareRows(source, client, table, report)
   return differsAt === null && there === here && rows === count
 }
 
 /** Reads the rows of a table from both databases in parallel. Returns the number of equal rows and the position of the first difference. */
-async function readBoth(source: Source, client: Client, table: PlannedTable, tell: Tell) {
+async function compareRows(source: Source, client: Client, table: PlannedTable, report: ReportProgress) {
   const stream = client.query(copyTo(`copy (${selectFromPostgres(table)}) to stdout`))
   stream.setEncoding('utf8')
   const [there, here] = [createHash('sha256'), createHash('sha256')]
@@ -46,12 +52,12 @@ async function readBoth(source: Source, client: Client, table: PlannedTable, tel
       }
       there.update(`${line}\n`)
       here.update(`${next.value}\n`)
-      if (++count % rowsBetween === 0) tell(count)
+      if (++count % rowsBetween === 0) report(count)
     }
   } finally {
     rows.return()
   }
-  tell(count)
+  report(count)
   return { rows: count, differsAt, there: there.digest('hex'), here: here.digest('hex') }
 }
 

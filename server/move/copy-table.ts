@@ -12,13 +12,13 @@ const bytesAtOnce = 8 << 20
 /** Bytes sent to the connection at a time. */
 const bytesOfChunk = 1 << 16
 
-/** Copies the rows of a table that the target does not have yet. `tell` receives the number of copied rows. */
-export async function copyTable(source: Source, target: Target, table: PlannedTable, tell: (done: number) => void): Promise<void> {
+/** Copies the rows of a table that the target does not have yet. `report` receives the number of copied rows. */
+export async function copyTable(source: Source, target: Target, table: PlannedTable, report: (done: number) => void): Promise<void> {
   const { client } = target
   const total = source.count(table.name)
   const noted = copiedNote(table.name)
   let done = Number((await target.read(noted)) ?? 0)
-  tell(done)
+  report(done)
   const rows = source.rows(table, done)
   try {
     while (done < total) {
@@ -33,7 +33,7 @@ export async function copyTable(source: Source, target: Target, table: PlannedTa
       await target.write(noted, String(done))
       await client.query(`alter table ${quoted(table.name)} enable trigger user`)
       await client.query('commit')
-      tell(done)
+      report(done)
     }
   } finally {
     rows.return()

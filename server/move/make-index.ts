@@ -8,17 +8,17 @@ import { completeIndex } from '../search/rebuild.ts'
 const counts = z.tuple([z.object({ done: z.coerce.number(), total: z.coerce.number() })])
 
 /**
- * Builds the search index after all packages were copied. An interrupted run continues with the missing packages. `tell` receives the progress
+ * Builds the search index after all packages were copied. An interrupted run continues with the missing packages. `report` receives the progress
  * every second.
  */
-export async function makeIndex(config: Config, client: Client, tell: (done: number, total: number) => void): Promise<void> {
+export async function buildIndex(config: Config, client: Client, report: (done: number, total: number) => void): Promise<void> {
   const database = await openDatabase(config, { isMove: true })
   const count = async () => {
     const { rows } = await client.query(
       'select (select count(*) from package_search_documents) as done, (select count(*) from packages) as total',
     )
     const [{ done, total }] = counts.parse(rows)
-    tell(done, total)
+    report(done, total)
   }
   // Errors are ignored here: a broken connection also fails the index build, which reports the error.
   const timer = setInterval(() => void count().catch(() => {}), 1000)

@@ -5,14 +5,14 @@ import { syncDirectory } from '../blobs/directories.ts'
 import type { Config } from '../config/config.ts'
 import { nameOfDatabase } from '../db/location/missing.ts'
 import { moveMarkerPath } from '../db/location/moved.ts'
-import { takeOutChanged } from './changed.ts'
+import { clearChangedTables } from './changed.ts'
 import { type ComparedTable, compareTable } from './compare-table.ts'
 import { copyTable } from './copy-table.ts'
-import { makeIndex } from './make-index.ts'
+import { buildIndex } from './make-index.ts'
 import { planMove } from './plan.ts'
 import { openSource } from './source.ts'
 import { openTarget } from './target.ts'
-import type { Move, MoveProgress, Tell } from './under-way.ts'
+import type { Move, MoveProgress, ReportProgress } from './under-way.ts'
 
 /** Result of a move, and whether it continued an interrupted one. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
@@ -24,15 +24,15 @@ export type Moved = { tables: ComparedTable[]; isContinued: boolean }
  * interrupted move can be run again: it continues where it stopped and copies rows that changed since then again.
  * @throws ApiError Conflict or ConfigError when the move is not possible; see `openSource` and `openTarget`.
  */
-export async function moveDatabase(from: Config, to: Config, tell: Tell): Promise<Moved> {
+export async function moveDatabase(from: Config, to: Config, report: ReportProgress): Promise<Moved> {
   const source = await openSource(from)
   try {
     const target = await openTarget(from, to, source)
     try {
       const tables = await planMove(target.client)
-      const compared = await bringRows({ source, target, tables, tell })
-      await makeIndex(to, target.client, (done, total) => tell({ step: 'indexing', table: 'packages', done, total }))
-      await leaveNote(from, to)
+      const compared = await copyRows({ source, target, tables, report })
+      await buildIndex(to, target.client, (done, total) => report({ step: 'indexing', table: 'packages', done, total }))
+      await writeMarker(from, to)
       await target.release()
       return { tables: compared, isContinued: target.isContinued }
     } finally {
@@ -44,24 +44,25 @@ export async function moveDatabase(from: Config, to: Config, tell: Tell): Promis
 }
 
 /** Copies the missing rows, then compares all rows. */
-async function bringRows(move: Move): Promise<ComparedTable[]> {
-  const { source, target, tables, tell } = move
-  if (target.isContinued) await takeOutChanged(move)
+async function copyRows(move: Move): Promise<ComparedTable[]> {
+  const { source, target, tables, report } = move
+  if (target.isContinued) await clearChangedTables(move)
   const counts = tables.map(({ name }) => source.count(name))
   const total = counts.reduce((sum, count) => sum + count, 0)
   const before = counts.map((_count, index) => counts.slice(0, index).reduce((sum, count) => sum + count, 0))
-  const teller = (step: MoveProgress['step'], index: number) => (done: number) =>
-    tell({ step, table: tables[index]?.name ?? '', done: (before[index] ?? 0) + done, total })
-  for (const [index, table] of tables.entries()) await copyTable(source, target, table, teller('copying', index))
+  const reporter = (step: MoveProgress['step'], index: number) => (done: number) =>
+    report({ step, table: tables[index]?.name ?? '', done: (before[index] ?? 0) + done, total })
+  for (const [index, table] of tables.entries()) await copyTable(source, target, table, reporter('copying', index))
   await continueSequences(target.client)
   await target.client.query('analyze')
   const compared: ComparedTable[] = []
-  for (const [index, table] of tables.entries()) compared.push(await compareTable(source, target.client, table, teller('comparing', index)))
+  for (const [index, table] of tables.entries())
+    compared.push(await compareTable(source, target.client, table, reporter('comparing', index)))
   return compared
 }
 
 /** Writes the marker file. Two databases must not share a blob store, since each would delete blobs that only the other one refers to. */
-async function leaveNote({ SQLITE_PATH }: Config, to: Config): Promise<void> {
+async function writeMarker({ SQLITE_PATH }: Config, to: Config): Promise<void> {
   const path = moveMarkerPath(SQLITE_PATH)
   {
     await using file = await open(path, 'w', 0o600)

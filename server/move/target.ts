@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
-import { hasTable, holdAlone, requireNoServer } from '../backup/postgres-client.ts'
+import { hasTable, lockDatabase, requireNoServer } from '../backup/postgres-client.ts'
 import { byReference } from '../backup/restore/postgres-order.ts'
 import { migrate } from '../db/schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../db/location/missing.ts'
@@ -31,7 +31,7 @@ export type Target = {
  * @throws ApiError Conflict for a database with other tables, or one that is in use; ConfigError when it cannot be used.
  */
 export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, source: Source): Promise<Target> {
-  const client = await holdAlone(to.POSTGRES_URL ?? '').catch((error: unknown) => {
+  const client = await lockDatabase(to.POSTGRES_URL ?? '').catch((error: unknown) => {
     throw explainMissing(error, to)
   })
   try {

@@ -5,6 +5,6 @@ import type { Target } from './target.ts'
 /** Progress of a move: the current step and table, and the number of processed rows or packages out of all. */
 export type MoveProgress = { step: 'checking' | 'copying' | 'comparing' | 'indexing'; table: string; done: number; total: number }
 /** Receives the progress. */
-export type Tell = (progress: MoveProgress) => void
+export type ReportProgress = (progress: MoveProgress) => void
 /** The parts of a running move. */
-export type Move = { source: Source; target: Target; tables: PlannedTable[]; tell: Tell }
+export type Move = { source: Source; target: Target; tables: PlannedTable[]; report: ReportProgress }

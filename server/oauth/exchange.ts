@@ -5,7 +5,7 @@ import { audit } from '../audit/service.ts'
 import type { Context } from '../access/context.ts'
 import { equalSecrets, sha256 } from '../http/keys.ts'
 import type { Scope } from '../roles/roles.ts'
-import { alongWith, revokeTree } from '../tokens/revoke.ts'
+import { withDescendants, revokeTree } from '../tokens/revoke.ts'
 import { grantableScopes } from '../tokens/policy.ts'
 import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
@@ -94,7 +94,7 @@ async function revokeReplayed(em: EntityManager, { token, user }: SpentRequest, 
       kind: 'token.reuse_detected',
       actor: null,
       user,
-      summary: `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked${alongWith(revoked)}`,
+      summary: `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked${withDescendants(revoked)}`,
       ip,
     })
   return null

@@ -15,7 +15,7 @@ import { compressText } from '../http/caching/compression.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import { openBodyLimit, pubType } from '../http/failures.ts'
 import { requireBrowse, requireOwnAccount, requireScope } from '../access/guards.ts'
-import { nobody, refuseUselessCredential } from '../access/refusal.ts'
+import { unauthenticated, refuseUselessCredential } from '../access/refusal.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
@@ -170,7 +170,7 @@ async function withPage(failurePage: NonNullable<BinaryRoute['failurePage']>, ro
 function hidingMissing(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
   if (context.viewer || !/:(pkg|file)\b/.test(route.path)) return work()
   return work().catch((error: unknown) => {
-    throw error instanceof ApiError && error.code === 'NotFound' ? nobody(context) : error
+    throw error instanceof ApiError && error.code === 'NotFound' ? unauthenticated(context) : error
   })
 }
 

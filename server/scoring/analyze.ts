@@ -13,7 +13,7 @@ import { storeDocs } from './documentation.ts'
 import { fetchArchive, readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
 import { analysisPayload, requestRepeats, versionsToRepeat } from './requests.ts'
-import { roomFor } from '../settings/scoring.ts'
+import { concurrencyLimit } from '../settings/scoring.ts'
 import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
 /**
@@ -24,7 +24,7 @@ export const analysis = (services: Services) =>
   handler(analysisPayload, (work, { isForOthers }) => withoutSync(() => analyze(services, work, isForOthers)), {
     maxAttempts: 3,
     isApart: true,
-    maxConcurrent: () => roomFor(services),
+    maxConcurrent: () => concurrencyLimit(services),
     gaveUp: (versionId, error) => giveUp(services, versionId, error),
   })
 

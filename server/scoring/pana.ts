@@ -15,7 +15,7 @@ import { storeDocs } from './documentation.ts'
 import { fetchArchive, readFacts } from './facts.ts'
 import { writeLog } from './log.ts'
 import { panaKind } from './requests.ts'
-import { currentSettings, roomFor } from '../settings/scoring.ts'
+import { currentSettings, concurrencyLimit } from '../settings/scoring.ts'
 import { beginRun, notePana, storeFindings } from './store.ts'
 
 /** Creates the handler for jobs that analyze a version with pana, which run after the built-in engine if an SDK is installed. */
@@ -23,7 +23,7 @@ export const panaAnalysis = (services: Services) =>
   handler(z.unknown(), (work) => analyze(services, work), {
     maxAttempts: 3,
     isApart: true,
-    maxConcurrent: async () => ((await isPanaReady(services)) ? roomFor(services) : 0),
+    maxConcurrent: async () => ((await isPanaReady(services)) ? concurrencyLimit(services) : 0),
     gaveUp: (versionId, error) =>
       error.startsWith(noDocs)
         ? keepEarlierDocs(services, versionId, error)

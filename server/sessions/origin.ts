@@ -62,7 +62,7 @@ export async function rememberOrigin(em: EntityManager, userId: string, { hashes
 }
 
 /** Sets the device cookie for another year. */
-export function giveDevice({ reply, request, config }: Context, { device }: Origin): void {
+export function sendDeviceCookie({ reply, request, config }: Context, { device }: Origin): void {
   setDeviceCookie(reply, isSecure(request, config.SERVER_URL), device, rememberedMs / 1000)
 }
 

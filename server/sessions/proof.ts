@@ -1,6 +1,6 @@
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
-import { nobody } from '../access/refusal.ts'
+import { unauthenticated } from '../access/refusal.ts'
 import { provePassword } from '../users/prove-password.ts'
 import { Session } from './entity.ts'
 
@@ -15,7 +15,7 @@ export async function confirmPassword(context: SignedInContext, currentPassword:
   await em.transactional(async (inner) => {
     // Changing or resetting the password and disabling the account end the session, so a confirmation that raced with them has no effect.
     const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
-    if (!proved) throw nobody(context)
+    if (!proved) throw unauthenticated(context)
     audit(inner, {
       kind: 'user.password_confirmed',
       actor: viewer,

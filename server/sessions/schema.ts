@@ -1,7 +1,7 @@
 import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
 import { UserRef } from '../users/refs.ts'
-import { belongingsScope, belongingsSeen, canSeeBelongings } from '../users/policy.ts'
+import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import { confirmPassword } from './proof.ts'
 import { listSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
@@ -12,7 +12,7 @@ builder.node(SessionRef, {
   description: 'A signed-in browser.',
   id: { resolve: (session) => session.id },
   loadOne: (id, context) => {
-    const seen = belongingsSeen(context)
+    const seen = visibleBelongings(context)
     return seen && context.em.findOne(Session, { ...sessionIsLive(context.now()), ...seen, id })
   },
   fields: (t) => ({

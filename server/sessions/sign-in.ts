@@ -13,7 +13,7 @@ import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPass
 import { emailKey } from '../users/input.ts'
 import type { Viewer } from '../roles/viewer.ts'
 import { Session } from './entity.ts'
-import { failuresKey, giveDevice, type Origin, originOf, rememberOrigin } from './origin.ts'
+import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } from './origin.ts'
 
 /** Maximum lifetime of a session: 30 days. */
 const lifetimeMs = 30 * 86_400_000
@@ -42,8 +42,8 @@ export async function signIn(context: Context, input: { email: string; password:
     (begun) => begun === null,
   )
   if (!user || !session) return refuse(context, user)
-  giveCookies(context, session)
-  giveDevice(context, origin)
+  sendCookies(context, session)
+  sendDeviceCookie(context, origin)
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
 }
 
@@ -118,7 +118,7 @@ const newSession = ({ ip, request }: Context, started: Date) => ({
   userAgent: (request.headers['user-agent'] ?? '').slice(0, 256),
 })
 
-function giveCookies({ reply, request, keys, config }: Context, { id, secret }: NewSession): void {
+function sendCookies({ reply, request, keys, config }: Context, { id, secret }: NewSession): void {
   const values = { session: secret, csrf: csrfToken(keys, id), maxAge: lifetimeMs / 1000 }
   setSessionCookies(reply, isSecure(request, config.SERVER_URL), values)
 }

@@ -49,7 +49,7 @@ export async function loadScoringSettings(request: Pick<Reader, 'config'> & { em
 export const isScoringOn = async (reader: Reader): Promise<boolean> => (await currentSettings(reader)).scoringEnabled
 
 /** Returns how many versions a process may analyze concurrently: 0 while scoring is disabled. */
-export async function roomFor(reader: Reader): Promise<number> {
+export async function concurrencyLimit(reader: Reader): Promise<number> {
   const { scoringEnabled, concurrency } = await currentSettings(reader)
   return scoringEnabled ? concurrency : 0
 }

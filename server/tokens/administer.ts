@@ -3,7 +3,7 @@ import type { SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { editable } from '../users/editable.ts'
 import { AccessToken } from './entity.ts'
-import { alongWith, revokeTree } from './revoke.ts'
+import { withDescendants, revokeTree } from './revoke.ts'
 
 /**
  * Revokes a token of any user, and all tokens created with it, immediately and permanently; for administrators. Revoking it again has no effect.
@@ -15,7 +15,7 @@ export async function revokeUserToken({ em, viewer, ip, now }: SignedInContext, 
     if (!token) throw notFound('There is no token with this id.')
     const user = await editable(inner, token.user.id)
     const revoked = await revokeTree(inner, id, now())
-    const summary = `${viewer.displayName} revoked the token "${token.name}" of ${user.displayName}${alongWith(revoked)}`
+    const summary = `${viewer.displayName} revoked the token "${token.name}" of ${user.displayName}${withDescendants(revoked)}`
     if (revoked) audit(inner, { kind: 'token.revoked', actor: viewer, user, summary, ip })
     return token
   })

@@ -22,7 +22,7 @@ export async function revokeTree(em: EntityManager, id: string, now: Date): Prom
 }
 
 /** Returns the end of a sentence about a revocation: how many tokens were revoked along with the token itself. */
-export const alongWith = (revoked: number): string =>
+export const withDescendants = (revoked: number): string =>
   revoked > 1 ? `, along with ${revoked - 1} ${revoked === 2 ? 'token that was' : 'tokens that were'} created with it` : ''
 
 /**
@@ -34,7 +34,7 @@ export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: 
     const own = await inner.findOne(AccessToken, { id, user: viewer.id })
     if (!own) throw notFound('You have no token with this id.')
     const revoked = await revokeTree(inner, id, now())
-    const summary = `${viewer.displayName} revoked the token "${own.name}"${alongWith(revoked)}`
+    const summary = `${viewer.displayName} revoked the token "${own.name}"${withDescendants(revoked)}`
     if (revoked) audit(inner, { kind: 'token.revoked', actor: viewer, user: viewer, summary, ip })
     return own
   })
@@ -52,7 +52,7 @@ export async function revokeBySecret({ em, ip, now }: Context, secret: string): 
     const revoked = token ? await revokeTree(inner, token.id, now()) : 0
     if (!token || !revoked) return
     const { user, name } = token
-    const summary = `Someone who had the secret of the token "${name}" of ${user.displayName} revoked it${alongWith(revoked)}`
+    const summary = `Someone who had the secret of the token "${name}" of ${user.displayName} revoked it${withDescendants(revoked)}`
     audit(inner, { kind: 'token.revoked', actor: null, user, summary, ip })
   })
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
 import { label } from '../users/input.ts'
-import { belongingsSeen } from '../users/policy.ts'
+import { visibleBelongings } from '../users/policy.ts'
 import { type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
 import { TokenScope } from './refs.ts'
@@ -14,7 +14,7 @@ builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
   loadOne: (id, context) => {
-    const seen = belongingsSeen(context)
+    const seen = visibleBelongings(context)
     return seen && context.em.findOne(AccessToken, { ...seen, id })
   },
   fields: (t) => ({

@@ -3,14 +3,14 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { invalidInput } from '../errors.ts'
-import { nobody } from '../access/refusal.ts'
+import { unauthenticated } from '../access/refusal.ts'
 import { sha256 } from '../http/keys.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { User } from '../users/entity.ts'
 import type { Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
 import { endOfToken, grantableScopes, needsProof } from './policy.ts'
-import { newSecret, shownOf } from '../access/token-secret.ts'
+import { newSecret, prefixOf } from '../access/token-secret.ts'
 
 export type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
 export type IssuedToken = { token: AccessToken; secret: string }
@@ -32,7 +32,7 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
   return em.transactional(async (inner) => {
     // Lock the user before the token, in the same order as the deletion of a user.
     const owner = await inner.findOne(User, { id: viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
-    if (!owner) throw nobody(context)
+    if (!owner) throw unauthenticated(context)
     const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
     return issueToken(inner, { ...issue, madeWith })
   })
@@ -41,7 +41,7 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
 /** Returns the token, locked against revocation until the transaction of `em` ends. */
 async function lockLive(em: EntityManager, context: SignedInContext, id: string): Promise<AccessToken> {
   const token = await em.findOne(AccessToken, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
-  if (!token) throw nobody(context)
+  if (!token) throw unauthenticated(context)
   return token
 }
 
@@ -66,7 +66,7 @@ export function issueToken(
     user: em.getReference(User, owner.id),
     name,
     hash: sha256(secret),
-    prefix: shownOf(secret),
+    prefix: prefixOf(secret),
     scopes: granted.join(','),
     createdAt,
     expiresAt,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Identity, identityById } from '../access/authenticate.ts'
-import { nobody } from '../access/refusal.ts'
+import { unauthenticated } from '../access/refusal.ts'
 import { idOf } from '../db/base.ts'
 import { equalSecrets, hmac, type Keys, validKeys } from '../http/keys.ts'
 import type { Credential } from '../roles/viewer.ts'
@@ -31,7 +31,7 @@ export async function identifyByUploadKey(services: Services, request: FastifyRe
   if (!uploadId || !signer || !validKeys(services.keys).some((valid) => equalSecrets(key, uploadKey(valid, uploadId, signer))))
     throw unknownUpload()
   const identity = await identityById(services.database.reads, signer, services.now())
-  if (!identity) throw nobody({ request, config: services.config }, false)
+  if (!identity) throw unauthenticated({ request, config: services.config }, false)
   return { ...identity, credential: { ...identity.credential, uploadId } }
 }
 

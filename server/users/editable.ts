@@ -2,7 +2,7 @@ import type { Loaded } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, insufficientPermissions, notFound } from '../errors.ts'
 import { User } from './entity.ts'
-import { isOutOfReach } from './policy.ts'
+import { isProtected } from './policy.ts'
 
 /**
  * Returns a user that the admin API may edit.
@@ -11,7 +11,7 @@ import { isOutOfReach } from './policy.ts'
 export async function editable(em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> {
   const user = await em.findOne(User, id, { populate: ['passwordHash'], refresh: true })
   if (!user) throw notFound('There is no user with this id.')
-  if (isOutOfReach(user)) throw untouchableOwner()
+  if (isProtected(user)) throw untouchableOwner()
   return user
 }
 

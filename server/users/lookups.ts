@@ -12,13 +12,13 @@ export async function limitLookups<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   await limits.use('emailLookup', viewer.id)
-  let told = false
+  let hasRevealed = false
   try {
     return await work()
   } catch (error) {
-    told = error instanceof ApiError && (error.code === 'NotFound' || error.code === 'Conflict')
+    hasRevealed = error instanceof ApiError && (error.code === 'NotFound' || error.code === 'Conflict')
     throw error
   } finally {
-    if (!told) await limits.giveBack('emailLookup', viewer.id)
+    if (!hasRevealed) await limits.giveBack('emailLookup', viewer.id)
   }
 }

@@ -21,16 +21,16 @@ export const belongingsScope = (account: Identified, caller: Pick<Caller, 'viewe
   isOneself(caller, account) ? { ownAccount: true } : { signedIn: true }
 
 /** Returns the same rule as a condition on rows with a `user`; null if the caller may see none. */
-export function belongingsSeen(caller: Caller & { credential: Credential | null }): { user?: string } | null {
+export function visibleBelongings(caller: Caller & { credential: Credential | null }): { user?: string } | null {
   if (isServerAdmin(caller)) return {}
   return caller.viewer && mayChangeOwnAccount(caller) ? { user: caller.viewer.id } : null
 }
 
 /** Returns whether the account is protected from administrators. The owner's is; the ownership must be transferred first. */
-export const isOutOfReach = ({ role }: Pick<Account, 'role'>): boolean => role === 'owner'
+export const isProtected = ({ role }: Pick<Account, 'role'>): boolean => role === 'owner'
 
 /** Returns whether the caller may change the name of a user and end the user's sessions and tokens: server administrators may. */
-export const canEdit = (caller: Caller, account: Account): boolean => isServerAdmin(caller) && !isOutOfReach(account)
+export const canEdit = (caller: Caller, account: Account): boolean => isServerAdmin(caller) && !isProtected(account)
 
 /** Returns whether the caller may also change the role and active state, reset the password and delete the account: never one's own. */
 export const canChangeAccess = (caller: Caller, account: Account): boolean => canEdit(caller, account) && !isOneself(caller, account)

@@ -37,7 +37,7 @@ export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
   return user.passwordHash === null ? 'invited' : 'active'
 }
 
-/** Returns the path of a user's picture, relative to the host; null if there is none. The path changes with the picture. */
+/** Returns the path of a user's picture, relative to the host; null without a picture. The path changes with the picture. */
 export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config): string | null {
   return avatarTag ? `${basePath(SERVER_URL)}/api/users/${id}/avatar?v=${avatarTag}` : null
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { verify } from '../../server/admin/verify.ts'
-import { forgetBackups } from '../../server/backup/forget.ts'
+import { deleteOldBackups } from '../../server/backup/forget.ts'
 import { blobKey, manifestKey, ownerKey } from '../../server/backup/place/layout.ts'
 import { scratchFolder, sweepScratch } from '../../server/backup/place/scratch.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
@@ -82,7 +82,7 @@ it('deletes from a bucket only what no backup needs that stays', async () => {
   const second = (await backUp(app, address)).manifest.id
   const notes = [inPlace('blobs/notes.txt'), inPlace('notes.txt'), 'of/snug2/notes.txt']
   for (const key of notes) await bucket.write(key, Buffer.from('mine'))
-  const forget = (made: string) => forgetBackups(sourceOf(app), address, { made, keep: 1 })
+  const forget = (made: string) => deleteOldBackups(sourceOf(app), address, { made, keep: 1 })
   // What cannot be read for a moment is not what can be deleted.
   bucket.fault = ({ operation, key }) =>
     operation === 'GetObject' && key === inPlace(manifestKey(first)) ? { status: 503, code: 'SlowDown' } : null

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { forgetBackups } from '../../server/backup/forget.ts'
+import { deleteOldBackups } from '../../server/backup/forget.ts'
 import { blobList } from '../../server/backup/place/layout.ts'
 import { warnOfLostPlace } from '../../server/backup/schedule/lost-place.ts'
 import { scheduleBackups } from '../../server/backup/schedule/plan.ts'
@@ -18,7 +18,7 @@ import { pathOf, shaOf } from '../support/stored.ts'
 const dayMs = 86_400_000
 const schedule = `{ backupSchedule { place expression keep nextAt lastSuccess { id at bytes blobs lacking } lastFailure { at reason } } }`
 const snapshotsIn = (folder: string) => readdirSync(placesIn(folder).snapshots).toSorted()
-const forget = (app: TestApp, folder: string, made: string, keep: number) => forgetBackups(sourceOf(app), folder, { made, keep })
+const forget = (app: TestApp, folder: string, made: string, keep: number) => deleteOldBackups(sourceOf(app), folder, { made, keep })
 
 it('backs up when it is due, once for all instances, and keeps as many as it should', async () => {
   const folder = folderOfTest()

@@ -9,9 +9,9 @@ import { type PlaceConfig, settingsOf } from './settings.ts'
 export type DataConfig = PlaceConfig & Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH' | 'DOCS_PATH'>
 
 /** Describes how a backup location overlaps with the data, for messages, such as `is in BLOB_PATH`. Returns null if they do not overlap. */
-export function dataAround(config: DataConfig, address: string): string | null {
+export function describeOverlap(config: DataConfig, address: string): string | null {
   const bucket = readBucketAddress(address)
-  if (bucket) return storeAround(config, bucket)
+  if (bucket) return bucketOverlap(config, bucket)
   const path = resolve(address)
   const holder = dataFolderAround(config, path)
   if (holder !== null) return `is in ${holder}`
@@ -21,7 +21,7 @@ export function dataAround(config: DataConfig, address: string): string | null {
 }
 
 /** Does the same check for a bucket: unreferenced objects below the keys of the archive store may be garbage collected. */
-function storeAround(config: DataConfig, address: BucketAddress): string | null {
+function bucketOverlap(config: DataConfig, address: BucketAddress): string | null {
   const { S3_BUCKET, S3_PREFIX, S3_ENDPOINT } = settingsOf(config, address)
   if (config.BLOB_BACKEND !== 's3' || S3_BUCKET !== config.S3_BUCKET || S3_ENDPOINT !== config.S3_ENDPOINT) return null
   const own = ['staging/', 'sha256/', 'removed/'].some((folder) => S3_PREFIX.startsWith(`${config.S3_PREFIX}${folder}`))

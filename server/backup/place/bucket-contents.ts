@@ -6,7 +6,7 @@ import { deleteObject, findFacts, listObjects, namesBelow, streamObject } from '
 import { partBytes, uploadStream, uploadWhole } from '../../blobs/s3/uploads.ts'
 import { expecting, type Measured } from './files.ts'
 import { blobKey, blobsKey, partialKey, snapshotsKey } from './layout.ts'
-import { inOrder, lookUpIn } from './lookup.ts'
+import { requireSorted, createLookup } from './lookup.ts'
 import type { BackupPlace, BlobFacts } from './place.ts'
 
 /** Access to a bucket, with errors translated for operators. */
@@ -24,7 +24,7 @@ type Contents = Pick<BackupPlace, 'clear' | 'snapshots' | 'blobs' | 'inventory' 
 /** Returns the operations on the contents of a backup bucket. */
 export function contentsOf(reach: Reach): Contents {
   const { bucket, name, keyOf, ask, failure } = reach
-  const blobs = () => told(inOrder(storedBlobs(bucket), `The listing of ${name}`), failure)
+  const blobs = () => withTranslatedErrors(requireSorted(storedBlobs(bucket), `The listing of ${name}`), failure)
   return {
     async clear() {
       for (const key of [snapshotsKey, blobsKey, partialKey]) await ask(() => abortUploads(bucket, keyOf(key)))
@@ -32,19 +32,20 @@ export function contentsOf(reach: Reach): Contents {
     },
     async snapshots() {
       const names: string[] = []
-      for await (const found of told(namesBelow(bucket, keyOf(snapshotsKey)), failure)) names.push(found.replace(/\/$/, ''))
+      for await (const found of withTranslatedErrors(namesBelow(bucket, keyOf(snapshotsKey)), failure)) names.push(found.replace(/\/$/, ''))
       return names
     },
     blobs,
     // Compares sizes only. Reading every object again would be too expensive; `verify` detects corrupt objects.
     inventory() {
-      const find = lookUpIn(blobs())
+      const find = createLookup(blobs())
       return async ({ sha256, bytes }) => (await find(sha256))?.bytes === bytes
     },
     async find(key) {
       const facts = await ask(() => findFacts(bucket, keyOf(key)))
       if (!facts) return null
-      const read = async () => Readable.from(told(await ask(() => streamObject(bucket, facts)), failure), { objectMode: false })
+      const read = async () =>
+        Readable.from(withTranslatedErrors(await ask(() => streamObject(bucket, facts)), failure), { objectMode: false })
       return { bytes: facts.bytes, read }
     },
     put: (key, source, expected) => put(reach, key, source, expected),
@@ -53,7 +54,7 @@ export function contentsOf(reach: Reach): Contents {
 }
 
 /** Passes chunks through and converts thrown errors. */
-async function* told<Chunk>(chunks: AsyncIterable<Chunk>, failure: (error: unknown) => Error): AsyncGenerator<Chunk> {
+async function* withTranslatedErrors<Chunk>(chunks: AsyncIterable<Chunk>, failure: (error: unknown) => Error): AsyncGenerator<Chunk> {
   try {
     yield* chunks
   } catch (error) {
@@ -83,7 +84,12 @@ async function put({ bucket, keyOf, failure }: Reach, key: string, source: Reada
     return known
   }
   try {
-    await upload(bucket, keyOf(key), Readable.from(told(expecting(source, expected), noted), { objectMode: false }), expected)
+    await upload(
+      bucket,
+      keyOf(key),
+      Readable.from(withTranslatedErrors(expecting(source, expected), noted), { objectMode: false }),
+      expected,
+    )
   } catch (error) {
     throw broken[0] ?? failure(error)
   } finally {

@@ -10,7 +10,7 @@ import { contentsOf, type Reach } from './bucket-contents.ts'
 import { ownerKey, partialKey, snapshotsKey } from './layout.ts'
 import type { BackupPlace } from './place.ts'
 import { type PlaceConfig, settingsOf, use } from './settings.ts'
-import { bringFiles, draftOf } from './transfer.ts'
+import { downloadFiles, draftOf } from './transfer.ts'
 
 /** Opens a backup location in a bucket, below a prefix. Database snapshots are staged in a local folder. */
 export function bucketPlace(config: PlaceConfig, address: BucketAddress): BackupPlace {
@@ -42,9 +42,9 @@ export function bucketPlace(config: PlaceConfig, address: BucketAddress): Backup
     claim: (id) => ask(() => writeMarker(bucket, keyOf(ownerKey), id, { replace: false })),
     ...contentsOf(reach),
     // Nothing to do: S3 writes are durable once they are acknowledged.
-    settle: async () => {},
+    flush: async () => {},
     draft: (id) => draftOf(place, config.DATA_DIR, id),
-    bring: (id, files) => bringFiles(place, config.DATA_DIR, { id, files }),
+    fetchFiles: (id, files) => downloadFiles(place, config.DATA_DIR, { id, files }),
   }
   return place
 }

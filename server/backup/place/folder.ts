@@ -49,7 +49,7 @@ export function folderPlace(root: string): BackupPlace {
   }
 }
 
-function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inventory' | 'find' | 'bring'> {
+function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inventory' | 'find' | 'fetchFiles'> {
   const find = (key: string) => findFile(root, key)
   const snapshots = join(root, snapshotsKey)
   return {
@@ -61,11 +61,11 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
       async ({ sha256, bytes }) =>
         (await hashIn({ find }, blobKey(sha256), bytes)) === sha256,
     find,
-    bring: async (id, files) => filesIn(root, id, files),
+    fetchFiles: async (id, files) => filesIn(root, id, files),
   }
 }
 
-function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 'settle' | 'draft'> {
+function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 'flush' | 'draft'> {
   const [pathOf, partials] = [(key: string) => join(root, key), join(root, partialKey)]
   /** Folders with new or removed entries that are not yet durable. */
   const touched = new Set<string>()
@@ -90,7 +90,7 @@ function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 
       await rm(pathOf(key), { recursive: true, force: true })
       touched.add(dirname(pathOf(key)))
     },
-    async settle() {
+    async flush() {
       await syncAll(root, touched)
       touched.clear()
     },

@@ -1,7 +1,10 @@
 import type { BlobFacts } from './place.ts'
 
 /** Passes blobs through. @throws Error when they are not sorted by hash. */
-export async function* inOrder<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: AsyncIterable<Blob>, name: string): AsyncGenerator<Blob> {
+export async function* requireSorted<Blob extends Pick<BlobFacts, 'sha256'>>(
+  blobs: AsyncIterable<Blob>,
+  name: string,
+): AsyncGenerator<Blob> {
   let last = ''
   for await (const blob of blobs) {
     if (blob.sha256 < last) throw new Error(`${name} is not in order.`)
@@ -14,7 +17,9 @@ export async function* inOrder<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: As
  * Returns a lookup function for a sorted stream of blobs that uses constant memory. Lookups must be made in ascending order of hashes, and may
  * be made without waiting for earlier ones.
  */
-export function lookUpIn<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: AsyncGenerator<Blob>): (sha256: string) => Promise<Blob | null> {
+export function createLookup<Blob extends Pick<BlobFacts, 'sha256'>>(
+  blobs: AsyncGenerator<Blob>,
+): (sha256: string) => Promise<Blob | null> {
   let current: Blob | null = null
   let isOver = false
   const find = async (sha256: string) => {

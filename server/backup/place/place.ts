@@ -57,9 +57,9 @@ export type BackupPlace = {
   /** Removes a file, or everything below a key that ends in a slash. */
   remove: (key: string) => Promise<void>
   /** Makes all completed writes durable. */
-  settle: () => Promise<void>
+  flush: () => Promise<void>
   draft: (id: string) => Promise<Draft>
-  bring: (id: string, files: readonly NamedFile[]) => Promise<SnapshotFiles>
+  fetchFiles: (id: string, files: readonly NamedFile[]) => Promise<SnapshotFiles>
 }
 
 /**

@@ -21,7 +21,7 @@ export async function draftOf(place: BackupPlace, dataDir: string, id: string): 
 }
 
 /** Downloads the files of a snapshot from a remote backup location, and records the hash of each. */
-export async function bringFiles(
+export async function downloadFiles(
   place: BackupPlace,
   dataDir: string,
   { id, files }: { id: string; files: readonly NamedFile[] },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { BlobStore } from '../../blobs/store.ts'
 import { conflict } from '../../errors.ts'
-import { forEachOf } from '../at-once.ts'
+import { forEachConcurrently } from '../at-once.ts'
 import { damaged } from '../place/damaged.ts'
 import type { NamedBlob } from '../named-blobs.ts'
 import { blobKey } from '../place/layout.ts'
@@ -14,7 +14,7 @@ type Into = { stores: Record<NamedBlob['store'], BlobStore>; lacking: ReadonlySe
  * @throws ApiError Conflict when a blob is missing or corrupt.
  */
 export async function restoreBlobs(place: BackupPlace, list: AsyncIterable<NamedBlob>, { stores, lacking }: Into): Promise<void> {
-  await forEachOf(list, async ({ sha256, bytes, store }) => {
+  await forEachConcurrently(list, async ({ sha256, bytes, store }) => {
     if (lacking.has(sha256)) return
     const path = place.nameOf(blobKey(sha256))
     const found = await place.find(blobKey(sha256))

@@ -15,7 +15,7 @@ import type { Manifest, SnapshotTable } from '../manifest.ts'
 import { readInto } from '../place/files.ts'
 import { tableFile } from '../place/layout.ts'
 import type { SnapshotFiles } from '../place/place.ts'
-import { hasTable, holdAlone, withClient } from '../postgres-client.ts'
+import { hasTable, lockDatabase, withClient } from '../postgres-client.ts'
 import { byReference } from './postgres-order.ts'
 import { occupied, settingsLeftOut, type Target } from './target.ts'
 
@@ -25,7 +25,7 @@ import { occupied, settingsLeftOut, type Target } from './target.ts'
  */
 export async function openPostgresTarget(config: Config, manifest: Manifest): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
-  const holder = await holdAlone(url)
+  const holder = await lockDatabase(url)
   if (await hasTable(holder, unfinishedTable)) {
     await holder.end()
     throw unfinished(config)

@@ -12,7 +12,7 @@ import { blobList } from '../place/layout.ts'
 import { openPlace } from '../place/open.ts'
 import type { BackupPlace, SnapshotFiles } from '../place/place.ts'
 import { restoreBlobs } from './blobs.ts'
-import { requireRoom } from './room.ts'
+import { requireDiskSpace } from './room.ts'
 import { occupied, type Target } from './target.ts'
 
 /**
@@ -36,9 +36,9 @@ export async function restoreBackup(config: Config, address: string, id?: string
       if (occupant !== null) throw occupied()
       // After an interrupted restore the store may have leftover blobs of any backup. Nothing refers to them, so the store counts as empty.
       if (!marked?.startsWith(restoringPrefix)) await requireEmpty(config, stores)
-      await requireRoom(config, manifest, { stores, isRemote: readBucketAddress(address) !== null })
+      await requireDiskSpace(config, manifest, { stores, isRemote: readBucketAddress(address) !== null })
       // Fetched only after the checks above, since downloading from a bucket can take long.
-      await using files = await place.bring(manifest.id, manifest.files)
+      await using files = await place.fetchFiles(manifest.id, manifest.files)
       await requireList(manifest, files)
       await stores.archives.identify(mark, { replace: true })
       await target.fill(files, () => fillStores({ place, manifest, files }, stores))

@@ -11,7 +11,7 @@ import type { Manifest } from '../manifest.ts'
  * `isRemote` means that the database files are downloaded first and need space, too.
  * @throws ApiError Conflict when there is not enough free space.
  */
-export async function requireRoom(
+export async function requireDiskSpace(
   config: Config,
   { files, blobs }: Manifest,
   { stores, isRemote }: { stores: Stores; isRemote: boolean },

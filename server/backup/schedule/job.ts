@@ -7,22 +7,22 @@ import type { Described } from '../../jobs/failure.ts'
 import { type Handler, handler, type Work } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
 import { adminCommand } from '../../version.ts'
-import type { Made } from '../create.ts'
+import type { CompletedBackup } from '../create.ts'
 import { changeState } from './state.ts'
-import type { Outcome, Told } from './thread.ts'
+import type { Outcome, ThreadMessage } from './thread.ts'
 
 /** Handles a backup job: creates a backup, deletes old ones, and records the outcome. */
 export function backupJob({ config, database, log, now }: Services, place: string): Handler {
   const note = (changes: Parameters<typeof changeState>[1]) => changeState(database.fork(), changes)
   const failed = (reason: string) => note(async () => [{ lastFailure: { at: now().toISOString(), reason } }, null])
   const backUp = async (work: Work) => {
-    const { made, forgotten, problem } = await inThread(config, place, work)
+    const { made, deleted, problem } = await inThread(config, place, work)
     const { id, finishedAt, files, blobs } = made.manifest
     const bytes = files.reduce((sum, file) => sum + file.bytes, blobs.bytes)
-    tellMade(log, made, `${bytes} bytes in all, in ${place}`)
+    logBackup(log, made, `${bytes} bytes in all, in ${place}`)
     const lastSuccess = { id, at: finishedAt, bytes, blobs: blobs.count, lacking: blobs.lacking.length, place }
     await note(async () => [{ lastSuccess }, null])
-    for (const one of forgotten?.backups ?? []) log.info(`Deleted the old backup ${one} in ${place}.`)
+    for (const one of deleted?.backups ?? []) log.info(`Deleted the old backup ${one} in ${place}.`)
     if (problem === null) return
     log.error(`The old backups in ${place} could not be deleted: ${problem}`)
     await failed(`Backup ${id} is complete, but the old ones could not be deleted: ${problem}`)
@@ -31,7 +31,7 @@ export function backupJob({ config, database, log, now }: Services, place: strin
 }
 
 /** Logs a completed backup; as a warning if archives or documentation are missing from it. */
-function tellMade(log: Log, { manifest: { id, blobs }, copied }: Made, size: string): void {
+function logBackup(log: Log, { manifest: { id, blobs }, copied }: CompletedBackup, size: string): void {
   const { count, lacking } = blobs
   const counts = `${count} blobs, ${copied} of them copied now, ${size}`
   if (lacking.length === 0) return log.info(`Backup ${id} is complete: ${counts}.`)
@@ -58,10 +58,10 @@ function inThread(config: Config, place: string, { signal, progress }: Work): Pr
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   const stop = () => worker.postMessage('stop')
   signal.addEventListener('abort', stop)
-  worker.on('message', (told: Told) => {
-    if ('outcome' in told) resolve(told.outcome)
-    else if ('failure' in told) reject(failureOf(told.failure))
-    else progress({ done: told.done })
+  worker.on('message', (message: ThreadMessage) => {
+    if ('outcome' in message) resolve(message.outcome)
+    else if ('failure' in message) reject(failureOf(message.failure))
+    else progress({ done: message.done })
   })
   worker.once('error', reject)
   worker.once('exit', () => reject(new Error('The backup thread exited without a result.')))

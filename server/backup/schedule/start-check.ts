@@ -2,7 +2,7 @@ import { readBucketAddress } from '../../config/bucket-address.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { ApiError } from '../../errors.ts'
 import type { Log } from '../../http/log.ts'
-import { dataAround } from '../place/apart.ts'
+import { describeOverlap } from '../place/apart.ts'
 import { openPlace } from '../place/open.ts'
 
 /**
@@ -14,7 +14,7 @@ export async function checkBackupPlace(config: Config, log: Log): Promise<void> 
   const { BACKUP_TO } = config
   if (BACKUP_TO === undefined) return
   const bucket = readBucketAddress(BACKUP_TO)
-  const within = dataAround(config, BACKUP_TO)
+  const within = describeOverlap(config, BACKUP_TO)
   if (within !== null) throw new ConfigError([`BACKUP_TO: ${BACKUP_TO} ${within}. Name a place apart from the data.`])
   try {
     await (await openPlace(config, BACKUP_TO)).inspect()

@@ -6,15 +6,15 @@ import { conflict } from '../../errors.ts'
 import { type Described, describeFailure } from '../../jobs/failure.ts'
 import { openStores } from '../../store/open.ts'
 import { lowerPriority } from '../../threads/low-priority.ts'
-import { createBackup, type Made } from '../create.ts'
+import { createBackup, type CompletedBackup } from '../create.ts'
 import { openPlace } from '../place/open.ts'
-import { type Forgotten, forgetBackups } from '../forget.ts'
+import { type DeletedBackups, deleteOldBackups } from '../forget.ts'
 import { lostPlace } from './lost-place.ts'
 
 /** The new backup, the deleted old backups, and the error if deleting them failed. Old backups are deleted only once the new one is complete. */
-export type Outcome = { made: Made; forgotten: Forgotten | null; problem: string | null }
+export type Outcome = { made: CompletedBackup; deleted: DeletedBackups | null; problem: string | null }
 /** A message from the thread: progress, result or failure. */
-export type Told = { done: number } | { outcome: Outcome } | { failure: Described }
+export type ThreadMessage = { done: number } | { outcome: Outcome } | { failure: Described }
 
 // Backups run in a separate thread, since hashing the copies would block requests.
 const { config, place } = workerData as { config: Config; place: string }
@@ -22,10 +22,10 @@ const stop = new AbortController()
 lowerPriority()
 parentPort?.once('message', () => stop.abort(new Error('The backup was canceled.')))
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
-const tell = (told: Told) => parentPort?.postMessage(told)
+const send = (message: ThreadMessage) => parentPort?.postMessage(message)
 await backUp()
-  .then((outcome) => tell({ outcome }))
-  .catch((error: unknown) => tell({ failure: describeFailure(error) }))
+  .then((outcome) => send({ outcome }))
+  .catch((error: unknown) => send({ failure: describeFailure(error) }))
 parentPort?.close()
 
 async function backUp(): Promise<Outcome> {
@@ -35,12 +35,12 @@ async function backUp(): Promise<Outcome> {
     const lost = await lostPlace(em, await openPlace(config, place), place)
     if (lost !== null) throw conflict(lost)
     const source = { em, config, stores: await openStores(config), now: await sharedClock(em, config) }
-    const made = await createBackup(source, place, { signal: stop.signal, report: everySecond((done) => tell({ done })) })
+    const made = await createBackup(source, place, { signal: stop.signal, report: everySecond((done) => send({ done })) })
     try {
-      const forgotten = await forgetBackups(source, place, { made: made.manifest.id, keep: config.BACKUP_KEEP })
-      return { made, forgotten, problem: null }
+      const deleted = await deleteOldBackups(source, place, { made: made.manifest.id, keep: config.BACKUP_KEEP })
+      return { made, deleted, problem: null }
     } catch (error) {
-      return { made, forgotten: null, problem: messageOf(error) }
+      return { made, deleted: null, problem: messageOf(error) }
     }
   } finally {
     await orm.close(true)

@@ -32,7 +32,7 @@ export async function verifyBackups(config: PlaceConfig, address: string): Promi
 }
 
 async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Map<string, number>, findings: Findings): Promise<void> {
-  await using files = await place.bring(manifest.id, manifest.files)
+  await using files = await place.fetchFiles(manifest.id, manifest.files)
   let isWhole = true
   for (const { name, sha256 } of manifest.files) {
     findings.count('files')

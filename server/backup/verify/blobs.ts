@@ -1,4 +1,4 @@
-import { forEachOf } from '../at-once.ts'
+import { forEachConcurrently } from '../at-once.ts'
 import { blobKey } from '../place/layout.ts'
 import { type BackupPlace, hashIn } from '../place/place.ts'
 import type { Findings } from './findings.ts'
@@ -8,9 +8,10 @@ export async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string
   async function* blobs() {
     yield* needed
   }
-  await forEachOf(blobs(), async ([sha256, bytes]) => {
+  await forEachConcurrently(blobs(), async ([sha256, bytes]) => {
     findings.count('blobs')
     const found = await hashIn(place, blobKey(sha256), bytes)
-    if (found !== sha256) findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'does not match the checksum in its name')
+    if (found !== sha256)
+      findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'does not match the checksum in its name')
   })
 }

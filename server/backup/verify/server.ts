@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { hash } from 'node:crypto'
 import type { BlobStore } from '../../blobs/store.ts'
-import { forEachOf } from '../at-once.ts'
+import { forEachConcurrently } from '../at-once.ts'
 import { type Stamped, verifyAuditOrder } from './audit-order.ts'
 import type { NamedBlob } from '../named-blobs.ts'
 import type { SnapshotConfig } from '../snapshot.ts'
@@ -16,8 +16,8 @@ export type Place = { em: EntityManager; config: SnapshotConfig; stores: Record<
  */
 export async function verifyPlace(place: Place): Promise<Verified> {
   const findings = openFindings()
-  await forEachOf(rowsOf<Named>(place.em, archives), (row) => verifyNamed(place, 'archives', row, findings))
-  await forEachOf(rowsOf<Named>(place.em, documentation), (row) => verifyNamed(place, 'docs', row, findings))
+  await forEachConcurrently(rowsOf<Named>(place.em, archives), (row) => verifyNamed(place, 'archives', row, findings))
+  await forEachConcurrently(rowsOf<Named>(place.em, documentation), (row) => verifyNamed(place, 'docs', row, findings))
   for await (const { id, png, sha256 } of rowsOf<Picture>(place.em, pictures)) {
     findings.count('pictures')
     if (hash('sha256', png) !== sha256) findings.add(`the picture of the account ${id}`, 'does not match its checksum')

@@ -18,9 +18,9 @@ function screen(columns?: number) {
 it('rewrites a bar in one line of a terminal, cut to its width', () => {
   const { stream, text } = screen(60)
   const progress = showProgress(stream)
-  progress.tell('Copying users', { done: 500, total: 1000, unit: 'rows' })
-  progress.tell('Copying users', { done: 501, total: 1000, unit: 'rows' })
-  progress.tell('Comparing package_versions', { done: 1000, total: 1000, unit: 'rows' })
+  progress.update('Copying users', { done: 500, total: 1000, unit: 'rows' })
+  progress.update('Copying users', { done: 501, total: 1000, unit: 'rows' })
+  progress.update('Comparing package_versions', { done: 1000, total: 1000, unit: 'rows' })
   progress.end()
   const lines = text().split('\u001B[1G').map(stripVTControlCharacters)
   expect(lines).toEqual(
@@ -36,7 +36,7 @@ it('rewrites a bar in one line of a terminal, cut to its width', () => {
 it('writes plain lines elsewhere, one a second at most and the last of a step', () => {
   const { stream, text } = screen()
   const progress = showProgress(stream)
-  for (const done of [1, 2, 1000]) progress.tell('Copying users', { done, total: 1000, unit: 'rows' })
+  for (const done of [1, 2, 1000]) progress.update('Copying users', { done, total: 1000, unit: 'rows' })
   progress.end()
   expect(text()).toBe('Copying users: 1 of 1,000 rows (0 %)\nCopying users: 1,000 of 1,000 rows (100 %)\n')
 })

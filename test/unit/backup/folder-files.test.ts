@@ -23,7 +23,7 @@ function open() {
 it('fails for a file that is removed after it was found', async () => {
   const { place, key, path } = open()
   const found = await place.find(key)
-  await using files = await place.bring(id, [{ name, bytes: 5, sha256: '' }])
+  await using files = await place.fetchFiles(id, [{ name, bytes: 5, sha256: '' }])
   rmSync(path)
   await expect(found?.read()).rejects.toMatchObject({ code: 'ENOENT' })
   await expect(buffer(files.read(name))).rejects.toThrow(`${path} is missing or corrupt`)
