@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { addAbortSignal } from 'node:stream'
 import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
-import { forEachConcurrently } from './at-once.ts'
+import { forEachConcurrently } from './concurrency.ts'
 import type { FaultyBlob } from './manifest.ts'
 import type { NamedBlob } from './named-blobs.ts'
 import { blobKey } from './place/layout.ts'

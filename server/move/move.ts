@@ -5,14 +5,14 @@ import { syncDirectory } from '../blobs/directories.ts'
 import type { Config } from '../config/config.ts'
 import { nameOfDatabase } from '../db/location/missing.ts'
 import { moveMarkerPath } from '../db/location/moved.ts'
-import { clearChangedTables } from './changed.ts'
+import { clearChangedTables } from './changed-tables.ts'
 import { type ComparedTable, compareTable } from './compare-table.ts'
 import { copyTable } from './copy-table.ts'
-import { buildIndex } from './make-index.ts'
+import { buildIndex } from './build-index.ts'
 import { planMove } from './plan.ts'
 import { openSource } from './source.ts'
 import { openTarget } from './target.ts'
-import type { Move, MoveProgress, ReportProgress } from './under-way.ts'
+import type { Move, MoveProgress, ReportProgress } from './progress.ts'
 
 /** Result of a move, and whether it continued an interrupted one. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }

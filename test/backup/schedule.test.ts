@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { deleteOldBackups } from '../../server/backup/forget.ts'
+import { deleteOldBackups } from '../../server/backup/delete-old.ts'
 import { blobList } from '../../server/backup/place/layout.ts'
 import { warnOfLostPlace } from '../../server/backup/schedule/lost-place.ts'
 import { scheduleBackups } from '../../server/backup/schedule/plan.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { BlobStore } from '../../blobs/store.ts'
 import { conflict } from '../../errors.ts'
-import { forEachConcurrently } from '../at-once.ts'
+import { forEachConcurrently } from '../concurrency.ts'
 import { damaged } from '../place/damaged.ts'
 import type { NamedBlob } from '../named-blobs.ts'
 import { blobKey } from '../place/layout.ts'

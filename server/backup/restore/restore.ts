@@ -12,7 +12,7 @@ import { blobList } from '../place/layout.ts'
 import { openPlace } from '../place/open.ts'
 import type { BackupPlace, SnapshotFiles } from '../place/place.ts'
 import { restoreBlobs } from './blobs.ts'
-import { requireDiskSpace } from './room.ts'
+import { requireDiskSpace } from './disk-space.ts'
 import { occupied, type Target } from './target.ts'
 
 /**

@@ -8,7 +8,7 @@ import { openStores } from '../../store/open.ts'
 import { lowerPriority } from '../../threads/low-priority.ts'
 import { createBackup, type CompletedBackup } from '../create.ts'
 import { openPlace } from '../place/open.ts'
-import { type DeletedBackups, deleteOldBackups } from '../forget.ts'
+import { type DeletedBackups, deleteOldBackups } from '../delete-old.ts'
 import { lostPlace } from './lost-place.ts'
 
 /** The new backup, the deleted old backups, and the error if deleting them failed. Old backups are deleted only once the new one is complete. */

@@ -1,4 +1,4 @@
-import { forEachConcurrently } from '../at-once.ts'
+import { forEachConcurrently } from '../concurrency.ts'
 import { blobKey } from '../place/layout.ts'
 import { type BackupPlace, hashIn } from '../place/place.ts'
 import type { Findings } from './findings.ts'

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { hash } from 'node:crypto'
 import type { BlobStore } from '../../blobs/store.ts'
-import { forEachConcurrently } from '../at-once.ts'
+import { forEachConcurrently } from '../concurrency.ts'
 import { type Stamped, verifyAuditOrder } from './audit-order.ts'
 import type { NamedBlob } from '../named-blobs.ts'
 import type { SnapshotConfig } from '../snapshot.ts'

@@ -1,6 +1,6 @@
 import { hasSameRows } from './compare-table.ts'
 import { copiedNote } from './target.ts'
-import type { Move } from './under-way.ts'
+import type { Move } from './progress.ts'
 
 /** Search tables. They are derived from the other tables, so they are rebuilt when any of those changed. */
 const index = [
