@@ -33,7 +33,7 @@ const sessionBy = (column: 'hash' | 'id') =>
   `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.${column} = ?`
 const [tokenSql, tokenByIdSql, sessionSql, sessionByIdSql] = [tokenBy('hash'), tokenBy('id'), sessionBy('hash'), sessionBy('id')]
 
-/** A session ends after seven days without use. */
+/** Time in milliseconds without use after which a session ends: seven days. */
 export const sessionIdleMs = 7 * 86_400_000
 
 /**
@@ -57,7 +57,7 @@ export async function authenticate(
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
 }
 
-/** Returns the identity of the token or session with this id; null when it is revoked or expired, or its owner is disabled. */
+/** Returns the identity of the token or session with this id; null when the credential is revoked or expired, or its owner is disabled. */
 export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
   if (kind === 'token') return byToken(await reads.get<TokenRow>(tokenByIdSql, id), now)
   return bySession(await reads.get<SessionRow>(sessionByIdSql, id), now)

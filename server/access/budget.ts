@@ -5,13 +5,13 @@ import { isSliceOver, nextSlice } from '../threads/slices.ts'
 
 /** Resource limits of one request. */
 export type Allowance = {
-  /** Database time, in milliseconds. */
+  /** Time that the database may spend on the request, in milliseconds. */
   databaseMs: number
-  /** Package texts that are read or rendered, in bytes. */
+  /** Size of package texts that the request may read or render, in bytes. */
   textBytes: number
-  /** Number of objects returned in lists. */
+  /** Number of objects that the request may return in lists. */
   objects: number
-  /** Total time, in milliseconds. */
+  /** Total duration of the request, in milliseconds. */
   totalMs: number
 }
 
@@ -51,7 +51,7 @@ export class Budget implements Meter {
   #paused: Promise<void> | null = null
   #spent: ApiError | null = null
 
-  /** Starts the clock. */
+  /** Starts the clock for the total duration. */
   constructor(allowance: Allowance = queryAllowance) {
     this.#allowance = allowance
     this.#left = { ...allowance }
@@ -60,17 +60,17 @@ export class Budget implements Meter {
     this.#timer = this.#startClock()
   }
 
-  /** The error once a limit is exceeded, otherwise null. */
+  /** The error that ends the request once a limit is exceeded, otherwise null. */
   get spent(): ApiError | null {
     return this.#spent
   }
 
-  /** Database time and statements used so far. */
+  /** Database time and number of statements used by the request so far. */
   get databaseUse(): { ms: number; statements: number } {
     return { ms: this.#allowance.databaseMs - this.#left.databaseMs, statements: this.#statements }
   }
 
-  /** @throws ApiError once a limit is exceeded. */
+  /** Checks the limits. @throws ApiError once a limit is exceeded. */
   check(): void {
     if (this.#spent) throw this.#spent
   }
@@ -117,7 +117,7 @@ export class Budget implements Meter {
       this.#statements++
       return await work()
     } catch (error) {
-      // Do not charge the time while the database is unavailable.
+      // The time during which the database is unavailable is not charged.
       isAway = unavailable(error) !== null
       throw error
     } finally {
@@ -134,7 +134,7 @@ export class Budget implements Meter {
     this.#timer = this.#startClock()
   }
 
-  /** Stops the clock. */
+  /** Stops the clock at the end of the request. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -161,7 +161,7 @@ export class Budget implements Meter {
   }
 
   #pause(): Promise<void> | null {
-    // If the budget is used up while waiting, the next check reports it.
+    // If a limit is exceeded during the pause, the next check reports it.
     const resume = () => void (this.#paused = null)
     if (isSliceOver()) this.#paused ??= this.uncounted(nextSlice()).then(resume, resume)
     return this.#paused

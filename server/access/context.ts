@@ -20,7 +20,7 @@ export type Context = Services & {
   credential: Credential | null
   /** Current permissions of the credential; empty for anonymous callers. */
   scopes: ReadonlySet<Scope>
-  /** Remaining resource limits. Set for queries. */
+  /** Remaining resource limits of the request. Only queries have limits. */
   budget?: Budget
   /** Cost of a GraphQL query once it is known, and the state of its rate limit. */
   query?: { cost: number; bucket: Bucket }

@@ -10,7 +10,7 @@ let underWay = 0
 export function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
   if (now.getTime() - lastUsedAt.getTime() < interval) return
   if ((writing.get(credential.id) ?? 0) > now.getTime() - interval) return
-  // Limited, so that slow writes cannot take the connections that requests need.
+  // Limits concurrent writes, so that slow ones cannot take the connections that requests need.
   if (underWay >= maxAtOnce) return
   if (writing.size > 10_000) writing.clear()
   writing.set(credential.id, now.getTime())

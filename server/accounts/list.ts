@@ -7,7 +7,7 @@ import { User } from '../users/entity.ts'
 
 export type UserFilter = {
   email?: string | null | undefined
-  /** Part of the e-mail address or name. */
+  /** Part of the e-mail address or name of a user. */
   query?: string | null | undefined
   role?: Role | null | undefined
   status?: 'invited' | 'active' | 'inactive' | null | undefined

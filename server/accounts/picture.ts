@@ -37,13 +37,13 @@ async function loadSharp() {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)
   sharp.concurrency(1)
-  // Only the decoders of the accepted formats are enabled.
+  // Of the decoders in the library, only those of the accepted formats are enabled.
   sharp.block({ operation: ['VipsForeignLoad'] })
   sharp.unblock({ operation: ['VipsForeignLoadPngBuffer', 'VipsForeignLoadJpegBuffer', 'VipsForeignLoadWebpBuffer'] })
   return sharp
 }
 
-/** Checks the size in the header, before any pixels are decoded. */
+/** Checks the size in the picture's header, before any pixels are decoded. */
 async function refuseHuge(picture: Sharp): Promise<void> {
   const { width, height } = await picture.metadata().catch(refuse)
   if (width * height > maxPixels) throw invalidInput(`file: has ${width} × ${height} pixels; at most 25 megapixels are accepted.`, 'file')

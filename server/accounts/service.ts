@@ -12,7 +12,7 @@ import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
 import { provePassword } from '../users/prove-password.ts'
 
-/** @throws ApiError InsufficientPermissions when sign-up is disabled. */
+/** Checks that sign-up is enabled. @throws ApiError InsufficientPermissions when it is disabled. */
 export function requireSignUp({ config }: Context): void {
   if (!config.SIGNUP_ENABLED) throw insufficientPermissions('Sign-up is disabled on this server. Ask an administrator for an account.')
 }

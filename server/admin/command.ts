@@ -7,7 +7,7 @@ import type { StoreConfig } from '../store/open.ts'
 /** Result of a command: `text` for people, `data` for scripts. `ok` is false if the command found a problem, which gives exit code 1. */
 export type Outcome = { text: string; data: Record<string, unknown>; ok?: boolean }
 
-/** What admin commands need to run. */
+/** What an admin command needs to run: the database and the settings. */
 export type Operation = {
   em: EntityManager
   config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH'> &
@@ -16,7 +16,7 @@ export type Operation = {
     StoreConfig
 }
 
-/** Options by name: the value of an option that takes one, otherwise true. */
+/** Command-line options by name: the value of an option that takes one, otherwise true. */
 export type Options = Record<string, string | boolean | undefined>
 
 /** An option of a command. `value` is the placeholder of its value, such as `<file>`; options without it are switches. */

@@ -31,7 +31,7 @@ export function listOfCommands(groups: Record<string, readonly Command[]>): stri
   ].join('\n')
 }
 
-/** Formats the help of a command. */
+/** Formats the help text of a command for `--help`. */
 export function helpOf(command: Command): string {
   const options = Object.entries({ ...command.options, ...commonOptions })
   return [

@@ -35,7 +35,7 @@ export async function move({ em, config }: Operation, kind = '', say = sayNow): 
   return summary
 }
 
-/** Returns the next step for the operator. */
+/** Returns a sentence about the next step after all archives were copied. */
 const next = (used: string, kind: string) =>
   used === kind
     ? `The server already uses this store. Nothing else to do; ${used === 's3' ? 'the folder' : 'the bucket'} was not changed.`

@@ -223,7 +223,7 @@ const content: Command[] = [
   },
 ]
 
-/** All commands, grouped by title. */
+/** All admin commands, grouped by the titles in the help. */
 export const commandGroups: Record<string, readonly Command[]> = {
   Diagnostics: looking,
   People: people,
@@ -232,7 +232,7 @@ export const commandGroups: Record<string, readonly Command[]> = {
   'Backup and restore': backups,
 }
 
-/** All commands by name. */
+/** All admin commands by name. */
 export const commands: ReadonlyMap<string, Command> = new Map(
   Object.values(commandGroups).flatMap((group) => group.map((command) => [command.name, command])),
 )

@@ -94,7 +94,7 @@ async function openWithServer(config: Config) {
 
 function codeAfter(error: unknown, { values }: Command): number {
   if (error instanceof ConfigError) return codes.config
-  // Invalid contents of an existing file are not a usage error.
+  // Invalid contents of a given file are not a usage error.
   const isUsage = error instanceof ApiError && error.code === 'InvalidInput' && values !== '<file>'
   return isUsage ? codes.usage : codes.wrong
 }

@@ -6,9 +6,9 @@ export const AuditLink = defineEntity({
   tableName: 'audit_chain',
   properties: {
     entryId: p.uuid().primary(),
-    /** Starts at 1, without gaps. */
+    /** Position in the hash chain, starting at 1 without gaps. */
     position: p.bigint('number').unique(),
-    /** SHA-256 of the previous hash and the entry. */
+    /** SHA-256 of the previous hash in the chain and the entry. */
     hash: p.string().length(64),
   },
 })
@@ -27,11 +27,11 @@ export const AuditCut = defineEntity({
   name: 'AuditCut',
   tableName: 'audit_cuts',
   properties: {
-    /** Id of the audit entry about the deletion. */
+    /** Id of the audit entry that records the deletion. */
     entryId: p.uuid().primary(),
     /** Chain position of the last deleted entry. */
     position: p.bigint('number').unique(),
-    /** Hash at that position, which the next link builds on. */
+    /** Hash at that chain position, which the hash of the next link builds on. */
     hash: p.string().length(64),
     /** All deleted entries were older than this time. */
     keptFrom: p.datetime(3),

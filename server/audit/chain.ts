@@ -6,7 +6,7 @@ import { insertRows, readRow, readRows } from '../db/statements.ts'
 import { sha256 } from '../http/keys.ts'
 import type { Services } from '../services.ts'
 
-/** A row of audit_entries. */
+/** A row of the table audit_entries. */
 export type EntryRow = {
   id: string
   created_at: number | string | Date
@@ -21,17 +21,17 @@ export type EntryRow = {
 }
 const contents = ['kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip'] as const
 
-/** The columns of the table alias `e` that `hashOf` needs. */
+/** The columns that `hashOf` needs, of the table alias `e`. */
 export const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
 
 /** Returns the hash of an entry in the chain. Each hash covers the previous one, so changing an entry requires changing all later hashes. */
 export const hashOf = (before: string, entry: EntryRow): string =>
   sha256(`${before}\n${JSON.stringify([entry.id, toDate(entry.created_at).toISOString(), ...contents.map((name) => entry[name])])}`)
 
-/** Stands in for the previous hash of the first entry. */
+/** Initial hash of the chain, which the hash of the first entry builds on. */
 export const start = '0'.repeat(64)
 
-/** A position in the chain and its hash. */
+/** A position in the hash chain and the hash at that position. */
 export type Place = { position: number; hash: string }
 
 /** Entries sealed per transaction. Between transactions, other requests are served. */
@@ -57,7 +57,7 @@ export async function sealEntries({ database, log, now }: Pick<Services, 'databa
 }
 
 async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Place } | null> {
-  // Usually every entry is sealed. Checking this needs no transaction.
+  // Usually every entry is already sealed. Checking that first avoids a transaction.
   if ((await readUnsealed(em, now, 1)).entries.length === 0) return null
   try {
     return await em.fork().transactional(async (inner) => {
@@ -71,7 +71,7 @@ async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; 
       return { count: links.length, head }
     })
   } catch (error) {
-    // Another instance added the same positions first.
+    // Another instance has sealed entries at the same positions first.
     if (error instanceof UniqueConstraintViolationException) return null
     throw error
   }
@@ -99,5 +99,5 @@ export function idAt(ms: number): string {
   return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
 }
 
-/** Returns the time at which an id was created. */
+/** Returns the time at which an audit entry's id was created, in milliseconds. */
 const momentOfId = (id: string): number => Number.parseInt(id.slice(0, 13).replace('-', ''), 16)

@@ -9,7 +9,7 @@ import { type Link, problemsOf, readLinks } from './links.ts'
 import { auditRetention, keptFrom } from './retention.ts'
 import { recordEvents } from './service.ts'
 
-/** Entries deleted per transaction. */
+/** Number of audit entries deleted per transaction. */
 const atOnce = 2000
 
 /**

@@ -17,7 +17,7 @@ export const AuditEntry = defineEntity({
   ],
   properties: {
     kind: p.string().length(64),
-    /** A sentence for people. */
+    /** Text of the entry: a sentence for people. */
     summary: p.string().length(500),
     actorId: p.uuid().nullable(),
     /** The account that the action was applied to, if any. */

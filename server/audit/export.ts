@@ -26,7 +26,7 @@ export const columns = [
   'publisher',
 ] as const
 
-/** The columns of an exported entry. */
+/** The exported columns of an audit entry. */
 export type Row = Record<(typeof columns)[number], string | null>
 
 /** A file format: content type, file extension, header line and a function that formats a row. */
@@ -55,7 +55,7 @@ async function* lines({ database }: Context, { head, line }: Format, batches: As
     const rows = await Promise.all(
       batch.map(async (entry) => line(row(entry, await personOf(request, entry.actorId), await personOf(request, entry.userId)))),
     )
-    // An empty chunk would end the stream.
+    // An empty chunk would end the response stream.
     if (rows.length > 0) yield rows.join('')
   }
 }

@@ -14,7 +14,7 @@ export const readLinks = (em: EntityManager, after: number, limit: number): Prom
     [after],
   )
 
-/** Returns the problems of a link that is expected to follow this position. */
+/** Returns what is wrong with a link of the hash chain that should follow the given position. */
 export function problemsOf({ position, hash }: Place, link: Link): string[] {
   const found = Number(link.position)
   const gap = found === position + 1 ? [] : [`The chain lacks the positions ${position + 1} to ${found - 1}.`]

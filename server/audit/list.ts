@@ -16,9 +16,9 @@ export type AuditFilter = {
   user?: string | null | undefined
   package?: string | null | undefined
   publisher?: string | null | undefined
-  /** Inclusive lower bound of the time. */
+  /** Only entries at or after this time. */
   from?: Date | null | undefined
-  /** Exclusive upper bound of the time. */
+  /** Only entries before this time. */
   to?: Date | null | undefined
   /** Only entries older than the entry with this id. */
   olderThan?: string | null | undefined

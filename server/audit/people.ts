@@ -5,15 +5,15 @@ export const deletedUser = 'deleted user'
 
 type Person = { userId: string; displayName: string; email: string }
 
-/** A person of an entry as `agent` returns them. */
+/** REST schema of a user in an audit entry, as returned by `agent`. */
 export const agentSchema = z
   .object({ userId: z.uuid(), displayName: z.string(), email: z.string().nullable() })
   .nullable()
   .describe('Null when no one is known. The e-mail address of a deleted user is null.')
 
-/** Where the next page of entries starts. */
+/** REST schema of the cursor for the next page of audit entries. */
 export const nextBefore = z.uuid().nullable().describe('Value of `before` for the next page; null on the last one.')
 
-/** Returns a user as REST shows them; null for anonymous actors. */
+/** Returns the user of an audit entry for REST; null for anonymous actors. */
 export const agent = (id: string | null, person: Person | null) =>
   id === null ? null : (person ?? { userId: id, displayName: deletedUser, email: null })

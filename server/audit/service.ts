@@ -21,7 +21,7 @@ export type AuditKind =
 
 export type AuditEvent = {
   kind: AuditKind
-  /** A sentence for people. Never contains secrets. */
+  /** Text of the entry: a sentence for people. Must never contain secrets. */
   summary: string
   actor: { id: string } | null
   /** The account that the action was applied to. */

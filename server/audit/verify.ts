@@ -4,7 +4,7 @@ import { idAt } from './chain.ts'
 import { anchorOf, type Cut, lastCut } from './cuts.ts'
 import { problemsOf, readLinks } from './links.ts'
 
-/** Result of verifying the whole chain. */
+/** Result of verifying the audit log against its hash chain. */
 export type Verdict = {
   /** Number of entries in the chain. */
   entries: number
@@ -14,11 +14,11 @@ export type Verdict = {
   head: string | null
   /** Number of entries that are not yet in the chain. The server adds them within a minute. */
   unsealed: number
-  /** Problems found, one per line. */
+  /** Problems found in the audit log, one per line. */
   problems: string[]
 }
 
-/** Links read per batch. */
+/** Number of links of the hash chain read per batch. */
 const atOnce = 1000
 /** Entries are sealed within a minute. An unsealed entry older than this was inserted by something other than the server. */
 const sealedAfterMs = 3_600_000

@@ -72,7 +72,7 @@ async function fill(
     await writeManifest(place, manifest)
     return { manifest, copied: blobs.copied }
   } catch (error) {
-    // If the location is unreachable, the next backup removes the leftovers.
+    // If the backup location is unreachable, this removal fails as well. The next backup then removes the incomplete files.
     await remove(place, id).catch(() => {})
     signal.throwIfAborted()
     throw error

@@ -26,7 +26,7 @@ const manifestShape = z.object({
   migrations: z.array(z.string()),
   startedAt: z.iso.datetime(),
   finishedAt: z.iso.datetime(),
-  /** Files of the database snapshot. */
+  /** Files of the database snapshot, with their sizes and hashes. */
   files: z.array(fileShape).refine(haveOwnNames, 'two files have the same name'),
   tables: z.array(tableShape).refine(haveOwnNames, 'two tables have the same name'),
   /** Number and total size of the listed blobs, and the blobs that were missing or corrupt on the server itself. */
@@ -40,7 +40,7 @@ export type Snapshot = Pick<Manifest, 'storeId' | 'migrations' | 'files' | 'tabl
 /** A blob that was missing or corrupt on the server when the backup was created. */
 export type FaultyBlob = z.infer<typeof faultyBlobShape>
 
-/** Writes the manifest atomically and durably. This completes the backup. */
+/** Writes the manifest of a backup atomically and durably, which makes the backup complete. */
 export async function writeManifest(place: BackupPlace, manifest: Manifest): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
   await place.put(manifestKey(manifest.id), Readable.from([bytes]), factsOf(bytes))

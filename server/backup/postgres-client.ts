@@ -16,7 +16,7 @@ export async function withClient<Result>(url: string, work: (client: Client) => 
 /** Opens a connection without timeouts. The caller must end it. */
 export async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'snug backup', keepAlive: true })
-  // A lost connection also fails the running query, which reports the error.
+  // Ignored, since a lost connection also fails the running query, which reports the error.
   client.on('error', () => {})
   await client.connect()
   await client.query(
@@ -49,7 +49,7 @@ export async function lockDatabase(url: string): Promise<Client> {
 /** Grace period: PostgreSQL lists the sessions of a server for a moment after it has stopped. */
 const endingMs = 1000
 
-/** @throws ApiError Conflict while a server uses the database. */
+/** Checks that no server is connected. @throws ApiError Conflict while a server uses the database. */
 export async function requireNoServer(client: Client): Promise<void> {
   const sessions = 'select from pg_stat_activity where datname = current_database() and application_name ~ $1 limit 1'
   const deadline = performance.now() + endingMs

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Snapshot } from './manifest.ts'
 
-/** The settings that a snapshot needs. */
+/** The settings that are needed to take a database snapshot. */
 export type SnapshotConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
 
 /**

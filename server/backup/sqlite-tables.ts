@@ -26,7 +26,7 @@ async function summarize(db: Database, name: string, signal: AbortSignal): Promi
   return { name, columns: statement.columns().map((column) => column.name), rows, sha256: sum.digest('hex') }
 }
 
-/** Converts a value to JSON while preserving its type. */
+/** Converts an SQLite value to JSON in a form that preserves its type. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return { integer: String(value) }
   return Buffer.isBuffer(value) ? { blob: value.toString('base64') } : value

@@ -2,5 +2,5 @@ import { isServerOwner } from '../roles/viewer.ts'
 
 /** Returns whether the caller may change and preview legal pages: only the owner of the server may. Reading them is public. */
 export const canUpdate = isServerOwner
-/** The same rule as a field scope. */
+/** Field scope for changing legal pages. */
 export const byOwner = { owner: true } as const

@@ -9,7 +9,7 @@ import { copiedNote, type Target } from './target.ts'
 
 /** Bytes per transaction. Each commit also records the progress, so that an interrupted move can continue from there. */
 const bytesAtOnce = 8 << 20
-/** Bytes sent to the connection at a time. */
+/** Bytes that are buffered before they are sent to PostgreSQL. */
 const bytesOfChunk = 1 << 16
 
 /** Copies the rows of a table that the target does not have yet. `report` receives the number of copied rows. */

@@ -14,7 +14,7 @@ import { openSource } from './source.ts'
 import { openTarget } from './target.ts'
 import type { Move, MoveProgress, ReportProgress } from './progress.ts'
 
-/** Result of a move, and whether it continued an interrupted one. */
+/** Result of a database move, and whether it continued an interrupted one. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
 
 /**
@@ -43,7 +43,7 @@ export async function moveDatabase(from: Config, to: Config, report: ReportProgr
   }
 }
 
-/** Copies the missing rows, then compares all rows. */
+/** Copies the rows that the target does not have yet, then compares all rows. */
 async function copyRows(move: Move): Promise<ComparedTable[]> {
   const { source, target, tables, report } = move
   if (target.isContinued) await clearChangedTables(move)

@@ -55,5 +55,5 @@ export function selectFromPostgres(table: PlannedTable): string {
   return `select ${columnList(table)} from ${quoted(table.name)} order by ${order.join(', ')}`
 }
 
-/** Quotes an identifier for either database. */
+/** Quotes an SQL identifier for either database. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

@@ -47,7 +47,7 @@ export async function openSource(config: DatabaseConfig): Promise<Source> {
   }
 }
 
-/** How long to wait for running writes. */
+/** How long to wait for running writes of a server to commit. */
 const patienceMs = 30_000
 /** How long to wait for the move lock. Servers test for a running move by taking the lock for a moment. */
 const lookMs = 1000

@@ -19,7 +19,7 @@ export type Target = {
   write: (key: string, value: string) => Promise<void>
   /** Whether this continues an interrupted move. The copied rows may have changed in the SQLite file since. */
   isContinued: boolean
-  /** Deletes all rows of these tables and of the tables that refer to them. */
+  /** Deletes all rows of the given tables and of the tables that refer to them. */
   clear: (tables: string[]) => Promise<void>
   /** Completes the move, so that servers can use the database. */
   release: () => Promise<void>

@@ -24,7 +24,7 @@ export const AuthorizationRequest = defineEntity({
     expiresAt: p.datetime(3).index(),
     codeHash: p.string().length(64).nullable().unique(),
     codeExpiresAt: p.datetime(3).nullable(),
-    /** When the code was first used, successfully or not. */
+    /** When the code was first exchanged, successfully or not. */
     exchangedAt: p.datetime(3).nullable(),
     token: () => p.manyToOne(AccessToken).nullable().deleteRule('set null'),
   },

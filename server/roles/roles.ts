@@ -31,7 +31,7 @@ export function effectiveScopes(
   return upTo[Math.min(held, scopesOfRole[viewer.role].length)] ?? nothing
 }
 
-/** Returns the number of scopes that these include. */
+/** Returns how many scopes the strongest of the given scopes includes, itself included. */
 const level = (held: readonly Scope[]): number => held.reduce((highest, scope) => Math.max(highest, scopes.indexOf(scope) + 1), 0)
 
 const nothing: ReadonlySet<Scope> = new Set()

@@ -7,14 +7,14 @@ import { addressRange } from '../http/limits/limits.ts'
 import { User } from '../users/entity.ts'
 import { originKinds, SignInOrigin } from './origin-entity.ts'
 
-/** The origin of a sign-in, relative to one account. */
+/** The origin of a sign-in (device and address range), relative to one account. */
 export type Origin = {
   /** Value of the device cookie. */
   device: string
   hashes: Hashes
-  /** The same hashes under the previous key, after a key rotation. */
+  /** Hashes of the same origin under the previous key, after a key rotation. */
   previousHashes: Hashes | null
-  /** The stored origins that match the device or the address range. */
+  /** The stored origins of the account that match the device or the address range. */
   known: SignInOrigin[]
 }
 

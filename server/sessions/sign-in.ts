@@ -32,7 +32,7 @@ export async function signIn(context: Context, input: { email: string; password:
   const { em, limits } = context
   const key = emailKey(input.email)
   const { user, origin } = await inTurn(turnKey(context.ip), () => lookUp(context, key))
-  // Hashed, because users sometimes type their password into the wrong field.
+  // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const bucket = failuresKey(sha256(key), origin)
   const session = await countFailures(
     limits,

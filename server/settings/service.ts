@@ -6,7 +6,7 @@ import { ServerSetting } from './entity.ts'
 /** A setting: its key, its schema and its default value. */
 export type Setting<Value> = { key: string; schema: z.ZodType<Value>; initial: Value }
 
-/** Returns the current value with one cached read. */
+/** Returns the current value of a setting with one cached read. */
 export async function readSetting<Value>(reads: Reads, { key, schema, initial }: Setting<Value>): Promise<Value> {
   const row = await reads.recall<{ value: string }>('select value from server_settings where key = ?', key)
   return row ? schema.parse(JSON.parse(row.value)) : initial
@@ -31,7 +31,7 @@ export async function lockSetting<Value>(em: EntityManager, { key, schema, initi
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
 
-/** Writes the setting in the transaction of `em`. */
+/** Writes a setting in the transaction of `em`. */
 export async function writeSetting<Value>(em: EntityManager, { key }: Setting<Value>, value: Value): Promise<void> {
   await em.upsert(ServerSetting, { key, value: JSON.stringify(value) })
 }

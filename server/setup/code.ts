@@ -15,7 +15,7 @@ const codeLifetimeMs = 24 * 3_600_000
 export const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
   em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 
-/** Returns whether the code has expired. */
+/** Returns whether a setup code has expired. */
 export const isExpired = ({ createdAt }: SetupCode, now: Date): boolean => createdAt.getTime() + codeLifetimeMs <= now.getTime()
 
 /** Returns whether the entered text matches the code, ignoring case, dashes and spaces. */
@@ -60,5 +60,5 @@ function codeOf({ setup }: Pick<Keys, 'setup'>, id: string): string {
   return code.join('').replace(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Converts to upper case and removes dashes, spaces and other characters. */
+/** Normalizes a setup code: upper case, without dashes, spaces and other characters. */
 const normalize = (code: string): string => code.toUpperCase().replace(/[^0-9A-Z]/g, '')

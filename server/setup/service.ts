@@ -96,7 +96,7 @@ const otherClient = () =>
     'Another client verified the code. Enter the code again here, or send the setupToken that POST /api/setup/verify returned.',
   )
 
-/** @throws ApiError NotFound once there is an owner. */
+/** Checks that the setup is not complete yet. @throws ApiError NotFound once there is an owner. */
 export async function refuseAfterSetup(context: Context): Promise<void> {
   if (await isSetUp(context)) throw alreadySetUp()
 }

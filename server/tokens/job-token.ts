@@ -8,7 +8,7 @@ type Grant = {
   packages: readonly string[]
   /** Whether only public packages can be read, because the result of the job is public. */
   isForAnybody: boolean
-  /** Lifetime, in case the server dies before it can revoke the token. */
+  /** Lifetime of the token in milliseconds, in case the server dies before it can revoke the token. */
   lifeMs: number
 }
 
@@ -20,7 +20,7 @@ export async function withJobToken<T>({ database, now }: Services, grant: Grant,
   const em = database.fork()
   const secret = newJobSecret()
   const expiresAt = new Date(now().getTime() + grant.lifeMs)
-  // Deletes the tokens of jobs whose server died.
+  // Delete expired tokens of jobs whose server died.
   await em.nativeDelete(JobToken, { expiresAt: { $lte: now() } })
   const token = em.create(JobToken, {
     hash: sha256(secret),

@@ -8,10 +8,10 @@ import { AccessToken } from './entity.ts'
 export type TokenFilter = {
   /** The owner of the tokens: an e-mail address or an id. */
   user?: string | null | undefined
-  /** True for tokens that never expire; false for tokens that expire. */
+  /** True for tokens that never expire; false for tokens with an expiry time. */
   neverExpires?: boolean | null | undefined
   expiresBefore?: Date | null | undefined
-  /** Inclusive lower bound of the expiry time. */
+  /** Only tokens that expire at this time or later. */
   expiresFrom?: Date | null | undefined
   scope?: Scope | null | undefined
   /** Only tokens that have not been used since this time, or never. */

@@ -52,7 +52,7 @@ type TokenIssue = {
   createdAt: Date
   expiresAt: Date | null
   ip: string
-  /** The token that creates this one, if any. */
+  /** The token that creates the new token, if any. */
   madeWith?: AccessToken | null
 }
 

@@ -7,7 +7,7 @@ import type { Task } from './hashing-worker.ts'
 import { passwordThreads } from './password-threads.ts'
 import { type Caller, passwordTurns } from './password-turns.ts'
 
-/** The caller, and the configured cost for hashing. */
+/** The caller for whom a password is hashed, and the configured cost. */
 export type Hasher = Caller & { config: Pick<Config, 'BCRYPT_COST'> }
 
 // Two concurrent hashes, or one on machines with up to two cores, so that other requests keep a core. Each key may queue ten in total, the number of
@@ -67,7 +67,7 @@ async function compare(password: string, stored: string): Promise<boolean> {
   return z.boolean().parse(await ask({ password, stored } satisfies Task))
 }
 
-/** Returns the cost of a hash: the number in `$2b$12$…`. */
+/** Returns the bcrypt cost of a hash: the number in `$2b$12$…`. */
 const costOf = (stored: string): number => Number(stored.slice(4, 6))
 
 const lookAgainMs = 10 * 60_000

@@ -8,7 +8,7 @@ type Caller = Pick<Actor, 'scopes'> & { viewer: Pick<Viewer, 'id'> | null }
 type Identified = { id: string }
 type Account = Identified & { role: Role }
 
-/** Returns whether the account is the caller's own. */
+/** Returns whether an account is the caller's own. */
 export const isOneself = ({ viewer }: Pick<Caller, 'viewer'>, { id }: Identified): boolean => viewer?.id === id
 
 /**

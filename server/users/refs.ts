@@ -13,7 +13,7 @@ export const UserRef = builder.objectRef<PublicUser>('User')
 /** The fields of a user in REST responses. */
 export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status avatarUrl createdAt lastLoginAt'
 
-/** Returns the same fields for responses that do not use GraphQL. */
+/** Returns the same fields as `userFields`, for responses that do not use GraphQL. */
 export const describeUser = (user: PublicUser, config: Config) => {
   const { id: userId, email, displayName, role, isActive, mustChangePassword, createdAt, lastLoginAt = null } = user
   return {
@@ -30,10 +30,10 @@ export const describeUser = (user: PublicUser, config: Config) => {
   }
 }
 
-/** Returns the state of an account. */
+/** Returns the state of an account: invited, active or inactive. */
 export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
   if (!user.isActive) return 'inactive'
-  // Only rows can lack a password: viewers have signed in, so they have one.
+  // Only database rows can lack a password: a viewer has signed in, so the account has one.
   return user.passwordHash === null ? 'invited' : 'active'
 }
 

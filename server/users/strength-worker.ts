@@ -10,7 +10,7 @@ export type Estimate = {
   common: boolean
   /** Strength from 0 (guessed immediately) to 4 (very hard to guess). */
   score: number
-  /** Problems and suggestions, as sentences; empty for a good password. */
+  /** Problems of the password and suggestions, as sentences; empty for a good password. */
   advice: string
 }
 

@@ -20,7 +20,7 @@ export function describeOverlap(config: DataConfig, address: string): string | n
   return path === config.DATA_DIR ? 'is DATA_DIR' : 'contains DATA_DIR'
 }
 
-/** Does the same check for a bucket: unreferenced objects below the keys of the archive store may be garbage collected. */
+/** Describes how a location in a bucket overlaps with the archive store, whose unreferenced objects may be garbage collected. */
 function bucketOverlap(config: DataConfig, address: BucketAddress): string | null {
   const { S3_BUCKET, S3_PREFIX, S3_ENDPOINT } = settingsOf(config, address)
   if (config.BLOB_BACKEND !== 's3' || S3_BUCKET !== config.S3_BUCKET || S3_ENDPOINT !== config.S3_ENDPOINT) return null

@@ -21,7 +21,7 @@ export type Reach = {
 
 type Contents = Pick<BackupPlace, 'clear' | 'snapshots' | 'blobs' | 'inventory' | 'find' | 'put' | 'remove'>
 
-/** Returns the operations on the contents of a backup bucket. */
+/** Returns the operations that read and write the contents of a backup bucket. */
 export function contentsOf(reach: Reach): Contents {
   const { bucket, name, keyOf, ask, failure } = reach
   const blobs = () => withTranslatedErrors(requireSorted(storedBlobs(bucket), `The listing of ${name}`), failure)
@@ -53,7 +53,7 @@ export function contentsOf(reach: Reach): Contents {
   }
 }
 
-/** Passes chunks through and converts thrown errors. */
+/** Passes chunks of a stream through, and replaces a thrown error by the result of `failure`. */
 async function* withTranslatedErrors<Chunk>(chunks: AsyncIterable<Chunk>, failure: (error: unknown) => Error): AsyncGenerator<Chunk> {
   try {
     yield* chunks
@@ -62,7 +62,7 @@ async function* withTranslatedErrors<Chunk>(chunks: AsyncIterable<Chunk>, failur
   }
 }
 
-/** Lists the stored blobs. Objects whose keys are not blob keys are ignored. */
+/** Lists the blobs stored in the bucket. Objects whose keys are not blob keys are ignored. */
 async function* storedBlobs(bucket: Bucket): AsyncGenerator<BlobFacts> {
   const root = bucket.keys.root
   for await (const { key, bytes } of listObjects(bucket, `${root}${blobsKey}`)) {
@@ -97,7 +97,7 @@ async function put({ bucket, keyOf, failure }: Reach, key: string, source: Reada
   }
 }
 
-/** @throws Error when the stored object differs from what was sent. */
+/** Uploads an object and checks the stored size and hash. @throws Error when the stored object differs from what was sent. */
 async function upload(bucket: Bucket, key: string, source: Readable, { bytes, sha256 }: Measured): Promise<void> {
   if (bytes <= partBytes) await uploadWhole(bucket, key, await buffer(source))
   else await uploadStream(bucket, key, source, bytes)

@@ -43,7 +43,7 @@ export async function* expecting(source: AsyncIterable<Buffer>, expected: Measur
   if (bytes !== expected.bytes || sum.digest('hex') !== expected.sha256) throw new DamagedBytes(expected.sha256)
 }
 
-/** Passes chunks through and adds them to a hash. */
+/** Passes chunks of a stream through and adds them to a hash. */
 export async function* readInto(sum: Hash, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     sum.update(chunk)

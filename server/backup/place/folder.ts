@@ -55,7 +55,7 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
   return {
     snapshots: async () => (isThere(snapshots) ? readdir(snapshots) : []),
     blobs: () => storedBlobs(root),
-    // Reads and hashes each blob, so that corrupt blobs are copied again.
+    // Reads and hashes each stored blob instead of comparing sizes only, so that corrupt blobs are copied again.
     inventory:
       () =>
       async ({ sha256, bytes }) =>
@@ -67,7 +67,7 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
 
 function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 'flush' | 'draft'> {
   const [pathOf, partials] = [(key: string) => join(root, key), join(root, partialKey)]
-  /** Folders with new or removed entries that are not yet durable. */
+  /** Folders whose new or removed entries are not yet synced to disk. */
   const touched = new Set<string>()
   return {
     async clear() {
@@ -119,7 +119,7 @@ function filesIn(root: string, id: string, files: readonly NamedFile[]): Snapsho
   }
 }
 
-/** Converts errors about the folder into errors with advice. @throws ApiError Conflict for a problem with the folder. */
+/** Runs `work` and adds advice to its errors. @throws ApiError Conflict for a problem with the folder. */
 async function explained(root: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()

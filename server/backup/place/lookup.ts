@@ -1,6 +1,6 @@
 import type { BlobFacts } from './place.ts'
 
-/** Passes blobs through. @throws Error when they are not sorted by hash. */
+/** Passes a stream of blobs through. @throws Error when the blobs are not sorted by hash. */
 export async function* requireSorted<Blob extends Pick<BlobFacts, 'sha256'>>(
   blobs: AsyncIterable<Blob>,
   name: string,

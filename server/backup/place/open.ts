@@ -12,7 +12,7 @@ import type { PlaceConfig } from './settings.ts'
 export async function openPlace(config: PlaceConfig, address: string): Promise<BackupPlace> {
   const bucket = bucketIn(address)
   if (!bucket) return folderPlace(resolve(address))
-  // Imported on demand, since the S3 client is large.
+  // The S3 client is large, so it is imported only when needed.
   const { bucketPlace } = await import('./bucket.ts')
   return bucketPlace(config, bucket)
 }

@@ -9,18 +9,18 @@ export type BlobFacts = Measured
 /** A file of a snapshot. */
 export type NamedFile = Measured & { name: string }
 
-/** A local folder in which a snapshot is created. */
+/** A local folder in which a database snapshot is created. */
 export type Draft = AsyncDisposable & {
   folder: string
-  /** Moves the finished files to the backup location. */
+  /** Moves the finished snapshot files to the backup location. */
   keep: (files: NamedFile[], signal: AbortSignal) => Promise<void>
 }
 
-/** The files of a snapshot, available locally until disposed. */
+/** The files of a snapshot, copied to this machine and available until disposed. */
 export type SnapshotFiles = AsyncDisposable & {
   /** Returns the local path of a file, for readers that cannot use a stream. Only open a file whose hash has been verified. */
   path: (name: string) => string
-  /** Returns the name of a file for messages. */
+  /** Returns the name of a snapshot file for messages. */
   nameOf: (name: string) => string
   /** Reads a file. @throws ApiError Conflict unless it is a regular file of the size given in the manifest. */
   read: (name: string) => AsyncGenerator<Buffer>
@@ -30,14 +30,14 @@ export type SnapshotFiles = AsyncDisposable & {
 
 /** A location that stores backups: a folder or a bucket. Its contents are addressed by keys (see layout.ts). */
 export type BackupPlace = {
-  /** Name of the location for messages. */
+  /** Name of the backup location for messages. */
   name: string
   nameOf: (key: string) => string
   /** Checks that the location is usable, without leaving changes. @throws ApiError Conflict when it has other files; Error when it is not usable. */
   check: () => Promise<void>
   /** Like `check`, but does not write into a folder, which may be full or not exist yet. */
   inspect: () => Promise<void>
-  /** Like `check`, and creates the folders that later writes need. */
+  /** Checks the location like `check`, and creates the folders that later writes need. */
   prepare: () => Promise<void>
   /** Removes unfinished writes of interrupted backups. Only the owner may call it. */
   clear: () => Promise<void>
@@ -47,7 +47,7 @@ export type BackupPlace = {
   claim: (id: string) => Promise<string>
   /** Lists the names of all snapshots, complete or not. */
   snapshots: () => Promise<string[]>
-  /** Lists all blobs, sorted by hash. */
+  /** Lists all blobs in the location, sorted by hash. */
   blobs: () => AsyncGenerator<BlobFacts>
   /** Returns a function that tests whether a blob is stored. It must be called in ascending order of hashes. */
   inventory: () => (blob: BlobFacts) => Promise<boolean>
@@ -56,7 +56,7 @@ export type BackupPlace = {
   put: (key: string, source: Readable, expected: Measured) => Promise<void>
   /** Removes a file, or everything below a key that ends in a slash. */
   remove: (key: string) => Promise<void>
-  /** Makes all completed writes durable. */
+  /** Makes all completed writes durable. Must be called before the writes are relied on. */
   flush: () => Promise<void>
   draft: (id: string) => Promise<Draft>
   fetchFiles: (id: string, files: readonly NamedFile[]) => Promise<SnapshotFiles>

@@ -16,7 +16,7 @@ export async function scratchFolder(dataDir: string): Promise<AsyncDisposable & 
   await sweepScratch(dataDir)
   const folder = await mkdtemp(join(dataDir, prefix))
   const unlock = lockSqlite(join(folder, 'locking'))
-  // Renamed only once locked, so that the lock file is never seen unlocked.
+  // Rename the lock file only after it is locked, so that other processes never see it unlocked.
   renameSync(join(folder, 'locking'), join(folder, lockName))
   return {
     folder,
@@ -27,7 +27,7 @@ export async function scratchFolder(dataDir: string): Promise<AsyncDisposable & 
   }
 }
 
-/** Removes the folders that killed processes left behind. */
+/** Removes the scratch folders that killed backup processes left behind. */
 export async function sweepScratch(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const path = join(dataDir, name)

@@ -32,7 +32,7 @@ export async function downloadFiles(
   for (const { name, bytes } of files) {
     const found = await place.find(fileKey(id, name))
     if (!found) continue
-    // Files of the wrong size are not downloaded.
+    // Do not download a snapshot file whose size differs from the manifest. The empty hash marks it as corrupt.
     hashes.set(name, found.bytes === bytes ? (await writeHashed(join(folder, name), await found.read())).sha256 : '')
   }
   const scratch = undone.move()

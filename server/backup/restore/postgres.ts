@@ -57,9 +57,12 @@ async function occupantOf(client: Client): Promise<string | null> {
   return row ? z.string().parse(JSON.parse(row.value)) : 'unknown'
 }
 
-/** @throws ApiError Conflict when the database has tables that do not match the schema of the backup. */
+/**
+ * Checks the schema of a target database that has tables already.
+ * @throws ApiError Conflict when the database has tables that do not match the schema of the backup.
+ */
 async function requireSchema(client: Client, { migrations }: Manifest): Promise<void> {
-  // Migrations run in one transaction, except for the creation of this table. Interrupted migrations leave only this table behind.
+  // Migrations run in one transaction, except for the creation of schema_migrations. Interrupted migrations leave only that table behind.
   const begun = await client.query("select from pg_tables where schemaname = current_schema() and tablename <> 'schema_migrations' limit 1")
   if (begun.rowCount === 0) return
   const { rows } = (await hasTable(client, 'schema_migrations')) ? await client.query('select name from schema_migrations') : { rows: [] }
@@ -89,11 +92,11 @@ async function fill(client: Client, { tables }: Manifest, files: SnapshotFiles):
   await client.query('begin')
   const names = await byReference(client)
   const quoted = (name: string) => client.escapeIdentifier(name)
-  // The lock that this statement takes also blocks writes of other connections.
+  // `alter table` takes a lock that also blocks writes of other connections.
   for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`)
   if ((await occupantOf(client)) !== null) throw occupied()
   for (const name of names.toReversed()) await client.query(`delete from ${quoted(name)}`)
-  // Tables that do not belong to Snug are not restored.
+  // Tables in the backup that do not belong to Snug are not restored.
   for (const name of names) {
     const table = tables.find((one) => one.name === name)
     if (!table) throw damaged(files.nameOf(tableFile(name)))

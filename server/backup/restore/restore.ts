@@ -51,7 +51,7 @@ export async function restoreBackup(config: Config, address: string, id?: string
   }
 }
 
-/** Verifies the blob list. A truncated list would otherwise go unnoticed. */
+/** Verifies the hash of the blob list. Otherwise a truncated list would go unnoticed. */
 async function requireList(manifest: Manifest, files: SnapshotFiles): Promise<void> {
   const expected = manifest.files.find(({ name }) => name === blobList)
   if (!expected || (await files.hash(blobList)) !== expected.sha256) throw damaged(files.nameOf(blobList))

@@ -41,7 +41,7 @@ export async function openSqliteTarget(config: Config, manifest: Manifest): Prom
       await rename(partial, path)
       await syncDirectory(dirname(path))
     },
-    // Nothing to do: the temporary file was migrated before it was renamed.
+    // Nothing to upgrade: the temporary file was migrated to the current schema before it was renamed.
     upgrade: async () => {},
     close: async () => unlock(),
   }

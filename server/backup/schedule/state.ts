@@ -15,7 +15,7 @@ const stateShape = z.object({
     .nullable(),
   lastFailure: z.object({ at: moment, reason: z.string() }).nullable(),
 })
-/** State of scheduled backups. */
+/** State of scheduled backups: when one was last enqueued, and the last outcomes. */
 export type BackupState = z.infer<typeof stateShape>
 
 const setting: Setting<BackupState> = {

@@ -13,7 +13,7 @@ import { lostPlace } from './lost-place.ts'
 
 /** The new backup, the deleted old backups, and the error if deleting them failed. Old backups are deleted only once the new one is complete. */
 export type Outcome = { made: CompletedBackup; deleted: DeletedBackups | null; problem: string | null }
-/** A message from the thread: progress, result or failure. */
+/** A message from the backup thread to the main thread: progress, result or failure. */
 export type ThreadMessage = { done: number } | { outcome: Outcome } | { failure: Described }
 
 // Backups run in a separate thread, since hashing the copies would block requests.

@@ -3,7 +3,7 @@ import type { Findings } from './findings.ts'
 /** An audit entry: its time-ordered id and its timestamp. */
 export type Stamped = { id: string; at: number }
 
-/** Maximum clock difference between instances. */
+/** Maximum difference in milliseconds between the clocks of instances. */
 const toleranceMs = 60_000
 
 /** Verifies that audit entries, sorted by id, have ascending timestamps and no duplicates. */

@@ -43,7 +43,7 @@ async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Ma
   }
   for (const { sha256, problem } of manifest.blobs.lacking)
     findings.add(manifest.id, `The blob ${sha256} was ${problem} on the server itself when the backup was created`)
-  // Damaged files are not inspected further.
+  // The contents of a snapshot with missing or corrupt files are not verified further.
   if (!isWhole) return
   const lacking = new Set(manifest.blobs.lacking.map((one) => one.sha256))
   const listed = new Set<string>()

@@ -27,7 +27,7 @@ export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, liste
   await verifyAuditOrder(entries, files.nameOf(tableFile('audit_entries')), findings)
 }
 
-/** How COPY represents NULL. */
+/** Representation of NULL in PostgreSQL's COPY text format. */
 const nothing = '\\N'
 
 /** Parses a timestamp of PostgreSQL, which omits the minutes of a time zone offset when they are zero. */

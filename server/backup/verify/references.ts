@@ -6,7 +6,7 @@ import type { SnapshotConfig } from '../snapshot.ts'
 import { verifySqliteFile } from './sqlite-checks.ts'
 import type { Findings } from './findings.ts'
 
-/** Verifies that every foreign key refers to an existing row. */
+/** Verifies that every foreign key in the database refers to an existing row. */
 export async function verifyReferences({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: SnapshotConfig, findings: Findings): Promise<void> {
   if (DB_BACKEND === 'postgres') return withClient(POSTGRES_URL, (client) => verifyConstraints(client, findings))
   const db = new SqliteDatabase(SQLITE_PATH, { readonly: true, fileMustExist: true, timeout: 5000 })

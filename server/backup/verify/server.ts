@@ -29,7 +29,7 @@ export async function verifyPlace(place: Place): Promise<Verified> {
 
 type Named = { id: string; name: string; version: string; sha256: string }
 type Picture = { id: string; png: Uint8Array; sha256: string }
-/** A statement that selects rows after a given id, and the batch size. */
+/** A query that selects rows after a given id, and the number of rows per batch. */
 type Listing = { sql: string; batch: number }
 
 const archives: Listing = {

@@ -13,7 +13,7 @@ import type { Findings } from './findings.ts'
 /** Verifies the copy of an SQLite database: built-in checks, the rows of every table, referenced blobs and the order of the audit log. */
 export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
   const path = files.nameOf(sqliteFile)
-  // SQLite would treat these files as part of the database.
+  // SQLite treats journal files next to a database as part of it, so a backup must not contain any.
   const extra = ['-journal', '-wal', '-shm'].filter((end) => lstatSync(`${files.path(sqliteFile)}${end}`, { throwIfNoEntry: false }))
   for (const end of extra) findings.add(`${path}${end}`, 'does not belong to the backup')
   if (extra.length > 0) return
