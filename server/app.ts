@@ -1,13 +1,13 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { mountDocsAssets } from './docs/assets.ts'
-import { answerDoctor } from './doctor/answer.ts'
+import { mountDoctor } from './doctor/answer.ts'
 import { mountConsole } from './console/serve.ts'
 import { saveDownloads } from './downloads/tally.ts'
 import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './graphql/server.ts'
 import { mountProbes } from './health/probes.ts'
-import { capConnections } from './http/connections/address-cap.ts'
+import { limitConnections } from './http/connections/address-cap.ts'
 import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
 import { continueWhenRead } from './http/continue.ts'
 import { discardUnreadBodies } from './http/discard.ts'
@@ -15,10 +15,10 @@ import { bodyLimit, malformedHandler, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
 import { isEmptyBody, readJsonBody, refuseEncoded } from './http/bodies/json-body.ts'
 import { refuseUnrouted } from './http/methods.ts'
-import { keepPace } from './http/connections/pace.ts'
-import { boundPipelining } from './http/connections/pipelining.ts'
+import { enforceMinimumRate } from './http/connections/pace.ts'
+import { limitPipelining } from './http/connections/pipelining.ts'
 import { basePath } from './http/public-url.ts'
-import { describeInFields, requestIdsFrom } from './http/request-log/request-fields.ts'
+import { createJsonRequestWriter, requestIdsFrom } from './http/request-log/request-fields.ts'
 import { logRequests, requestIds } from './http/request-log/request-log.ts'
 import { scopeRequests } from './http/request-scope.ts'
 import { type Sockets, watchSockets } from './http/connections/sockets.ts'
@@ -67,7 +67,7 @@ export async function createApp(
   const release = guardConnections(app, services, timings)
   app.addHook('onClose', () => (release(), saveDownloads(services)))
   mountProbes(app, services)
-  answerDoctor(app, services)
+  mountDoctor(app, services)
   mountMetrics(app, services)
   await app.register((scope) => mountRegistry(scope, services), { prefix: basePath(config.SERVER_URL) })
   return app
@@ -87,7 +87,7 @@ function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }
   const isJson = config.LOG_FORMAT === 'json'
   if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
   const observers = [metrics?.countRequest, tracing?.requests(app)].filter((observer) => observer !== undefined)
-  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell: observers, probes: config.LOG_PROBES })
+  logRequests(app, log, { write: isJson ? createJsonRequestWriter(app) : undefined, listeners: observers, probes: config.LOG_PROBES })
 }
 
 /** Rejects HTTP/1.1 requests without a Host header (RFC 9112, section 3.2). Node's own answer has no error envelope. */
@@ -112,13 +112,13 @@ function acceptJson(app: FastifyInstance): void {
 /** Limits the resources that one client can hold and enables a graceful shutdown of connections. Returns a function that stops the timers. */
 function guardConnections(app: FastifyInstance, { config, log }: Services, { pace, discard }: Timings): () => void {
   const { isProxy } = proxyTrust(config.TRUST_PROXY)
-  capConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
+  limitConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
   const sockets = watchSockets(app.server)
   continueWhenRead(app.server)
   discardUnreadBodies(app.server, discard)
-  boundPipelining(app)
+  limitPipelining(app)
   app.decorate('drain', sockets.drain)
-  return keepPace(sockets.open, pace)
+  return enforceMinimumRate(sockets.open, pace)
 }
 
 // GraphQL and zod validate all input, so routes have no JSON schemas. These stubs keep Fastify from loading its schema compilers.

@@ -12,9 +12,9 @@ import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { reviewExcerpts } from './search/complete-excerpts.ts'
 import { saveDownloads } from './downloads/tally.ts'
-import { listeningProblem } from './http/connections/listening.ts'
+import { explainListenError } from './http/connections/listening.ts'
 import { openLog } from './http/log.ts'
-import { watchUse } from './http/use.ts'
+import { trackActivity } from './http/use.ts'
 import { recheckFaults } from './packages/faults/faults.ts'
 import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
@@ -79,7 +79,7 @@ async function serve(config: Config): Promise<void> {
   const timers = [logMove(services), ...startMaintenanceTimers(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   logProblems(services)
-  const worker = await startWork(services, watchUse(app.server))
+  const worker = await startWork(services, trackActivity(app.server))
 
   const stop = async (signal: string) => {
     if (services.stopping.signal.aborted) return
@@ -101,7 +101,7 @@ async function listen(app: FastifyInstance, { HOST: host, LISTEN_PORT: port }: C
   try {
     await app.listen({ host, port })
   } catch (error) {
-    throw listeningProblem(error, { host, port, settings: { host: 'HOST', port: 'LISTEN_PORT' } })
+    throw explainListenError(error, { host, port, settings: { host: 'HOST', port: 'LISTEN_PORT' } })
   }
 }
 

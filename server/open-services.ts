@@ -5,8 +5,8 @@ import type { BlobStore } from './blobs/store.ts'
 import { sweepScratch } from './backup/place/scratch.ts'
 import { checkBackupPlace, makeBackupFolder } from './backup/schedule/start-check.ts'
 import type { Config } from './config/config.ts'
-import { requireMakeable } from './config/make-folders.ts'
-import { placeProblem } from './config/place-problem.ts'
+import { requireCreatable } from './config/make-folders.ts'
+import { explainPathError } from './config/place-problem.ts'
 import type { StatementWatch } from './db/meter.ts'
 import { openDatabase } from './db/open/orm.ts'
 import { makeFolder } from './db/location/private-files.ts'
@@ -71,9 +71,9 @@ function requireMakeableFolders({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEN
   }
   for (const [setting, path] of Object.entries(folders))
     try {
-      requireMakeable(path)
+      requireCreatable(path)
     } catch (error) {
-      throw placeProblem(error, setting, path)
+      throw explainPathError(error, setting, path)
     }
 }
 
@@ -118,7 +118,7 @@ async function openDataFolder({ config, log }: Pick<Services, 'config' | 'log'>)
     makeFolder(DATA_DIR)
     await sweepScratch(DATA_DIR)
   } catch (error) {
-    throw placeProblem(error, 'DATA_DIR', DATA_DIR)
+    throw explainPathError(error, 'DATA_DIR', DATA_DIR)
   }
   for (const sweep of [() => sweepJobFolders(config), removeStaleProxies])
     sweep().catch((error: unknown) => log.warning(`Folders of earlier jobs could not be removed: ${String(error)}`))

@@ -74,7 +74,7 @@ import {
 import { builder } from './graphql/builder.ts'
 import { admissionOf } from './graphql/caller-check.ts'
 import type { Context } from './access/context.ts'
-import { paceField } from './graphql/pacing.ts'
+import { enforceBudget } from './graphql/pacing.ts'
 import { neverCompress } from './http/caching/compression.ts'
 import { argumentCheck } from './graphql/arguments.ts'
 import { requireSetup } from './access/setup-gate.ts'
@@ -107,7 +107,7 @@ function gated() {
     }
   }
   for (const field of Object.values(built.getSubscriptionType()?.getFields() ?? {})) guardSubscription(built, field)
-  fields.forEach(paceField)
+  fields.forEach(enforceBudget)
   return built
 }
 

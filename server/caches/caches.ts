@@ -58,23 +58,23 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
 }
 
 /** Cache lookups: number of hits and misses. */
-export type Looks = { hits: number; misses: number }
+export type Lookups = { hits: number; misses: number }
 
-const looks = new Map<string, Looks>()
+const lookups = new Map<string, Lookups>()
 
 /**
  * Starts counting lookups of all caches of this process, by cache name, including caches that already exist. Lookups have no overhead until this is
  * called.
  */
-export function countLooks(): ReadonlyMap<string, Looks> {
+export function countLookups(): ReadonlyMap<string, Lookups> {
   Object.defineProperty(ByteCache.prototype, 'get', { value: countedGet, configurable: true, writable: true })
-  return looks
+  return lookups
 }
 
 function countedGet(this: ByteCache<object>, ...given: Parameters<ByteCache<object>['get']>): object | undefined {
   const value = LRUCache.prototype.get.apply(this, given) as object | undefined
-  let count = looks.get(this.name)
-  if (!count) looks.set(this.name, (count = { hits: 0, misses: 0 }))
+  let count = lookups.get(this.name)
+  if (!count) lookups.set(this.name, (count = { hits: 0, misses: 0 }))
   if (value === undefined) count.misses++
   else count.hits++
   return value

@@ -68,7 +68,7 @@ export function readConfig(environment: Environment = processEnvironment): Confi
     if (parsed.success) values[name] = parsed.data
     else problems.push(...parsed.error.issues.map((issue) => `${sourceOf(name, environment)}: ${issue.message}`))
   }
-  problems.push(...contradictions(values), ...misplaced(values))
+  problems.push(...conflictingSettings(values), ...misplacedBackups(values))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
 }
@@ -128,7 +128,7 @@ function fileValue(name: string, file: string, problems: string[]): string | und
 /** S3's size limit for copying an object in one request. Archives are copied when they are published. */
 const largestCopy = 5 * 1024 ** 3
 
-function contradictions(values: Record<string, unknown>): string[] {
+function conflictingSettings(values: Record<string, unknown>): string[] {
   const problems: string[] = []
   if (values.JWT_SECRET_PREVIOUS !== undefined && values.JWT_SECRET_PREVIOUS === values.JWT_SECRET)
     problems.push('JWT_SECRET_PREVIOUS: must differ from JWT_SECRET; set it to the secret that JWT_SECRET replaced')
@@ -151,7 +151,7 @@ function contradictions(values: Record<string, unknown>): string[] {
 }
 
 /** Rejects a backup folder within a data folder, where garbage collection would delete the backups. */
-function misplaced(values: Partial<Config>): string[] {
+function misplacedBackups(values: Partial<Config>): string[] {
   if (values.BACKUP_TO === undefined || readBucketAddress(values.BACKUP_TO) || values.DATA_DIR === undefined) return []
   const { BACKUP_TO = '', ...folders } = withDerivedPaths(values as Config)
   const holder = dataFolderAround(folders, BACKUP_TO)

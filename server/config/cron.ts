@@ -4,7 +4,7 @@ import { z } from 'zod'
 /** A cron expression that has a next run. */
 export const cronExpression = z.string().refine((expression) => {
   try {
-    return nextMoment(expression, new Date()) !== null
+    return nextRun(expression, new Date()) !== null
   } catch {
     return false
   }
@@ -14,5 +14,5 @@ export const cronExpression = z.string().refine((expression) => {
  * Returns the first run of a cron expression with five fields after a given time, in UTC, or null.
  * @throws Error if the expression is invalid.
  */
-export const nextMoment = (expression: string, after: Date): Date | null =>
+export const nextRun = (expression: string, after: Date): Date | null =>
   new Cron(expression, { mode: '5-part', timezone: 'UTC' }).nextRun(after)

@@ -38,12 +38,12 @@ export function setMode(path: string, mode: number): void {
  * Checks whether a path is a folder or could be created as one, without changing anything.
  * @throws Error of the system if a file has this name, or the parent folder is not writable.
  */
-export function requireMakeable(path: string): void {
+export function requireCreatable(path: string): void {
   if (isFolder(path)) return
   if (existsSync(path)) throw Object.assign(new Error(`ENOTDIR: not a directory, mkdir '${path}'`), { code: 'ENOTDIR', path })
   const above = dirname(path)
   if (isFolder(above)) accessSync(above, constants.W_OK | constants.X_OK)
-  else if (above !== path) requireMakeable(above)
+  else if (above !== path) requireCreatable(above)
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -22,7 +22,7 @@ const ownPrefixes = [
 const usedElsewhere = new Set(['SNUG_TOKEN', 'SNUG_URL', 'SNUG_SITE', 'SNUG_INSTANCES'])
 
 /** Matches variables that Kubernetes and Docker links define for services of any name. */
-const ofService = /_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
+const serviceVariable = /_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /** Minimum length of setting names that are compared with unknown variables. Shorter names are one edit away from too many others. */
 const shortestToCompare = 7
@@ -35,7 +35,7 @@ export function misspeltVariables(environment: Environment): string[] {
   const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
   const known = new Set([...names, ...usedElsewhere])
   return Object.keys(environment)
-    .filter((name) => !known.has(name) && !ofService.test(name))
+    .filter((name) => !known.has(name) && !serviceVariable.test(name))
     .toSorted()
     .flatMap((name) => {
       const near = nearest(name, names)

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { ConfigError } from './config.ts'
 
 /** Converts a file system error to a ConfigError that explains it in terms of the setting. Returns other errors, such as a full disk, unchanged. */
-export function placeProblem(error: unknown, setting: string, path: string): unknown {
+export function explainPathError(error: unknown, setting: string, path: string): unknown {
   if (error instanceof ConfigError || !(error instanceof Error)) return error
   const reason = reasonOf(error, path)
   return reason ? Object.assign(new ConfigError([`${setting}: ${reason}`]), { cause: error }) : error

@@ -52,7 +52,7 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
   const sendPage = consoleSender(services)
   const exists = (request: FastifyRequest) => {
     const path = pathBelow(base, request)
-    return !isNoPage(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
+    return !isApiPath(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
   }
   for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
   // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
@@ -69,7 +69,7 @@ export function consoleSender(services: Services): RouteHandlerMethod {
   const { SERVER_URL } = services.config
   return async (request, reply) => {
     const path = pathBelow(base, request)
-    if (isNoPage(path)) throw unknownAddress(SERVER_URL)
+    if (isApiPath(path)) throw unknownAddress(SERVER_URL)
     const isPage = isConsolePage(path)
     // Browsers get the console's "not found" page; other clients get a JSON error.
     if (!isPage && !prefers(request, 'text/html')) throw unknownAddress(SERVER_URL)
@@ -87,7 +87,7 @@ const root = join(import.meta.dirname, '../../web/dist')
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
 
 /** Whether the path belongs to an API or to files. The console page is never served there. */
-const isNoPage = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !isConsolePage(path)
+const isApiPath = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !isConsolePage(path)
 
 /** Pages that can show content to anonymous visitors. */
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/

@@ -2,7 +2,7 @@ import { html } from '../api-pages/html.ts'
 import type { Context } from '../access/context.ts'
 import type { ApiError } from '../errors.ts'
 import { challenge } from '../http/failures.ts'
-import { notStored, sendHeadersOnly } from '../http/caching/conditional.ts'
+import { noStore, sendHeadersOnly } from '../http/caching/conditional.ts'
 import { basePath } from '../http/public-url.ts'
 import type { FoundVersion } from './find.ts'
 import { pageHeaders } from './headers.ts'
@@ -32,7 +32,7 @@ export function sendMessage(context: Context, { status, title, text, links }: Me
       </body>
     </html> `
   // The state can change at any time, so the response must not be cached.
-  pageHeaders(context).header('cache-control', notStored).code(status).type('text/html; charset=utf-8')
+  pageHeaders(context).header('cache-control', noStore).code(status).type('text/html; charset=utf-8')
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
 }
 

@@ -39,7 +39,7 @@ export function proofsFor(databaseId: string, nonce: string): Record<'question' 
  * Registers an endpoint that reports to the doctor how its request arrived. The doctor authenticates by knowing the database id. Other callers get
  * 404, so that the endpoint reveals no proxy addresses and accepts no large bodies from them.
  */
-export function answerDoctor(app: FastifyInstance, services: Services): void {
+export function mountDoctor(app: FastifyInstance, services: Services): void {
   const { isProxy } = proxyTrust(services.config.TRUST_PROXY)
   let id: string | null = null
   void app.register(async (scope) => {

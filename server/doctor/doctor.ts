@@ -45,7 +45,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...(await examineBackups(config, em)),
       ...(em ? await examine('instances', () => checkInstances(config, em)) : []),
       ...address.checks,
-      ...(await checkWay(config, em, address)),
+      ...(await checkRouting(config, em, address)),
       ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),
       ...(await examine('folder', () => checkFolder(config))),
       ...(await examine('space', () => checkSpace(config))),
@@ -61,7 +61,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
 }
 
 /** Checks that requests to SERVER_URL reach this server, and that TRUST_PROXY matches the proxy. */
-async function checkWay(config: Config, em: EntityManager | null, { headers, version }: AddressFindings): Promise<Check[]> {
+async function checkRouting(config: Config, em: EntityManager | null, { headers, version }: AddressFindings): Promise<Check[]> {
   if (!headers) return []
   const { checks, arrival } = await checkReach(config, em, version)
   return [...checks, checkProxy(config, { headers, arrival })]

@@ -1,7 +1,7 @@
 import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { requireMakeable } from '../config/make-folders.ts'
+import { requireCreatable } from '../config/make-folders.ts'
 import { reasonOf } from '../config/place-problem.ts'
 import { isThere } from '../db/location/is-there.ts'
 import { oldestNode, version } from '../version.ts'
@@ -11,7 +11,7 @@ import { type Check, messageOf, sizeOf } from './check.ts'
 export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
   const check = { name: 'folder' }
   try {
-    requireMakeable(DATA_DIR)
+    requireCreatable(DATA_DIR)
     if (!isThere(DATA_DIR))
       return [{ ...check, status: 'warning', message: `DATA_DIR: ${DATA_DIR} does not exist yet.`, advice: madeAtStart }]
     await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))

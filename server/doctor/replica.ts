@@ -16,18 +16,20 @@ export async function examineReplica(config: Config, em: EntityManager | null): 
   return examine('replica', async () => {
     const [row] = await em.getConnection().execute<object[]>(positionSql)
     const position = readPosition(row)
-    return [{ name: 'replica', ...(await look(url, position).then((standing) => judge(name, standing), away(name))) }]
+    return [
+      { name: 'replica', ...(await readStanding(url, position).then((standing) => describeStanding(name, standing), unavailable(name))) },
+    ]
   })
 }
 
-const away = (name: string) => (error: unknown) => ({
+const unavailable = (name: string) => (error: unknown) => ({
   status: 'warning' as const,
   message: `${name} does not respond: ${messageOf(error)}`,
   advice:
     'Until it does, all reads use the primary (POSTGRES_URL). Check that the replica is running, and check its address and credentials.',
 })
 
-function judge(name: string, standing: Standing): Omit<Check, 'name'> {
+function describeStanding(name: string, standing: Standing): Omit<Check, 'name'> {
   if (standing.state === 'refused')
     return {
       status: 'failed',
@@ -44,7 +46,7 @@ function judge(name: string, standing: Standing): Omit<Check, 'name'> {
   }
 }
 
-async function look(url: string, position: Position): Promise<Standing> {
+async function readStanding(url: string, position: Position): Promise<Standing> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs })
   client.on('error', () => {})
   try {

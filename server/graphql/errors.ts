@@ -12,7 +12,7 @@ import { toApiError } from './operation-errors.ts'
 import type { Services } from '../services.ts'
 
 /** Adds the API's error codes to errors of graphql-js, such as invalid variables or documents, and sets the headers that belong to errors. */
-export const answerErrors: Plugin<object, { caller: Context }> = {
+export const formatErrors: Plugin<object, { caller: Context }> = {
   onResultProcess(event) {
     const { result, serverContext } = event
     if (!('errors' in result) || !result.errors) return
@@ -21,7 +21,7 @@ export const answerErrors: Plugin<object, { caller: Context }> = {
     // Fields that were skipped after the budget was exhausted all have the same error.
     if (spent) return event.setResult({ errors: [spent] })
     const errors = (result.errors as GraphQLError[]).map(coded)
-    announce(errors, serverContext.caller.reply)
+    setErrorHeaders(errors, serverContext.caller.reply)
     event.setResult({ ...(result as ExecutionResult), errors })
   },
 }
@@ -69,7 +69,7 @@ const at = (failure: ApiError, error: unknown): GraphQLError =>
     : failure
 
 /** Sets the same headers as REST: `Retry-After`, and `WWW-Authenticate` for 401 and 403. */
-function announce(errors: GraphQLError[], reply: FastifyReply): void {
+function setErrorHeaders(errors: GraphQLError[], reply: FastifyReply): void {
   const seconds = errors.map(({ extensions }) => Number(extensions.retryAfter ?? 0))
   if (Math.max(...seconds) > 0) reply.header('retry-after', String(Math.max(...seconds)))
   const refused = errors.find(({ extensions }) => [401, 403].includes(statusOf[extensions.code as keyof typeof statusOf]))

@@ -7,11 +7,11 @@ import { ApiError, invalidInput } from '../errors.ts'
  */
 export function toApiError(error: GraphQLError): Error {
   if (error instanceof ApiError) return error
-  return misfitOf(error) ?? rootCause(error) ?? error
+  return invalidVariable(error) ?? rootCause(error) ?? error
 }
 
 /** Returns a 400 error for an invalid value. The message names the path, the expected type, and the value unless the field is secret. */
-export function misfit(path: string[], wanted: string, value: unknown): ApiError {
+export function invalidValue(path: string[], wanted: string, value: unknown): ApiError {
   const field = path.join('.')
   return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
 }
@@ -40,7 +40,7 @@ export function refusedValue(name: string, place: string, reason: string): ApiEr
 }
 
 /** Parses graphql-js errors of the form: Variable "$input" has invalid value at .password: … */
-function misfitOf({ message }: GraphQLError): ApiError | null {
+function invalidVariable({ message }: GraphQLError): ApiError | null {
   const [, variable = '', place = '', reason = ''] =
     /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
   return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null

@@ -5,7 +5,7 @@ import type { Context } from '../access/context.ts'
  * Makes the resolver of a field respect the budget of its request, if there is one: it throws if the budget is exhausted, and yields regularly to
  * other requests. Objects in lists are counted.
  */
-export function paceField(field: GraphQLField<unknown, Context>): void {
+export function enforceBudget(field: GraphQLField<unknown, Context>): void {
   const { resolve } = field
   if (!resolve) return
   const isList = isListType(getNullableType(field.type))

@@ -33,7 +33,7 @@ export const limitQueries: Plugin = {
     setParseFn((...query) => refuseStackOverflow(() => parseFn(...query) as DocumentNode))
   },
   onValidate({ params, validateFn, setValidationFn }) {
-    refuseTangledFragments(params.documentAST as DocumentNode)
+    refuseComplexFragments(params.documentAST as DocumentNode)
     setValidationFn((...query) => refuseStackOverflow(() => validateFn(...query) as readonly GraphQLError[]))
   },
 }
@@ -54,7 +54,7 @@ export function refuseStackOverflow<Result>(work: () => Result): Result {
  * Throws if fragments are cyclic, form a chain that is too long, or expand into too many spreads. Validation rules follow every spread.
  * @throws ApiError InvalidInput that names the fragment.
  */
-export function refuseTangledFragments({ definitions }: DocumentNode): void {
+export function refuseComplexFragments({ definitions }: DocumentNode): void {
   const fragments = new Map(definitions.filter(isFragment).map((node) => [node.name.value, node]))
   const known = new Map<string, Expansion>()
   function expand(node: DefinitionNode, path: string[]): Expansion {

@@ -51,7 +51,7 @@ export async function parametersOf(
  * Throws if a parameter other than the query has the wrong type.
  * @throws ApiError InvalidInput that names the parameter.
  */
-export function refuseMisfits({ variables, extensions, operationName }: { [Name in keyof GraphQLParams]?: unknown }): void {
+export function validateParameters({ variables, extensions, operationName }: { [Name in keyof GraphQLParams]?: unknown }): void {
   for (const [name, value] of Object.entries({ variables, extensions }))
     if (value != null && (typeof value !== 'object' || Array.isArray(value))) throw invalidInput(`${name}: must be an object.`, name)
   if (operationName != null && typeof operationName !== 'string') throw invalidInput('operationName: must be a string.', 'operationName')
@@ -73,7 +73,7 @@ function isJson(text: string): boolean {
 }
 
 /** Whether the client accepts server-sent events, as required for subscriptions. */
-export const takesEvents = ({ headers }: FastifyRequest): boolean =>
+export const acceptsEvents = ({ headers }: FastifyRequest): boolean =>
   (headers.accept ?? '').split(',').some((type) => typeOf(type) === eventStream)
 
 /** Whether the request comes from a browser that opened the URL without a query. */

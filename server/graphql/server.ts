@@ -8,14 +8,14 @@ import { consoleSender } from '../console/serve.ts'
 import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../errors.ts'
 import { refuseExpensive } from './cost.ts'
-import { answerErrors, masked } from './errors.ts'
+import { formatErrors, masked } from './errors.ts'
 import { limitQueries, refuseDeepQuery } from './query-limits.ts'
-import { nameLiterals, rememberDocuments } from './validation.ts'
-import { eventStream, parametersOf, refuseMisfits, takesEvents, toFetch, wantsExplorer } from './request.ts'
+import { reportInvalidLiterals, cacheDocuments } from './validation.ts'
+import { eventStream, parametersOf, validateParameters, acceptsEvents, toFetch, wantsExplorer } from './request.ts'
 import { subscribe } from './subscriptions.ts'
 import { executeInTurn } from './turns.ts'
 import { compressText } from '../http/caching/compression.ts'
-import { notStored } from '../http/caching/conditional.ts'
+import { noStore } from '../http/caching/conditional.ts'
 import { noteOperation } from '../http/remark.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { refuseEncoded } from '../http/bodies/json-body.ts'
@@ -33,7 +33,7 @@ import { mayBrowseAnonymously } from '../access/audience.ts'
 const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
 
 /** Server context of Yoga. `sent` holds the parameters from the body; undefined for GET, which has them in the query string. */
-type Door = { caller: Context; sent: GraphQLParams | undefined }
+type ServerContext = { caller: Context; sent: GraphQLParams | undefined }
 
 /** Serves `/graphql`: operations by POST, queries also by GET, and the explorer, a console page, to browsers. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
@@ -57,7 +57,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
         const init = toFetch(request)
         return fetch(addressOf(request, services), init, { caller, sent: await parametersOf(request, caller) })
       })
-      if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
+      if (isServerAdmin(caller)) reply.header('server-timing', serverTiming(caller, performance.now() - startedAt))
       return send(response, reply)
     }
     // Some clients append a slash to every URL.
@@ -80,7 +80,7 @@ function addressOf({ url }: FastifyRequest, services: Services): URL {
  * Returns the value of `Server-Timing`, in milliseconds. Administrators only: the number of statements could reveal packages that the caller may not
  * see.
  */
-function timingOf({ budget }: Context, totalMs: number): string {
+function serverTiming({ budget }: Context, totalMs: number): string {
   const { ms, statements } = budget?.databaseUse ?? { ms: 0, statements: 0 }
   return `db;dur=${ms.toFixed(1)};desc="statements: ${statements}", total;dur=${totalMs.toFixed(1)}`
 }
@@ -89,7 +89,7 @@ async function send(response: Response, reply: FastifyReply): Promise<FastifyRep
   reply.code(response.status)
   if (response.body && response.headers.get('content-type')?.startsWith(eventStream)) {
     // Keeps proxies from buffering events (nginx reads `X-Accel-Buffering`). Events are not compressed.
-    reply.header('content-type', eventStream).header('cache-control', notStored).header('x-accel-buffering', 'no')
+    reply.header('content-type', eventStream).header('cache-control', noStore).header('x-accel-buffering', 'no')
     return reply.send(Readable.from(piecesOf(response.body)))
   }
   for (const [name, value] of response.headers) reply.header(name, value)
@@ -115,7 +115,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     maxDirectives: { n: 30 },
     blockFieldSuggestion: { enabled: false },
   })
-  const yoga = new YogaServer<Door, object>({
+  const yoga = new YogaServer<ServerContext, object>({
     schema,
     graphqlEndpoint: endpoint(services),
     batching: false,
@@ -123,30 +123,34 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     landingPage: false,
     logging: false,
     graphiql: false,
-    // Yoga's cache would keep 1,000 documents of any size. See rememberDocuments.
+    // Yoga's cache would keep 1,000 documents of any size. See cacheDocuments.
     parserAndValidationCache: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
     plugins: [
-      takeParameters,
-      rememberDocuments(services.caches),
+      useParsedParameters,
+      cacheDocuments(services.caches),
       readQuery(readDocuments()),
       logOperation,
-      nameLiterals,
+      reportInvalidLiterals,
       limitQueries,
       ...(armor.protect().plugins as Plugin[]),
       guardExecution,
       ...traced(services),
-      answerErrors,
+      formatErrors,
     ],
   })
   // Same as createYoga, except for the last option. Without it, the adapter inspects the platform's `Request`, which Yoga does not use, and that
   // loads Node's fetch: 27 ms of startup time and 4 MB.
-  return createServerAdapter<Door, typeof yoga>(yoga, { fetchAPI: yoga.fetchAPI, plugins: yoga['plugins'], __useCustomAbortCtrl: true })
+  return createServerAdapter<ServerContext, typeof yoga>(yoga, {
+    fetchAPI: yoga.fetchAPI,
+    plugins: yoga['plugins'],
+    __useCustomAbortCtrl: true,
+  })
 }
 
 /** Passes the parsed body to Yoga. Yoga's own parser would accept invalid UTF-8 and report errors in another format. */
-const takeParameters: Plugin<Door & Context, Door> = {
+const useParsedParameters: Plugin<ServerContext & Context, ServerContext> = {
   onRequestParse({ serverContext, setRequestParser }) {
     const { sent } = serverContext
     if (sent) setRequestParser(() => sent)
@@ -157,7 +161,7 @@ const takeParameters: Plugin<Door & Context, Door> = {
  * Looks up the query that a request contains or refers to. Only its text is limited here; large values, such as a text of 256 KiB, belong in
  * variables.
  */
-const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> => ({
+const readQuery = (documents: TrustedDocuments): Plugin<ServerContext & Context, ServerContext> => ({
   async onParams({ params, setParams, context }) {
     // Parsing and validating a long query gets a time slice of its own.
     await nextSlice()
@@ -165,17 +169,17 @@ const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> =>
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
     if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
     refuseDeepQuery(query)
-    refuseMisfits(params)
+    validateParameters(params)
     setParams({ ...params, query })
   },
 })
 
 /** Adds the operation to the log line of the request, also if the operation is rejected. */
-const logOperation: Plugin<Door & Context> = {
+const logOperation: Plugin<ServerContext & Context> = {
   onParse({ context }) {
     return ({ result, context: parsed }) => {
       if (!result || result instanceof Error) return
-      const operation = chosenOf(result as DocumentNode, (parsed as { params?: GraphQLParams }).params?.operationName)
+      const operation = selectedOperation(result as DocumentNode, (parsed as { params?: GraphQLParams }).params?.operationName)
       if (operation) noteOperation(context.caller.request, operation.operation, operation.name?.value)
     }
   },
@@ -185,7 +189,7 @@ const logOperation: Plugin<Door & Context> = {
  * Checks operations before execution: mutations authenticated by a cookie need the CSRF token, as on REST, and introspection requires permission to
  * read packages.
  */
-const guardExecution: Plugin<Door & Context> = {
+const guardExecution: Plugin<ServerContext & Context> = {
   async onExecute({ args, setExecuteFn }) {
     const { contextValue, cost } = await guard(args)
     // Uses `execute` of graphql-js, as REST does, so that both APIs report the same errors.
@@ -198,19 +202,19 @@ const guardExecution: Plugin<Door & Context> = {
   },
   async onSubscribe({ args, setSubscribeFn }) {
     const { contextValue } = await guard(args)
-    if (!takesEvents(contextValue.request)) throw notAcceptable(eventStream)
+    if (!acceptsEvents(contextValue.request)) throw notAcceptable(eventStream)
     setSubscribeFn(subscribe)
   },
 }
 
 /** Traces operations by type and name if tracing is enabled. */
-function traced({ tracing }: Services): Plugin<Door & Context>[] {
+function traced({ tracing }: Services): Plugin<ServerContext & Context>[] {
   if (!tracing) return []
   return [
     {
       onExecute({ args, executeFn, setExecuteFn }) {
         const { document, operationName } = args as Operation
-        const operation = chosenOf(document, operationName)
+        const operation = selectedOperation(document, operationName)
         if (!operation) return
         const run = executeFn as (work: ExecutionArgs) => Promise<unknown>
         setExecuteFn((work: ExecutionArgs) =>
@@ -232,7 +236,7 @@ type Operation = {
 /** Throws if the caller may not execute the operation. Returns its cost. */
 async function guard(args: object): Promise<{ contextValue: Context; cost: number }> {
   const { schema, document, operationName, variableValues, contextValue } = args as Operation
-  const chosen = chosenOf(document, operationName)
+  const chosen = selectedOperation(document, operationName)
   const cost = chosen ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
   if (contextValue.query) contextValue.query.cost = cost
   if (chosen && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
@@ -241,7 +245,7 @@ async function guard(args: object): Promise<{ contextValue: Context; cost: numbe
 }
 
 /** Returns the operation to execute. */
-const chosenOf = ({ definitions }: DocumentNode, name?: string | null) =>
+const selectedOperation = ({ definitions }: DocumentNode, name?: string | null) =>
   definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION).find((node) => !name || node.name?.value === name)
 
 function refuseIntrospection({ name }: FieldNode): void {

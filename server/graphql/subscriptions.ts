@@ -19,7 +19,7 @@ import { masked, noteReason } from './errors.ts'
 const pollMs = 1000
 /** Maximum number of open subscriptions, per caller and in total. */
 const maxPerCaller = 10
-const maxInAll = 250
+const maxTotal = 250
 
 export type Watched<Value> = {
   /** Reads the current value with the caller's current permissions. Returns null if it does not exist or was deleted. */
@@ -119,7 +119,7 @@ function asGraphQL(cause: unknown, context: Context): GraphQLError {
 }
 
 const open = new Map<string, number>()
-let openInAll = 0
+let totalOpen = 0
 
 /** Counts a subscription until its connection closes. Returns a signal that aborts when the client disconnects or the server stops. */
 function admit({ viewer, ip, reply, stopping }: Context): AbortSignal {
@@ -127,10 +127,10 @@ function admit({ viewer, ip, reply, stopping }: Context): AbortSignal {
   const caller = viewer?.id ?? addressKey(ip)
   const mine = open.get(caller) ?? 0
   if (mine >= maxPerCaller) throw rateLimited(5, `You have ${maxPerCaller} subscriptions open already. Close one first.`)
-  if (openInAll >= maxInAll)
+  if (totalOpen >= maxTotal)
     throw serviceUnavailable('Too many subscriptions are open on this server. Poll instead, or try again later.', 30)
   open.set(caller, mine + 1)
-  openInAll++
+  totalOpen++
   const gone = new AbortController()
   reply.raw.once('close', () => {
     gone.abort()

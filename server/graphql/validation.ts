@@ -18,7 +18,7 @@ import type { Services } from '../services.ts'
 import { refusedValue } from './operation-errors.ts'
 
 /** Reports invalid literals like invalid variables: with the argument's name and the path within it. */
-export const nameLiterals: Plugin = {
+export const reportInvalidLiterals: Plugin = {
   onValidate({ setValidationFn }) {
     setValidationFn((schema: GraphQLSchema, document: DocumentNode, rules: readonly ValidationRule[] = specifiedRules) =>
       validate(
@@ -60,7 +60,7 @@ declare module '../caches/caches.ts' {
 }
 
 /** Caches parsed documents that are valid, so that each is parsed and validated once. */
-export function rememberDocuments({ graphql: documents }: Services['caches']): Plugin {
+export function cacheDocuments({ graphql: documents }: Services['caches']): Plugin {
   const valid = new WeakSet<DocumentNode>()
   return {
     onParse({ params, setParsedDocument }) {

@@ -1,7 +1,7 @@
 import { isMigrated } from '../db/schema/schema-state.ts'
 import { isRefusedForMove, isRefusedWrite } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
-import { logChanges, steady } from './steady.ts'
+import { logChanges, cachedCheck } from './steady.ts'
 
 type CheckName = 'running' | 'database' | 'schema'
 
@@ -20,7 +20,7 @@ export function openReadiness(services: Services): () => Promise<Readiness> {
   const { log, stopping } = services
   const check = (name: CheckName, work: () => Promise<unknown>) => {
     const [run, note] = [
-      steady(work, { timeoutMs, keptMs }),
+      cachedCheck(work, { timeoutMs, keptMs }),
       logChanges(log, { failing: `not ready: ${name}`, passing: `ready again: ${name}` }),
     ]
     return async () => {

@@ -6,7 +6,7 @@ import { checkSearch } from '../search/health.ts'
 import { requireFreeSpace } from '../store/free-space.ts'
 import { writeAndRead } from '../store/write-and-read.ts'
 import { version } from '../version.ts'
-import { inTime, logChanges, steady, type SteadyCheck } from './steady.ts'
+import { inTime, logChanges, cachedCheck, type CachedCheck } from './steady.ts'
 
 export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
 type Component = 'metadata_store' | 'blob_store' | 'search_index'
@@ -50,8 +50,8 @@ function componentsOf(services: Watched): Components {
 
 function openComponents({ config, database, blobs, log }: Watched): Components {
   const options = { timeoutMs: defaultTimeoutMs, keptMs: writesKeptMs }
-  const rows = steady(() => writeRow(database), options)
-  const bytes = steady(() => writeAndRead(blobs), options)
+  const rows = cachedCheck(() => writeRow(database), options)
+  const bytes = cachedCheck(() => writeAndRead(blobs), options)
   const component = (name: Component, work: () => Promise<unknown>): Examine => {
     const note = logChanges(log, { failing: `health: ${name}`, passing: `health: ${name} works again` })
     return (timeoutMs) => examine(work, timeoutMs, note)
@@ -71,7 +71,7 @@ function openComponents({ config, database, blobs, log }: Watched): Components {
   }
 }
 
-async function pass(check: SteadyCheck): Promise<void> {
+async function pass(check: CachedCheck): Promise<void> {
   const failure = await check()
   if (failure) throw failure
 }

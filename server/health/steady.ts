@@ -2,7 +2,7 @@ import { causeOf } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 
 /** A check that resolves to null if it passes, or to the error. */
-export type SteadyCheck = () => Promise<Error | null>
+export type CachedCheck = () => Promise<Error | null>
 
 type Options = {
   /** Timeout of the check. */
@@ -12,7 +12,7 @@ type Options = {
 }
 
 /** Returns a check that is shared by concurrent callers and does not start again while a run hangs. */
-export function steady(work: () => Promise<unknown>, { timeoutMs, keptMs }: Options): SteadyCheck {
+export function cachedCheck(work: () => Promise<unknown>, { timeoutMs, keptMs }: Options): CachedCheck {
   let passedAt = Number.NEGATIVE_INFINITY
   let begunAt = 0
   let running: Promise<Error | null> | undefined

@@ -1,6 +1,6 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { notStored } from './caching/conditional.ts'
+import { noStore } from './caching/conditional.ts'
 
 /** Returns the cookie names. The `__Host-` prefix is only valid over https. */
 export const cookieNames = (secure: boolean) => {
@@ -18,7 +18,7 @@ export const sessionCookie = (request: FastifyRequest, secure: boolean): string 
 /** Sets the session and CSRF cookies. `maxAge` is in seconds. */
 export function setSessionCookies(reply: FastifyReply, secure: boolean, values: { session: string; csrf: string; maxAge: number }): void {
   const names = cookieNames(secure)
-  reply.header('cache-control', notStored)
+  reply.header('cache-control', noStore)
   setCookie(reply, names.session, values.session, { ...attributes(secure), httpOnly: true, maxAge: values.maxAge })
   setCookie(reply, names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
 }
@@ -34,7 +34,7 @@ export function setDeviceCookie(reply: FastifyReply, secure: boolean, value: str
 /** Deletes the session and CSRF cookies. */
 export function clearSessionCookies(reply: FastifyReply, secure: boolean): void {
   const names = cookieNames(secure)
-  reply.header('cache-control', notStored)
+  reply.header('cache-control', noStore)
   clearCookie(reply, names.session, { ...attributes(secure), httpOnly: true })
   clearCookie(reply, names.csrf, attributes(secure))
 }

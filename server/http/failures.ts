@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { lostRace } from '../db/races.ts'
 import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
-import { notStored } from './caching/conditional.ts'
+import { noStore } from './caching/conditional.ts'
 import { closesAfterAnswer, stopDiscarding } from './discard.ts'
 import type { Log } from './log.ts'
 import { noteRefusal, type Refusal } from './remark.ts'
@@ -29,7 +29,7 @@ declare module 'fastify' {
 /** Converts an error to a response body. */
 export type Envelope = (failure: ApiError) => object
 
-const ours: Envelope = ({ code, message }) => ({ error: { code, message } })
+const defaultEnvelope: Envelope = ({ code, message }) => ({ error: { code, message } })
 
 /** Error format of GraphQL, also for errors that occur before the query is parsed. */
 export const graphqlEnvelope: Envelope = ({ code, message, retryAfter, extensions: { field } }) => ({
@@ -37,7 +37,13 @@ export const graphqlEnvelope: Envelope = ({ code, message, retryAfter, extension
 })
 
 /** Sends an error response, in the REST format unless `envelope` is given. Unexpected errors are logged and masked. */
-export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {
+export function sendFailure(
+  log: Log,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  envelope = defaultEnvelope,
+): FastifyReply {
   const failure = known(error, request) ?? unavailable(error) ?? masked(log, error, request)
   const refusal = refusalOf(failure, error)
   if (refusal) noteRefusal(log, request, refusal)
@@ -47,7 +53,7 @@ export function sendFailure(log: Log, error: unknown, request: FastifyRequest, r
   const { pub, xmlErrors } = request.routeOptions.config
   return reply
     .code(failure.status)
-    .header('cache-control', notStored)
+    .header('cache-control', noStore)
     .type(pub ? pubType : 'application/json; charset=utf-8')
     .send(JSON.stringify(xmlErrors ? { ...envelope(failure), xml: xmlOf(failure) } : envelope(failure)))
 }
@@ -82,12 +88,12 @@ export const malformedHandler =
   (log: Log) =>
   (error: Error & { code?: string }, socket: Socket): void => {
     if (error.code === 'ECONNRESET' || !socket.writable || stopDiscarding(socket)) return
-    const [status, message] = answerTo(error)
+    const [status, message] = malformedResponse(error)
     log.info(`malformed request ${status.slice(0, 3)} ${socket.remoteAddress ?? '-'} ${error.code ?? '-'}`)
-    endWith(socket, status, invalidInput(message))
+    respondAndClose(socket, status, invalidInput(message))
   }
 
-function answerTo(error: { code?: string }): [status: string, message: string] {
+function malformedResponse(error: { code?: string }): [status: string, message: string] {
   return error.code === 'HPE_HEADER_OVERFLOW'
     ? ['431 Request Header Fields Too Large', 'The request headers are too large.']
     : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -99,8 +105,8 @@ function answerTo(error: { code?: string }): [status: string, message: string] {
  * Writes an error response directly to a socket when no response object exists, and closes the socket. `status` is the status code with its reason
  * phrase. The server keeps reading for `lingerMs`: an immediate close would reset the connection, and the response might be lost.
  */
-export function endWith(socket: Socket, status: string, failure: ApiError, lingerMs = 1000): void {
-  const body = JSON.stringify(ours(failure))
+export function respondAndClose(socket: Socket, status: string, failure: ApiError, lingerMs = 1000): void {
+  const body = JSON.stringify(defaultEnvelope(failure))
   const headers = [
     `HTTP/1.1 ${status}`,
     'Content-Type: application/json; charset=utf-8',

@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify'
-import { notStored } from './caching/conditional.ts'
+import { noStore } from './caching/conditional.ts'
 import { isSecure } from './cookies.ts'
 import type { Log } from './log.ts'
-import { warnerOfOtherScheme } from './public-url.ts'
+import { createSchemeWarning } from './public-url.ts'
 
 /**
  * Adds security headers to every response. Responses cannot be framed, sniffed or read across origins, and are not cached unless the route allows it.
  * Pages add their own Content-Security-Policy (console/serve.ts, rest/reference.ts, oauth/page.ts). Over https, Strict-Transport-Security is set.
  */
 export function secureHeaders(app: FastifyInstance, serverUrl: string, log: Log): void {
-  const warnOfOtherScheme = warnerOfOtherScheme(serverUrl, log)
+  const warnOfOtherScheme = createSchemeWarning(serverUrl, log)
   app.addHook('onRequest', (request, reply, done) => {
     const overHttps = isSecure(request, serverUrl)
     if (overHttps) warnOfOtherScheme(request)
@@ -23,7 +23,7 @@ const headers = {
   'referrer-policy': 'same-origin',
   'x-frame-options': 'DENY',
   'cross-origin-resource-policy': 'same-origin',
-  'cache-control': notStored,
+  'cache-control': noStore,
 }
 
 // No `includeSubDomains`: other applications may use the subdomains. Browsers ignore both headers over http.

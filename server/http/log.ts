@@ -31,16 +31,16 @@ export function openLog(level: LogLevel, write?: (line: string) => void, format:
   return { ...log, announce: (text) => emit(format === 'json' ? jsonLine('info', text) : `${printable(text)}\n`), flush }
 }
 
-const textLine = (level: LogLevel, text: string): string => `${moment()} ${level.toUpperCase()} ${printable(text)}\n`
+const textLine = (level: LogLevel, text: string): string => `${timestamp()} ${level.toUpperCase()} ${printable(text)}\n`
 
 /** Formats a line as JSON, with the id of the current request if there is one. */
 function jsonLine(level: LogLevel, message: string, fields?: Fields): string {
   const requestId = currentScope()?.id
-  return `${printable(JSON.stringify({ time: moment(), level, message, ...(requestId !== undefined && { requestId }), ...fields }))}\n`
+  return `${printable(JSON.stringify({ time: timestamp(), level, message, ...(requestId !== undefined && { requestId }), ...fields }))}\n`
 }
 
 /** Returns the current time in ISO 8601. Formatting is the main cost of a line, so it is cached per millisecond. */
-function moment(): string {
+function timestamp(): string {
   const now = Date.now()
   if (now !== last.now) last = { now, text: new Date(now).toISOString() }
   return last.text
@@ -48,17 +48,17 @@ function moment(): string {
 let last = { now: 0, text: '' }
 
 /** Timeout of `flush` in milliseconds. */
-const patienceMs = 1000
+const flushTimeoutMs = 1000
 
 /** Maximum number of bytes buffered while stdout is slow or the disk is full. Further lines are dropped. */
-const keptBytes = 4 * 1024 * 1024
+const maxBufferedBytes = 4 * 1024 * 1024
 
 /**
  * Writes lines to stdout asynchronously, in batches of up to 200 ms. If stdout fails because its disk is full or its reader is gone, reports this
  * once on stderr and retries with each further write. `warn` formats the line that reports the number of lost lines.
  */
 function openStdout(warn: (text: string) => string): { emit(line: string): void; flush(): Promise<void> } {
-  const out = new sonicBoom.SonicBoom({ fd: 1, sync: false, maxLength: keptBytes })
+  const out = new sonicBoom.SonicBoom({ fd: 1, sync: false, maxLength: maxBufferedBytes })
   let gathered = ''
   let timer: NodeJS.Timeout | undefined
   function pass(): void {
@@ -72,24 +72,24 @@ function openStdout(warn: (text: string) => string): { emit(line: string): void;
     if (gathered.length > 65536) pass()
     else timer ??= setTimeout(pass, 200).unref()
   }
-  outliveFailures(out, (lost) => emit(warn(`${lost} log lines were lost because stdout could not be written`)))
+  surviveWriteErrors(out, (lost) => emit(warn(`${lost} log lines were lost because stdout could not be written`)))
   return {
     emit,
     flush() {
       pass()
       // Buffered lines are lost if the process ends before they are written (see endProcess).
       const written = new Promise<void>((resolve) => out.flush(() => resolve()))
-      return Promise.race([written, wait(patienceMs, undefined, { ref: false })])
+      return Promise.race([written, wait(flushTimeoutMs, undefined, { ref: false })])
     },
   }
 }
 
 /** Keeps the process running when stdout cannot be written. Calls `onWritten` with the number of lost lines once the buffer is written. */
-function outliveFailures(out: InstanceType<typeof sonicBoom.SonicBoom>, onWritten: (lost: number) => void): void {
+function surviveWriteErrors(out: InstanceType<typeof sonicBoom.SonicBoom>, onWritten: (lost: number) => void): void {
   let isFailing = false
   let lost = 0
   out.on('error', (error: Error) => {
-    if (!isFailing) complain(`Cannot write the log to stdout (${error.message}). The server continues and retries with each line.\n`)
+    if (!isFailing) writeToStderr(`Cannot write the log to stdout (${error.message}). The server continues and retries with each line.\n`)
     isFailing = true
   })
   out.on('drop', (lines: string) => {
@@ -105,7 +105,7 @@ function outliveFailures(out: InstanceType<typeof sonicBoom.SonicBoom>, onWritte
 }
 
 /** Writes to stderr, ignoring errors: it may be on the same full disk or closed. */
-function complain(text: string): void {
+function writeToStderr(text: string): void {
   try {
     writeSync(2, text)
   } catch {

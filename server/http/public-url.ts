@@ -13,7 +13,7 @@ export const basePath = (serverUrl: string): string => new URL(serverUrl).pathna
  * Returns a function that logs a warning once if a trusted proxy reports https but SERVER_URL uses http. Links then use https, but dependencies in
  * packages name this server by SERVER_URL.
  */
-export function warnerOfOtherScheme(serverUrl: string, log: Log): (request: FastifyRequest) => void {
+export function createSchemeWarning(serverUrl: string, log: Log): (request: FastifyRequest) => void {
   let warned = serverUrl.startsWith('https:')
   return (request) => {
     if (warned) return

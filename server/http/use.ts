@@ -4,7 +4,7 @@ import type { Server } from 'node:http'
 const recentMs = 1000
 
 /** Returns a function that reports whether the server has received a request within the last second. */
-export function watchUse(server: Server): () => boolean {
+export function trackActivity(server: Server): () => boolean {
   let askedAt = Number.NEGATIVE_INFINITY
   server.on('request', () => void (askedAt = performance.now()))
   return () => performance.now() - askedAt < recentMs

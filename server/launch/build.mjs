@@ -8,7 +8,7 @@ const builds = {
   console: { into: 'web/dist', from: ['package-lock.json', 'schema.graphql', 'web'], options: ['web'] },
   server: { into: 'server/dist', from: ['package-lock.json', 'server'], options: ['--config', 'server/launch/vite.config.ts'] },
 }
-const made = new Set(['web/dist', 'web/generated', 'server/dist'])
+const outputFolders = new Set(['web/dist', 'web/generated', 'server/dist'])
 
 /** Builds the console if its sources have changed since the last build. */
 export const ensureConsole = () => ensure('console')
@@ -23,27 +23,27 @@ export async function build() {
 
 /** Whether the last build is up to date: its sources have the same file times and sizes, or the same contents. */
 export function isBuilt(name) {
-  const last = stamped(name)
-  return last.looks === looksOf(name) || last.contents === contentsOf(name)
+  const last = readStamp(name)
+  return last.times === timesDigest(name) || last.contents === contentsDigest(name)
 }
 
 async function ensure(name) {
-  const [last, looks] = [stamped(name), looksOf(name)]
-  if (last.looks === looks) return
-  const contents = contentsOf(name)
+  const [last, times] = [readStamp(name), timesDigest(name)]
+  if (last.times === times) return
+  const contents = contentsDigest(name)
   // The files were copied or checked out again. Storing their new times makes the next check fast.
-  if (last.contents === contents) return stamp(name, { looks, contents })
+  if (last.contents === contents) return writeStamp(name, { times, contents })
   const code = await buildOne(name)
   if (code !== 0) fail(`The ${name} could not be built: see the messages above.`, code)
 }
 
 async function buildOne(name) {
-  const sources = { looks: looksOf(name), contents: contentsOf(name) } // computed before building, so that edits during the build cause another build
+  const sources = { times: timesDigest(name), contents: contentsDigest(name) } // computed before building, so that edits during the build cause another build
   rmSync(stampOf(name), { force: true })
-  const { code, output } = await showStep(`Building the ${name}`, (tell) =>
-    runQuietly('vite', ['build', ...builds[name].options, '--logLevel', 'info'], { hear: (text) => tell(phaseIn(text)) }),
+  const { code, output } = await showStep(`Building the ${name}`, (setProgress) =>
+    runQuietly('vite', ['build', ...builds[name].options, '--logLevel', 'info'], { onOutput: (text) => setProgress(phaseIn(text)) }),
   )
-  if (code === 0) stamp(name, sources)
+  if (code === 0) writeStamp(name, sources)
   else console.error(output)
   return code
 }
@@ -54,25 +54,25 @@ const phaseIn = (text) => /(\d+ modules transformed|rendering chunks|transformin
 const stampOf = (name) => `${builds[name].into}/.built-from`
 
 /** Returns the digests of the last successful build, if any. */
-function stamped(name) {
-  const [looks, contents] = existsSync(stampOf(name)) ? readFileSync(stampOf(name), 'utf8').split('\n') : []
-  return { looks, contents }
+function readStamp(name) {
+  const [times, contents] = existsSync(stampOf(name)) ? readFileSync(stampOf(name), 'utf8').split('\n') : []
+  return { times, contents }
 }
 
-function stamp(name, { looks, contents }) {
+function writeStamp(name, { times, contents }) {
   rmSync(stampOf(name), { force: true }) // the file may be a hard link in a copy of the folder
-  writeFileSync(stampOf(name), `${looks}\n${contents}`)
+  writeFileSync(stampOf(name), `${times}\n${contents}`)
 }
 
 /** Digest of the sizes and times of all source files, which is much faster than reading them. Every change of a file updates its ctime. */
-const looksOf = (name) =>
+const timesDigest = (name) =>
   digest(name, (file) => {
     const { size, mtimeMs, ctimeMs } = statSync(file)
     return `${size} ${mtimeMs} ${ctimeMs}`
   })
 
 /** Digest of the contents of all source files, unaffected by git and copies, which change file times. */
-const contentsOf = (name) => digest(name, (file) => readFileSync(file))
+const contentsDigest = (name) => digest(name, (file) => readFileSync(file))
 
 function digest(name, describe) {
   const hash = createHash('sha256')
@@ -82,7 +82,7 @@ function digest(name, describe) {
 
 /** Returns a file, or all files of a folder in a stable order; nothing if the path does not exist. */
 function filesBelow(path) {
-  if (made.has(path) || !existsSync(path)) return []
+  if (outputFolders.has(path) || !existsSync(path)) return []
   return statSync(path).isDirectory() ? filesIn(path) : [path]
 }
 

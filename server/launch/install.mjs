@@ -13,10 +13,10 @@ export async function ensureInstalled() {
   // Removes ./node_modules/.bin from the path: the installation replaces the Node there, so npm must not run on it.
   const bin = resolve('node_modules/.bin')
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => resolve(entry) !== bin)
-  const { code, output } = await showStep('Installing dependencies', async (tell) => {
+  const { code, output } = await showStep('Installing dependencies', async (setProgress) => {
     const places = placesForThisSystem()
     const counter = setInterval(
-      () => tell(`${places.filter((place) => existsSync(`${place}/package.json`)).length} of ${places.length}`),
+      () => setProgress(`${places.filter((place) => existsSync(`${place}/package.json`)).length} of ${places.length}`),
       1000,
     )
     try {

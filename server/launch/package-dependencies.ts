@@ -8,9 +8,9 @@ import { loadedFromFolder } from './loaded-from-folder.ts'
 export const platforms = ['linux-x64', 'linux-arm64']
 
 /** Packages of which only these files are loaded at run time. */
-const only: Record<string, string> = { 'tree-sitter-dart-orchard': '*.wasm', 'web-tree-sitter': 'web-tree-sitter.{js,wasm}' }
+const loadedFiles: Record<string, string> = { 'tree-sitter-dart-orchard': '*.wasm', 'web-tree-sitter': 'web-tree-sitter.{js,wasm}' }
 /** Packages that are only needed for compiling native code. */
-const leftOut = ['node-addon-api']
+const buildOnly = ['node-addon-api']
 const kept = '**/*.{js,cjs,mjs,json,node,wasm,so,so.*}'
 const dropped = /\/(tests?|examples?|docs|debug|install|deps|src)\//
 const licenses = '{LICENSE,LICENCE,NOTICE,THIRD-PARTY-NOTICES}*'
@@ -48,9 +48,9 @@ function installFor(platform: string): string {
 /** Returns the packages and their installed transitive dependencies. Optional dependencies for other platforms are not installed. */
 function closure(root: string, names: string[], found = new Set<string>()): Set<string> {
   for (const name of names) {
-    if (found.has(name) || leftOut.includes(name) || !existsSync(join(root, 'node_modules', name))) continue
+    if (found.has(name) || buildOnly.includes(name) || !existsSync(join(root, 'node_modules', name))) continue
     found.add(name)
-    if (!only[name]) closure(root, dependenciesOf(root, name), found)
+    if (!loadedFiles[name]) closure(root, dependenciesOf(root, name), found)
   }
   return found
 }
@@ -64,7 +64,7 @@ type Manifest = Partial<Record<'dependencies' | 'optionalDependencies', Record<s
 
 function filesOf(root: string, name: string, platform: string): string[] {
   const folder = `node_modules/${name}`
-  const patterns = ['package.json', licenses, only[name] ?? kept].map((pattern) => `${folder}/${pattern}`)
+  const patterns = ['package.json', licenses, loadedFiles[name] ?? kept].map((pattern) => `${folder}/${pattern}`)
   return globSync(patterns, { cwd: root }).filter((path) => !dropped.test(path.slice(folder.length)) && fits(path, platform))
 }
 

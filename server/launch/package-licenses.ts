@@ -13,7 +13,7 @@ const lock = z.object({ packages: z.record(z.string(), z.object({ version: z.str
 const bundled = z.array(z.object({ name: z.string(), version: z.string() }))
 
 /** Packages that are part of the console but not imported as modules: styles, icons, and the viewer of the REST reference. */
-const notModules = ['tailwindcss', '@iconify-json/lucide', 'swagger-ui-dist']
+const otherPackages = ['tailwindcss', '@iconify-json/lucide', 'swagger-ui-dist']
 
 /** Returns the folders of all packages in a build, as listed by the builds. */
 export function bundledFolders(builds: string[]): string[] {
@@ -24,7 +24,7 @@ export function bundledFolders(builds: string[]): string[] {
     return folder
   }
   const modules = builds.flatMap((build) => bundled.parse(readJson(join(build, 'licenses.json'))))
-  return [...modules.map(folderOf), ...notModules.map((name) => `node_modules/${name}`)]
+  return [...modules.map(folderOf), ...otherPackages.map((name) => `node_modules/${name}`)]
 }
 
 /**
@@ -54,14 +54,14 @@ function readLicense(folder: string): { title: string; text: string } {
   if (!text) throw new Error(`${title} has no license.`)
   if (files.length > 0) return { title, text }
   const holder = author ?? `the authors of ${name}`
-  const said = saidOfLicense.exec(readText(join(folder, 'README.md')))?.[0].trim()
+  const said = licenseSection.exec(readText(join(folder, 'README.md')))?.[0].trim()
   return { title, text: [`By ${holder}`, said, text.replace('<year> <copyright holders>', holder)].filter(Boolean).join('\n\n') }
 }
 
 const isLicense = /(^|\.)(licen[cs]e|copying|notice|third-party-notices)/i
 const isCode = /\.([cm]?[jt]s|json|map)$/
 /** The license section of a README. */
-const saidOfLicense = /^#+ *licen[cs](e|ing).*\n(?:(?!#).*\n?)*/im
+const licenseSection = /^#+ *licen[cs](e|ing).*\n(?:(?!#).*\n?)*/im
 
 const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\r\n', '\n').trim() : '')
 const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))

@@ -27,23 +27,23 @@ export function nodePath() {
  * if signal n ended it, and 127 if it could not be started.
  */
 export function run(program, args = [], env = {}) {
-  return ended(program, startProgram(program, args, env, 'inherit'))
+  return waitForExit(program, startProgram(program, args, env, 'inherit'))
 }
 
 /**
  * Runs a program like `run` without printing its output. Calls `hear` with each chunk. Returns the exit code and the output, to be printed on
  * failure.
  */
-export async function runQuietly(program, args, { env = {}, hear = () => {} } = {}) {
+export async function runQuietly(program, args, { env = {}, onOutput = () => {} } = {}) {
   const child = startProgram(program, args, env, ['ignore', 'pipe', 'pipe'])
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
       output += text
-      hear(text)
+      onOutput(text)
     })
   }
-  const code = await ended(program, child, (message) => (output += message))
+  const code = await waitForExit(program, child, (message) => (output += message))
   return { code, output }
 }
 
@@ -52,7 +52,7 @@ function startProgram(program, args, env, stdio) {
   return spawn(program, args, { stdio, env: { ...process.env, PATH: path, ...env } })
 }
 
-function ended(program, child, complain = console.error) {
+function waitForExit(program, child, reportError = console.error) {
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
   const pass = (signal) => child.kill(signal)
   for (const signal of signals) process.on(signal, pass)
@@ -62,7 +62,7 @@ function ended(program, child, complain = console.error) {
       done(code)
     }
     child.on('error', (error) => {
-      complain(`Cannot start ${program}: ${error.message}`)
+      reportError(`Cannot start ${program}: ${error.message}`)
       end(127)
     })
     child.on('close', (code, signal) => end(code ?? 128 + constants.signals[signal]))

@@ -3,9 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { ApiError, methodNotAllowed, missingAuthentication, notFound } from '../errors.ts'
-import { notStored } from '../http/caching/conditional.ts'
+import { noStore } from '../http/caching/conditional.ts'
 import { equalSecrets } from '../http/keys.ts'
-import { listeningProblem } from '../http/connections/listening.ts'
+import { explainListenError } from '../http/connections/listening.ts'
 import type { Log } from '../http/log.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
@@ -47,7 +47,7 @@ export async function listenForMetrics({ config, log, metrics }: Shown): Promise
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const place = { host: METRICS_HOST, port: METRICS_PORT, settings: { host: 'METRICS_HOST', port: 'METRICS_PORT' } }
   server
-    .once('error', (error) => reject(listeningProblem(error, place)))
+    .once('error', (error) => reject(explainListenError(error, place)))
     .listen(METRICS_PORT, METRICS_HOST, resolve)
     .unref()
   await promise
@@ -61,7 +61,7 @@ async function answer(config: Config, metrics: Gauges, { url = '', method, heade
   if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(allowed)
   requireToken(config, headers.authorization)
   const text = await metrics.text()
-  response.writeHead(200, { 'content-type': metrics.contentType, 'cache-control': notStored }).end(text)
+  response.writeHead(200, { 'content-type': metrics.contentType, 'cache-control': noStore }).end(text)
 }
 
 const allowed = 'GET, HEAD'
@@ -70,7 +70,7 @@ function refuse(response: ServerResponse, error: unknown): void {
   const { status, code, message } = error instanceof ApiError ? error : { status: 500, code: 'InternalError', message: 'The log says why.' }
   const headers = {
     'content-type': 'application/json; charset=utf-8',
-    'cache-control': notStored,
+    'cache-control': noStore,
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     ...(status === 405 && { allow: allowed }),
   }

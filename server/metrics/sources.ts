@@ -4,7 +4,7 @@ import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../db/open/orm.ts'
 import { checkHealth } from '../health/service.ts'
-import { countLooks } from '../caches/caches.ts'
+import { countLookups } from '../caches/caches.ts'
 import type { Log } from '../http/log.ts'
 import { readBacklog } from '../jobs/backlog.ts'
 import { freeBytesAt, localVolumes } from '../store/free-space.ts'
@@ -76,7 +76,7 @@ function watchSpace(gauges: Gauges, config: Config, log: Log): void {
 }
 
 function watchCaches(gauges: Gauges, { reads }: Database, log: Log): void {
-  const looks = countLooks()
+  const looks = countLookups()
   gauges.add(
     {
       name: 'caches',

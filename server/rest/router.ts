@@ -29,7 +29,7 @@ const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && ro
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
 
 /** Rethrows an error with REST names of fields. */
-const inNamesOf =
+const throwInRestNames =
   ({ names }: Route) =>
   (error: Error): never => {
     throw inRestNames(error, names)
@@ -117,9 +117,9 @@ function operationRoute(services: Services, operation: CompiledOperation, route:
       return reply.type(type).send()
     }
     const alternative = route.alternatives && preferredOf(route.alternatives, context)
-    if (alternative) return alternative.handler(context, () => operation.variables(request)).catch(inNamesOf(route))
+    if (alternative) return alternative.handler(context, () => operation.variables(request)).catch(throwInRestNames(route))
     if (!early) await operation.admit(context)
-    return hidingMissing(route, context, async () => {
+    return hideMissingPackage(route, context, async () => {
       const data = await operation.run(context)
       reply.code(route.status ?? 200).type(type)
       return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // `answerOf` may set another status
@@ -138,7 +138,7 @@ function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
   const { admit, failurePage } = route
   async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const context = await contextOf(services, route, request, reply)
-    return failurePage && prefers(request, 'text/html') ? withPage(failurePage, route, context) : answerBinary(route, context)
+    return failurePage && prefers(request, 'text/html') ? answerWithErrorPage(failurePage, route, context) : answerBinary(route, context)
   }
   async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await admit?.(await contextOf(services, route, request, reply))
@@ -149,7 +149,7 @@ function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
 /** Authorizes the caller of a binary route and runs its handler. */
 function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
   if (!route.anyCredential) refuseUselessCredential(context)
-  const answer = () => hidingMissing(route, context, () => route.handler(context))
+  const answer = () => hideMissingPackage(route, context, () => route.handler(context))
   if (route.access === 'ownAccount') requireOwnAccount(context)
   else if (route.access === 'browse') return requireBrowse(context)?.then(answer) ?? answer()
   else if (route.access !== 'open') requireScope(context, route.access)
@@ -157,7 +157,11 @@ function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
 }
 
 /** Handles a binary route for a browser: errors are shown as an HTML page. */
-async function withPage(failurePage: NonNullable<BinaryRoute['failurePage']>, route: BinaryRoute, context: Context): Promise<unknown> {
+async function answerWithErrorPage(
+  failurePage: NonNullable<BinaryRoute['failurePage']>,
+  route: BinaryRoute,
+  context: Context,
+): Promise<unknown> {
   try {
     return await answerBinary(route, context)
   } catch (error) {
@@ -167,7 +171,7 @@ async function withPage(failurePage: NonNullable<BinaryRoute['failurePage']>, ro
 }
 
 /** Hides from anonymous callers whether a package exists: a missing package gets the same 401 as a private one. */
-function hidingMissing(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
+function hideMissingPackage(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
   if (context.viewer || !/:(pkg|file)\b/.test(route.path)) return work()
   return work().catch((error: unknown) => {
     throw error instanceof ApiError && error.code === 'NotFound' ? unauthenticated(context) : error

@@ -16,7 +16,7 @@ import {
   typeFromAST,
 } from 'graphql'
 import { invalidInput, notFound } from '../errors.ts'
-import { misfit } from '../graphql/operation-errors.ts'
+import { invalidValue } from '../graphql/operation-errors.ts'
 import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>
@@ -113,12 +113,12 @@ function within(type: GraphQLInputType, value: unknown, path: string[]): unknown
   const bare = isNonNullType(type) ? type.ofType : type
   if (isListType(bare)) {
     // GraphQL would accept a single value as a list of one.
-    if (!Array.isArray(value)) throw misfit(path, 'must be a list', value)
+    if (!Array.isArray(value)) throw invalidValue(path, 'must be a list', value)
     return value.map((entry, index) => within(bare.ofType, entry, [...path, String(index)]))
   }
   if (isEnumType(bare)) return fromWord(bare, value, path)
   // GraphQL would accept a number as an id.
-  if (isScalarType(bare) && bare.name === 'ID' && typeof value !== 'string') throw misfit(path, 'must be a string', value)
+  if (isScalarType(bare) && bare.name === 'ID' && typeof value !== 'string') throw invalidValue(path, 'must be a string', value)
   if (isInputObjectType(bare) && typeof value === 'object' && !Array.isArray(value)) return knownFields(bare, value as Values, path)
   return value
 }
@@ -127,7 +127,7 @@ function within(type: GraphQLInputType, value: unknown, path: string[]): unknown
 function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string {
   const words = type.getValues().map(({ name }) => name.toLowerCase())
   if (typeof value === 'string' && words.includes(value)) return value.toUpperCase()
-  throw misfit(path, `must be one of ${words.join(', ')}`, value)
+  throw invalidValue(path, `must be one of ${words.join(', ')}`, value)
 }
 
 function fromText(name: string, type: GraphQLInputType, value: unknown): unknown {
@@ -135,12 +135,12 @@ function fromText(name: string, type: GraphQLInputType, value: unknown): unknown
   const kind = String(getNamedType(type))
   if (kind === 'Int' && typeof value === 'string') {
     if (/^-?\d{1,9}$/.test(value)) return Number(value)
-    throw misfit([name], 'must be a whole number', value)
+    throw invalidValue([name], 'must be a whole number', value)
   }
   if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type), value, [name])
   if (kind === 'Boolean') {
     if (value === 'true' || value === 'false') return value === 'true'
-    throw misfit([name], 'must be true or false', value)
+    throw invalidValue([name], 'must be true or false', value)
   }
   return value
 }

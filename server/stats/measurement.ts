@@ -7,17 +7,17 @@ import { measureSqlite } from './sqlite-measure.ts'
 /** Time limit of a measurement. */
 const budgetMs = 20_000
 /** How long a caller waits for a measurement: the first one, and later ones, when an earlier result is available. */
-const patienceMs = 4000
-const patienceWithLastMs = 500
+const waitMs = 4000
+const waitWithLastMs = 500
 /**
  * A result is cached for one minute, or for 30 times the duration of the measurement if that is longer. Measuring thus takes at most 1/30 of the
  * time.
  */
-const keptMs = 60_000
-const keptTimes = 30
+const cacheMs = 60_000
+const cacheFactor = 30
 
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
-type Memory = { last: Measurement; validUntil: number; underWay: { result: Promise<Measurement>; began: number } | null }
+type Memory = { last: Measurement; validUntil: number; running: { result: Promise<Measurement>; began: number } | null }
 
 const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: null, measuredAt: null }
 const memories = new WeakMap<Services['database'], Memory>()
@@ -29,14 +29,14 @@ const memories = new WeakMap<Services['database'], Memory>()
 export async function measure(reader: Reader): Promise<Measurement> {
   const memory = memoryOf(reader.database)
   if (memory.validUntil > reader.now().getTime()) return memory.last
-  memory.underWay ??= { result: renew(memory, reader), began: performance.now() }
-  const { result, began } = memory.underWay
-  const patience = (memory.last.measuredAt ? patienceWithLastMs : patienceMs) - (performance.now() - began)
+  memory.running ??= { result: renew(memory, reader), began: performance.now() }
+  const { result, began } = memory.running
+  const patience = (memory.last.measuredAt ? waitWithLastMs : waitMs) - (performance.now() - began)
   return patience > 0 ? Promise.race([result, wait(patience, memory.last, { ref: false })]) : memory.last
 }
 
 function memoryOf(database: Services['database']): Memory {
-  const memory = memories.get(database) ?? { last: nothing, validUntil: 0, underWay: null }
+  const memory = memories.get(database) ?? { last: nothing, validUntil: 0, running: null }
   memories.set(database, memory)
   return memory
 }
@@ -46,8 +46,8 @@ async function renew(memory: Memory, reader: Reader): Promise<Measurement> {
   const began = performance.now()
   const found = await attempt(reader)
   if (isWhole(found) || !isWhole(memory.last)) memory.last = found
-  memory.validUntil = reader.now().getTime() + Math.max(keptMs, keptTimes * (performance.now() - began))
-  memory.underWay = null
+  memory.validUntil = reader.now().getTime() + Math.max(cacheMs, cacheFactor * (performance.now() - began))
+  memory.running = null
   return memory.last
 }
 

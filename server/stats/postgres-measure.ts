@@ -21,10 +21,10 @@ export async function measurePostgres(pool: PostgresConnections, budgetMs: numbe
 /** Measures on a connection that is in a transaction. */
 export async function measureWithin(client: ClientBase, budgetMs: number): Promise<Sizes> {
   await client.query(`set local statement_timeout = ${budgetMs}`)
-  const patiently = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
-  const relations = rows.parse((await client.query(patiently(relationSizes))).rows)
-  const archives = await client.query<{ bytes: string }>(patiently(archiveBytes))
-  const docs = await client.query<{ bytes: string }>(patiently(docsBytes))
+  const withTimeout = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
+  const relations = rows.parse((await client.query(withTimeout(relationSizes))).rows)
+  const archives = await client.query<{ bytes: string }>(withTimeout(archiveBytes))
+  const docs = await client.query<{ bytes: string }>(withTimeout(docsBytes))
   return { relations, archiveBytes: Number(archives.rows[0]?.bytes), docsBytes: Number(docs.rows[0]?.bytes) }
 }
 

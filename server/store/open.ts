@@ -3,7 +3,7 @@ import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { nameOfBucket, type S3Config } from '../blobs/s3/settings.ts'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
-import { placeProblem } from '../config/place-problem.ts'
+import { explainPathError } from '../config/place-problem.ts'
 import { isThere } from '../db/location/is-there.ts'
 
 /** The settings of the archive store. */
@@ -32,7 +32,7 @@ async function openFolder(setting: string, path: string, options?: { groupMayRea
   try {
     return await openFilesystemBlobs(path, options)
   } catch (error) {
-    throw placeProblem(error, setting, path)
+    throw explainPathError(error, setting, path)
   }
 }
 

@@ -19,6 +19,6 @@ export async function limitLookups<Result>(
     hasRevealed = error instanceof ApiError && (error.code === 'NotFound' || error.code === 'Conflict')
     throw error
   } finally {
-    if (!hasRevealed) await limits.giveBack('emailLookup', viewer.id)
+    if (!hasRevealed) await limits.refund('emailLookup', viewer.id)
   }
 }

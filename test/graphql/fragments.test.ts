@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parse } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refuseStackOverflow, refuseTangledFragments } from '../../server/graphql/query-limits.ts'
+import { refuseStackOverflow, refuseComplexFragments } from '../../server/graphql/query-limits.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 
@@ -66,7 +66,7 @@ it('takes fragments within fragments', async () => {
 
 it('takes what the console asks for', () => {
   const text = globSync('web/*/*.graphql').map((file) => readFileSync(file, 'utf8'))
-  expect(() => refuseTangledFragments(parse(text.join('\n')))).not.toThrow()
+  expect(() => refuseComplexFragments(parse(text.join('\n')))).not.toThrow()
 })
 
 it('refuses work that exceeds the stack as too complex, and passes on other errors', () => {

@@ -3,7 +3,7 @@ import { routes } from '../../server/routes.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-const notStored = { 'cache-control': 'private, no-store' }
+const noStore = { 'cache-control': 'private, no-store' }
 
 it('lets nobody keep an answer of GraphQL, whoever asks and whatever comes of it', async () => {
   await using app = await testApp()
@@ -11,12 +11,12 @@ it('lets nobody keep an answer of GraphQL, whoever asks and whatever comes of it
   const session = await alice.session()
   for (const actor of [alice, session, app.anonymous, app.withToken('svc_pat_wrong')]) {
     for (const query of ['{ viewer { email } }', '{ nothing }', '{', 'mutation { logout }'])
-      expect({ query, ...(await actor.graphql(query)) }).toMatchObject({ headers: notStored })
+      expect({ query, ...(await actor.graphql(query)) }).toMatchObject({ headers: noStore })
     const address = `/graphql?query=${encodeURIComponent('{ viewer { email } }')}`
-    expect(await actor.get(address)).toMatchObject({ headers: notStored })
-    expect(await actor.head(address)).toMatchObject({ headers: notStored })
-    expect(await actor.put('/graphql')).toMatchObject({ status: 405, headers: notStored })
-    expect(await actor.post('/graphql', '{', { headers: { 'content-type': 'application/json' } })).toMatchObject({ headers: notStored })
+    expect(await actor.get(address)).toMatchObject({ headers: noStore })
+    expect(await actor.head(address)).toMatchObject({ headers: noStore })
+    expect(await actor.put('/graphql')).toMatchObject({ status: 405, headers: noStore })
+    expect(await actor.post('/graphql', '{', { headers: { 'content-type': 'application/json' } })).toMatchObject({ headers: noStore })
   }
 })
 
@@ -35,20 +35,20 @@ it('keeps what signed-in people read out of shared caches, on every endpoint', a
   expect([...said].filter(([, header]) => !/^private, |^no-store$/.test(String(header)))).toEqual([])
   for (const path of ['/api/packages/acme', '/api/archives/acme-1.0.0.tar.gz'])
     expect((await owner.get(path)).headers.vary).toContain('authorization, cookie')
-  expect(await owner.get('/api/packages/missing')).toMatchObject({ status: 404, headers: notStored })
-  expect(await app.anonymous.get('/api/auth/me')).toMatchObject({ status: 401, headers: notStored })
+  expect(await owner.get('/api/packages/missing')).toMatchObject({ status: 404, headers: noStore })
+  expect(await app.anonymous.get('/api/auth/me')).toMatchObject({ status: 401, headers: noStore })
 })
 
 it('lets nobody keep an answer that sets cookies', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const login = await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'correct horse' })
-  expect(login).toMatchObject({ status: 200, headers: { ...notStored, 'set-cookie': expect.anything() } })
+  expect(login).toMatchObject({ status: 200, headers: { ...noStore, 'set-cookie': expect.anything() } })
   const logout = await (await alice.session()).post('/api/auth/logout')
-  expect(logout).toMatchObject({ status: 200, headers: { ...notStored, 'set-cookie': expect.anything() } })
+  expect(logout).toMatchObject({ status: 200, headers: { ...noStore, 'set-cookie': expect.anything() } })
   const mutation = 'mutation ($email: String!) { login(input: { email: $email, password: "correct horse" }) { user { email } } }'
   const graphql = await app.anonymous.graphql(mutation, { email: alice.email })
-  expect(graphql).toMatchObject({ status: 200, headers: { ...notStored, 'set-cookie': expect.anything() } })
+  expect(graphql).toMatchObject({ status: 200, headers: { ...noStore, 'set-cookie': expect.anything() } })
 })
 
 it('tells browsers to stay with https, where that is how they come', async () => {

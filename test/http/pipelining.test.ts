@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { keepPace } from '../../server/http/connections/pace.ts'
-import { boundPipelining } from '../../server/http/connections/pipelining.ts'
+import { enforceMinimumRate } from '../../server/http/connections/pace.ts'
+import { limitPipelining } from '../../server/http/connections/pipelining.ts'
 import { watchSockets } from '../../server/http/connections/sockets.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
@@ -85,8 +85,8 @@ it('answers pipelined requests with bodies in their order, and keeps the connect
 it('does not take it for a slow body when earlier requests are answered first', async () => {
   const http = Fastify()
   onTestFinished(() => http.close())
-  onTestFinished(keepPace(watchSockets(http.server).open, { graceMs: 50, bytesPerSecond: 1e6, sweepMs: 10 }))
-  boundPipelining(http)
+  onTestFinished(enforceMinimumRate(watchSockets(http.server).open, { graceMs: 50, bytesPerSecond: 1e6, sweepMs: 10 }))
+  limitPipelining(http)
   const work = Promise.withResolvers<string>()
   http.get('/', () => work.promise)
   http.post('/graphql', () => 'arrived')
@@ -105,7 +105,7 @@ it('does not take it for a slow body when earlier requests are answered first', 
 it('begins no more for a client that is gone', async () => {
   const http = Fastify()
   onTestFinished(() => http.close())
-  boundPipelining(http)
+  limitPipelining(http)
   let begun = 0
   const work = Promise.withResolvers<string>()
   http.get('/', () => (begun++, work.promise))

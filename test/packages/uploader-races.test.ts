@@ -56,7 +56,7 @@ it('adds nobody whose account is being deleted', async () => {
   await publish(alice, { name: 'acme', version: '1.0.0' })
   for (let round = 0; round < rounds; round++) {
     // Looking up addresses that turn out to be gone is limited, which is tested elsewhere.
-    await app.services.limits.giveBack('emailLookup', alice.id)
+    await app.services.limits.refund('emailLookup', alice.id)
     const bob = await app.member()
     const [deleted, added] = await Promise.all([
       admin.delete(`/api/admin/users/${bob.id}`),

@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { syncDirectory } from '../../blobs/directories.ts'
 import { streamFile } from '../../blobs/file-stream.ts'
 import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
-import { requireMakeable } from '../../config/make-folders.ts'
+import { requireCreatable } from '../../config/make-folders.ts'
 import { reasonOf } from '../../config/place-problem.ts'
 import { isThere } from '../../db/location/is-there.ts'
 import { makeFolder } from '../../db/location/private-files.ts'
@@ -35,7 +35,7 @@ export function folderPlace(root: string): BackupPlace {
     inspect: () =>
       explained(root, async () => {
         await check()
-        requireMakeable(root)
+        requireCreatable(root)
       }),
     prepare: () =>
       explained(root, async () => {

@@ -1,4 +1,4 @@
-import { nextMoment } from '../../config/cron.ts'
+import { nextRun } from '../../config/cron.ts'
 import { enqueue } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { changeState, readSchedule } from './state.ts'
@@ -18,7 +18,7 @@ export async function scheduleBackups({ config, database, now }: Pick<Services, 
   return changeState(database.fork(), async ({ askedAt }, em) => {
     // The schedule starts when it is first seen, so that a new server does not back up immediately.
     if (askedAt === null) return [{ askedAt: at.toISOString() }, false]
-    const due = nextMoment(config.BACKUP_SCHEDULE, new Date(askedAt))
+    const due = nextRun(config.BACKUP_SCHEDULE, new Date(askedAt))
     if (!due || due > at) return [{}, false]
     await enqueue(em, { kind: backupKind, subject: everything }, at)
     return [{ askedAt: at.toISOString() }, true]

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
-import { nextMoment } from '../../config/cron.ts'
+import { nextRun } from '../../config/cron.ts'
 import type { Reads } from '../../db/reads/reads.ts'
 import { lockSetting, readSetting, readSettingIn, type Setting, writeSetting } from '../../settings/service.ts'
 
@@ -38,7 +38,7 @@ export async function readSchedule(
 ): Promise<BackupSchedule | null> {
   if (BACKUP_TO === undefined) return null
   const state = await readSetting(reads, setting)
-  const nextAt = nextMoment(BACKUP_SCHEDULE, state.askedAt === null ? now : new Date(state.askedAt))
+  const nextAt = nextRun(BACKUP_SCHEDULE, state.askedAt === null ? now : new Date(state.askedAt))
   return { place: BACKUP_TO, expression: BACKUP_SCHEDULE, keep: BACKUP_KEEP, nextAt, ...state }
 }
 

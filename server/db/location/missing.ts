@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { ConfigError } from '../../config/config.ts'
-import { placeProblem } from '../../config/place-problem.ts'
+import { explainPathError } from '../../config/place-problem.ts'
 import type { DatabaseConfig } from '../options.ts'
 import { endsConnection, isOutOfConnections } from '../unavailable.ts'
 
@@ -19,7 +19,7 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
  * ConfigErrors. Other errors are returned unchanged.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
-  if (config.DB_BACKEND === 'sqlite') return placeProblem(explainFull(error, config), 'SQLITE_PATH', config.SQLITE_PATH)
+  if (config.DB_BACKEND === 'sqlite') return explainPathError(explainFull(error, config), 'SQLITE_PATH', config.SQLITE_PATH)
   const { code } = error as { code?: unknown }
   if (code === invalidCatalogName)
     return new ConfigError([

@@ -30,7 +30,7 @@ export function acceptedEncoding(request: FastifyRequest, offered: readonly Enco
 export const compressText: onSendAsyncHookHandler = async (request, reply, body) => {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body
   reply.header('vary', [reply.getHeader('vary'), 'accept-encoding'].flat().filter(Boolean).join(', '))
-  if (Buffer.byteLength(body) < minBytes || sentPlain.has(reply)) return body
+  if (Buffer.byteLength(body) < minBytes || uncompressed.has(reply)) return body
   const encoding = acceptedEncoding(request)
   if (!encoding) return body
   reply.header('content-encoding', encoding).removeHeader('content-length')
@@ -41,5 +41,5 @@ export const compressText: onSendAsyncHookHandler = async (request, reply, body)
  * Disables compression for a response that contains a secret. If a secret is compressed together with text that an attacker chooses, the response
  * length reveals whether they match (BREACH).
  */
-export const neverCompress = (reply: FastifyReply): void => void sentPlain.add(reply)
-const sentPlain = new WeakSet<FastifyReply>()
+export const neverCompress = (reply: FastifyReply): void => void uncompressed.add(reply)
+const uncompressed = new WeakSet<FastifyReply>()

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 
 /** `Cache-Control` value for responses that depend on the caller and must not be stored by any cache, including the browser's. */
-export const notStored = 'private, no-store'
+export const noStore = 'private, no-store'
 
 /** Whether the client's cached copy is current according to `If-None-Match` (RFC 9110 §13.1.2). Uses weak comparison; supports lists and `*`. */
 export function isFresh(request: FastifyRequest, etag: string): boolean {

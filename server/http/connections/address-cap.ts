@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { tooManyConnections } from '../../errors.ts'
 import { parseAddress, type ProxyTrust } from '../client-address.ts'
-import { endWith } from '../failures.ts'
+import { respondAndClose } from '../failures.ts'
 import { addressKey } from '../limits/limits.ts'
 import type { Log } from '../log.ts'
 
@@ -13,7 +13,7 @@ type Cap = {
 }
 
 /** Responds with 429 to connections beyond the limit per address (per /64 for IPv6), and closes them. */
-export function capConnections(server: Server, { maximum, isProxy }: Cap, log: Log): void {
+export function limitConnections(server: Server, { maximum, isProxy }: Cap, log: Log): void {
   if (maximum === 0) return
   const open = new Map<string, number>()
   const warned = new Set<string>()
@@ -28,7 +28,7 @@ export function capConnections(server: Server, { maximum, isProxy }: Cap, log: L
         log.warning(`${address.toString()} has ${maximum} connections open (MAX_CONNECTIONS_PER_ADDRESS); further ones are refused`)
       warned.add(key)
       // Closes immediately, so that nothing that the client sends is processed.
-      return endWith(socket, '429 Too Many Requests', tooManyConnections(), 0)
+      return respondAndClose(socket, '429 Too Many Requests', tooManyConnections(), 0)
     }
     open.set(key, count)
     socket.once('close', () => {

@@ -7,7 +7,7 @@ type Place = { host: string; port: number; settings: { host: string; port: strin
  * Converts an error of `listen` to one that explains it in terms of the settings; other errors are returned unchanged. Permanent causes become a
  * ConfigError. Causes that may pass, such as a port in use or an unavailable resolver, become a plain Error.
  */
-export function listeningProblem(error: unknown, place: Place): unknown {
+export function explainListenError(error: unknown, place: Place): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const message = messageOf(code, place)
   if (message === null) return error

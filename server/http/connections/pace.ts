@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { tooSlow } from '../../errors.ts'
-import { endWith } from '../failures.ts'
+import { respondAndClose } from '../failures.ts'
 import type { Connection } from './sockets.ts'
 
 export type Pace = {
@@ -16,7 +16,7 @@ export type Pace = {
  * Closes connections whose client sends a body, or reads a response, below the minimum rate. Time during which the server does not read is not
  * counted. Returns a function that stops the checks.
  */
-export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesPerSecond, sweepMs }: Pace): () => void {
+export function enforceMinimumRate(connections: ReadonlySet<Connection>, { graceMs, bytesPerSecond, sweepMs }: Pace): () => void {
   const progress = new WeakMap<Connection, Progress>()
   const inTime = (sinceMs: number, bytes: number) => sinceMs <= graceMs + (bytes / bytesPerSecond) * 1000
   const sweep = () => {
@@ -32,7 +32,7 @@ export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesP
         else if (!inTime(now - latest.startedAt, socket.bytesRead - latest.readBefore)) {
           late.add(request)
           if (response.headersSent) socket.destroy()
-          else endWith(socket, '408 Request Timeout', tooSlow())
+          else respondAndClose(socket, '408 Request Timeout', tooSlow())
           continue
         }
       }

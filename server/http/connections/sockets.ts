@@ -51,7 +51,7 @@ export function watchSockets(server: Server): Sockets {
     async drain(timeoutMs, idleMs = 1000) {
       phase = 'closing'
       const deadline = performance.now() + timeoutMs
-      await untilNoneWaits(() => accepted, timeoutMs / 2)
+      await drainAcceptQueue(() => accepted, timeoutMs / 2)
       stopListening(server)
       phase = 'draining'
       // Set only after the port is closed: a client that must close its connection opens a new one immediately.
@@ -76,7 +76,7 @@ export const isBusy = ({ latest }: Connection): boolean =>
  * conclusive, since connections may arrive during a long one; after `maxRounds`, as under load, a long one is accepted too. Connections accepted
  * during the wait stay paused: clients that reconnect after every response get theirs once the port is closed.
  */
-async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promise<void> {
+async function drainAcceptQueue(accepted: () => number, timeoutMs: number): Promise<void> {
   const began = performance.now()
   for (let round = 0; ; round++) {
     const [before, startedAt] = [accepted(), performance.now()]

@@ -43,7 +43,7 @@ export type Limits = {
   /** Consumes one point. Throws RateLimitExceeded if none is left. */
   use(name: LimitName, key: string): Promise<Bucket>
   /** Returns one point, for a request that turned out not to count. */
-  giveBack(name: LimitName, key: string): Promise<void>
+  refund(name: LimitName, key: string): Promise<void>
   /** Removes expired buckets from the database. */
   collect(): Promise<void>
 }
@@ -62,7 +62,7 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
   return {
     use: (name, key) =>
       inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), refuse)),
-    giveBack: async (name, key) => void (await limiters[name].reward(key)),
+    refund: async (name, key) => void (await limiters[name].reward(key)),
     collect: async () => void (await shared?.query({ text: `DELETE FROM ${tableName} WHERE expire < $1`, values: [Date.now()] })),
   }
 }
@@ -75,7 +75,7 @@ const direct = <Value>(_key: string, work: () => Promise<Value>): Promise<Value>
  * @throws ApiError RateLimitExceeded if no point is left; errors of `judge`, which do not count.
  */
 export async function countFailures<Verdict>(
-  { use, giveBack }: Limits,
+  { use, refund }: Limits,
   name: LimitName,
   key: string,
   judge: () => Promise<Verdict>,
@@ -88,7 +88,7 @@ export async function countFailures<Verdict>(
     counts = failed(verdict)
     return verdict
   } finally {
-    if (!counts) await giveBack(name, key)
+    if (!counts) await refund(name, key)
   }
 }
 

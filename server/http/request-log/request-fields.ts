@@ -20,7 +20,7 @@ const sane = /^[\w.:=+/-]{1,128}$/
 const secret = /svc_/i
 
 /** Adds the header X-Request-Id to responses, and returns a function that logs a request as JSON fields. */
-export function describeInFields(app: FastifyInstance): (log: Log, end: RequestEnd) => void {
+export function createJsonRequestWriter(app: FastifyInstance): (log: Log, end: RequestEnd) => void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     const { socket } = request.raw

@@ -10,10 +10,10 @@ import { routeOf } from './route-of.ts'
 export type RequestEnd = { request: FastifyRequest; response: ServerResponse; status: number; ms: number }
 
 type Options = {
-  /** Writes the log line: plain text by default, or JSON fields (see `describeInFields`). */
+  /** Writes the log line: plain text by default, or JSON fields (see `createJsonRequestWriter`). */
   write?: ((log: Log, end: RequestEnd) => void) | undefined
   /** Other listeners for finished requests. */
-  alsoTell?: ((end: RequestEnd) => void)[]
+  listeners?: ((end: RequestEnd) => void)[]
   /** Whether successful probes are logged. */
   probes?: boolean
 }
@@ -23,20 +23,20 @@ type Options = {
  * requests add the reason if the response does not include it.
  */
 export function logRequests(app: FastifyInstance, log: Log, options: Options = {}): void {
-  const { write: writeEnd = writePlainly, alsoTell = [], probes = true } = options
+  const { write: writeEnd = writeText, listeners = [], probes = true } = options
   app.decorateRequest('remark', null)
   app.decorateRequest('isLogged', false)
   const write = (end: RequestEnd) => {
     if (probes || !isHealthyProbe(end)) writeEnd(log, end)
   }
-  const tell = alsoTell.reduce((first, then) => (end) => (first(end), then(end)), write)
+  const notify = listeners.reduce((first, then) => (end) => (first(end), then(end)), write)
   // Direct listeners: Fastify's `onResponse` hooks take about 5% of the time of a short request.
   app.addHook('onRequest', (request, { raw: response }, done) => {
     const startedAt = performance.now()
     const end = (status: number) => {
       if (request.isLogged) return
       request.isLogged = true
-      tell({ request, response, status, ms: performance.now() - startedAt })
+      notify({ request, response, status, ms: performance.now() - startedAt })
     }
     const goAway = () => end(wasTooSlow(request.raw) ? 408 : clientWentAway)
     response.on('finish', () => end(response.statusCode))
@@ -48,7 +48,7 @@ export function logRequests(app: FastifyInstance, log: Log, options: Options = {
   })
 }
 
-function writePlainly(log: Log, { request, status, ms }: RequestEnd): void {
+function writeText(log: Log, { request, status, ms }: RequestEnd): void {
   const { operation, refusal } = request.remark ?? {}
   const more = (operation ? ` ${operation}` : '') + (refusal ? ` failed: ${refusal.reason}` : '')
   const line = `${request.method} ${shownPath(request)} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}${more}`

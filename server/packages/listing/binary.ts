@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib'
 import { publicUrl } from '../../http/public-url.ts'
 import type { Context } from '../../access/context.ts'
 import { acceptedEncoding, compressText } from '../../http/caching/compression.ts'
-import { isFresh, notStored, sendHeadersOnly } from '../../http/caching/conditional.ts'
+import { isFresh, noStore, sendHeadersOnly } from '../../http/caching/conditional.ts'
 import { turnEnd } from '../../http/turn.ts'
 import { binary } from '../../rest/route.ts'
 import { audienceOf, cacheControlOf } from '../../access/audience.ts'
@@ -63,7 +63,7 @@ async function sendEntry(context: Context): Promise<unknown> {
   const [name, version] = [packageParameter(request), versionParameter(request)]
   const entry = await readEntry(readerOf(context), name, version, audienceOf(context))
   if (entry === null) throw unknownVersion(name, version)
-  reply.header('cache-control', cacheControlOf(context, notStored)).header('vary', 'authorization, cookie')
+  reply.header('cache-control', cacheControlOf(context, noStore)).header('vary', 'authorization, cookie')
   return reply.type(`${pubType}; charset=utf-8`).send(entry)
 }
 

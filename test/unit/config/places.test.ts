@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { folderPlace } from '../../../server/backup/place/folder.ts'
 import { ConfigError, readConfig } from '../../../server/config/config.ts'
 import { makeFolders } from '../../../server/config/make-folders.ts'
-import { placeProblem } from '../../../server/config/place-problem.ts'
+import { explainPathError } from '../../../server/config/place-problem.ts'
 import { openForInspection } from '../../../server/db/open/orm.ts'
 import { openLog } from '../../../server/http/log.ts'
 import { openServices } from '../../../server/open-services.ts'
@@ -29,7 +29,7 @@ function problemOf(work: () => unknown, path: string): unknown {
   try {
     return work()
   } catch (error) {
-    return placeProblem(error, 'BLOB_PATH', path)
+    return explainPathError(error, 'BLOB_PATH', path)
   }
 }
 
@@ -58,7 +58,7 @@ it('names the setting whose folder or file a server cannot start with, and what 
 it('says which folder the account may not write to: the nearest that is there', () => {
   const { folder } = places()
   const error = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', path: join(folder, 'blobs/staging') })
-  const problem = placeProblem(error, 'BLOB_PATH', join(folder, 'blobs'))
+  const problem = explainPathError(error, 'BLOB_PATH', join(folder, 'blobs'))
   expect(problem).toBeInstanceOf(ConfigError)
   expect(problem).toMatchObject({
     cause: error,
@@ -72,7 +72,7 @@ it.each([
   ['EROFS', 'BLOB_PATH: /data cannot be written to: its file system is mounted read-only. Mount it writable, or choose another path.'],
   ['SQLITE_CORRUPT_VTAB', 'BLOB_PATH: /data is damaged. Restore a backup.'],
 ])('says what to do about %s', (code, problem) => {
-  expect(placeProblem(Object.assign(new Error(code), { code }), 'BLOB_PATH', '/data')).toMatchObject({ problems: [problem] })
+  expect(explainPathError(Object.assign(new Error(code), { code }), 'BLOB_PATH', '/data')).toMatchObject({ problems: [problem] })
 })
 
 it('makes folders with those above them, and ends where a file system takes none', () => {
@@ -100,14 +100,14 @@ it('leaves every other error as it is', () => {
     new ConfigError(['other']),
     'text',
   ])
-    expect(placeProblem(error, 'BLOB_PATH', '/data')).toBe(error)
+    expect(explainPathError(error, 'BLOB_PATH', '/data')).toBe(error)
 })
 
 it('says so to an account without a name, too, as containers have', () => {
   const script = pathToFileURL(join(root, 'server/config/place-problem.ts')).href
-  const code = `const { placeProblem } = await import('${script}')
+  const code = `const { explainPathError } = await import('${script}')
     if (process.getuid() === 0) process.setuid(4242)
-    console.log(placeProblem(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`
+    console.log(explainPathError(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`
   const said = execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' })
   expect(said).toMatch(/^BLOB_PATH: the server's account \(uid [1-9]\d*\) has no write permission for \/\. /)
 })

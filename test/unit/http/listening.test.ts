@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { ConfigError } from '../../../server/config/config.ts'
-import { listeningProblem } from '../../../server/http/connections/listening.ts'
+import { explainListenError } from '../../../server/http/connections/listening.ts'
 
 const place = { host: '0.0.0.0', port: 80, settings: { host: 'HOST', port: 'LISTEN_PORT' } }
 
 it('says in terms of the settings that an account may not use a port', () => {
   const error = Object.assign(new Error('listen EACCES: permission denied 0.0.0.0:80'), { code: 'EACCES' })
   const message = 'LISTEN_PORT: this account may not use port 80. Choose one above 1023, and let a proxy pass requests on to it.'
-  expect(listeningProblem(error, place)).toMatchObject({ message, cause: error })
+  expect(explainListenError(error, place)).toMatchObject({ message, cause: error })
 })
 
 it.each([
@@ -17,13 +17,13 @@ it.each([
   ['EADDRINUSE', false],
   ['EAI_AGAIN', false],
 ])('tells what another setting has to mend from what may pass by itself: %s', (code, isLasting) => {
-  const problem = listeningProblem(Object.assign(new Error(`listen ${code}`), { code }), place)
+  const problem = explainListenError(Object.assign(new Error(`listen ${code}`), { code }), place)
   expect(problem instanceof ConfigError).toBe(isLasting)
   expect(problem).toMatchObject({ message: expect.stringMatching(/^(HOST|LISTEN_PORT): /) })
 })
 
 it('leaves every other error as it is', () => {
   const error = Object.assign(new Error('listen EMFILE'), { code: 'EMFILE' })
-  expect(listeningProblem(error, place)).toBe(error)
-  expect(listeningProblem('no error', place)).toBe('no error')
+  expect(explainListenError(error, place)).toBe(error)
+  expect(explainListenError('no error', place)).toBe('no error')
 })

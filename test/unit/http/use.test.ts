@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { watchUse } from '../../../server/http/use.ts'
+import { trackActivity } from '../../../server/http/use.ts'
 
 it('takes a server for used until a second after the last request', async () => {
   const server = createServer((_request, response) => void response.end())
   onTestFinished(() => void server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const isInUse = watchUse(server)
+  const isInUse = trackActivity(server)
   expect(isInUse()).toBe(false)
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
