@@ -1,7 +1,7 @@
 import { isMigrated } from '../db/schema/schema-state.ts'
 import { isRefusedForMove, isRefusedWrite } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
-import { logChanges, cachedCheck } from './steady.ts'
+import { logChanges, cachedCheck } from './cached-check.ts'
 
 type CheckName = 'running' | 'database' | 'schema'
 

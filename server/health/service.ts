@@ -6,7 +6,7 @@ import { checkSearch } from '../search/health.ts'
 import { requireFreeSpace } from '../store/free-space.ts'
 import { writeAndRead } from '../store/write-and-read.ts'
 import { version } from '../version.ts'
-import { inTime, logChanges, cachedCheck, type CachedCheck } from './steady.ts'
+import { inTime, logChanges, cachedCheck, type CachedCheck } from './cached-check.ts'
 
 export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
 type Component = 'metadata_store' | 'blob_store' | 'search_index'

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { readOnly } from '../../config/place-problem.ts'
+import { readOnly } from '../../config/path-errors.ts'
 
 /**
  * Returns whether a path exists. Operator commands may run as another account than the server; `existsSync` would return false for a path that the

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { ConfigError } from '../../config/config.ts'
-import { explainPathError } from '../../config/place-problem.ts'
+import { explainPathError } from '../../config/path-errors.ts'
 import type { DatabaseConfig } from '../options.ts'
 import { endsConnection, isOutOfConnections } from '../unavailable.ts'
 

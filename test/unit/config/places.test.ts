@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { folderPlace } from '../../../server/backup/place/folder.ts'
 import { ConfigError, readConfig } from '../../../server/config/config.ts'
 import { makeFolders } from '../../../server/config/make-folders.ts'
-import { explainPathError } from '../../../server/config/place-problem.ts'
+import { explainPathError } from '../../../server/config/path-errors.ts'
 import { openForInspection } from '../../../server/db/open/orm.ts'
 import { openLog } from '../../../server/http/log.ts'
 import { openServices } from '../../../server/open-services.ts'
@@ -104,7 +104,7 @@ it('leaves every other error as it is', () => {
 })
 
 it('says so to an account without a name, too, as containers have', () => {
-  const script = pathToFileURL(join(root, 'server/config/place-problem.ts')).href
+  const script = pathToFileURL(join(root, 'server/config/path-errors.ts')).href
   const code = `const { explainPathError } = await import('${script}')
     if (process.getuid() === 0) process.setuid(4242)
     console.log(explainPathError(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`

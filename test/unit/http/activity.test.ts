@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { trackActivity } from '../../../server/http/use.ts'
+import { trackActivity } from '../../../server/http/activity.ts'
 
 it('takes a server for used until a second after the last request', async () => {
   const server = createServer((_request, response) => void response.end())
