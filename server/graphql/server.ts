@@ -32,8 +32,8 @@ import { mayBrowseAnonymously } from '../access/audience.ts'
 /** Limits of the query text. The cost has a separate limit (see cost.ts). */
 const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
 
-/** Server context of Yoga. `sent` holds the parameters from the body; undefined for GET, which has them in the query string. */
-type ServerContext = { caller: Context; sent: GraphQLParams | undefined }
+/** A request as passed to Yoga. `sent` holds the parameters from the body; undefined for GET, which has them in the query string. */
+type Call = { caller: Context; sent: GraphQLParams | undefined }
 
 /** Serves `/graphql`: operations by POST, queries also by GET, and the explorer, a console page, to browsers. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
@@ -115,7 +115,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     maxDirectives: { n: 30 },
     blockFieldSuggestion: { enabled: false },
   })
-  const yoga = new YogaServer<ServerContext, object>({
+  const yoga = new YogaServer<Call, object>({
     schema,
     graphqlEndpoint: endpoint(services),
     batching: false,
@@ -142,15 +142,11 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
   })
   // Same as createYoga, except for the last option. Without it, the adapter inspects the platform's `Request`, which Yoga does not use, and that
   // loads Node's fetch: 27 ms of startup time and 4 MB.
-  return createServerAdapter<ServerContext, typeof yoga>(yoga, {
-    fetchAPI: yoga.fetchAPI,
-    plugins: yoga['plugins'],
-    __useCustomAbortCtrl: true,
-  })
+  return createServerAdapter<Call, typeof yoga>(yoga, { fetchAPI: yoga.fetchAPI, plugins: yoga['plugins'], __useCustomAbortCtrl: true })
 }
 
 /** Passes the parsed body to Yoga. Yoga's own parser would accept invalid UTF-8 and report errors in another format. */
-const useParsedParameters: Plugin<ServerContext & Context, ServerContext> = {
+const useParsedParameters: Plugin<Call & Context, Call> = {
   onRequestParse({ serverContext, setRequestParser }) {
     const { sent } = serverContext
     if (sent) setRequestParser(() => sent)
@@ -161,7 +157,7 @@ const useParsedParameters: Plugin<ServerContext & Context, ServerContext> = {
  * Looks up the query that a request contains or refers to. Only its text is limited here; large values, such as a text of 256 KiB, belong in
  * variables.
  */
-const readQuery = (documents: TrustedDocuments): Plugin<ServerContext & Context, ServerContext> => ({
+const readQuery = (documents: TrustedDocuments): Plugin<Call & Context, Call> => ({
   async onParams({ params, setParams, context }) {
     // Parsing and validating a long query gets a time slice of its own.
     await nextSlice()
@@ -175,7 +171,7 @@ const readQuery = (documents: TrustedDocuments): Plugin<ServerContext & Context,
 })
 
 /** Adds the operation to the log line of the request, also if the operation is rejected. */
-const logOperation: Plugin<ServerContext & Context> = {
+const logOperation: Plugin<Call & Context> = {
   onParse({ context }) {
     return ({ result, context: parsed }) => {
       if (!result || result instanceof Error) return
@@ -189,7 +185,7 @@ const logOperation: Plugin<ServerContext & Context> = {
  * Checks operations before execution: mutations authenticated by a cookie need the CSRF token, as on REST, and introspection requires permission to
  * read packages.
  */
-const guardExecution: Plugin<ServerContext & Context> = {
+const guardExecution: Plugin<Call & Context> = {
   async onExecute({ args, setExecuteFn }) {
     const { contextValue, cost } = await guard(args)
     // Uses `execute` of graphql-js, as REST does, so that both APIs report the same errors.
@@ -208,7 +204,7 @@ const guardExecution: Plugin<ServerContext & Context> = {
 }
 
 /** Traces operations by type and name if tracing is enabled. */
-function traced({ tracing }: Services): Plugin<ServerContext & Context>[] {
+function traced({ tracing }: Services): Plugin<Call & Context>[] {
   if (!tracing) return []
   return [
     {

@@ -134,7 +134,7 @@ function admit({ viewer, ip, reply, stopping }: Context): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => {
     gone.abort()
-    openInAll--
+    totalOpen--
     const left = (open.get(caller) ?? 1) - 1
     if (left > 0) open.set(caller, left)
     else open.delete(caller)

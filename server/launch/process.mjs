@@ -31,7 +31,7 @@ export function run(program, args = [], env = {}) {
 }
 
 /**
- * Runs a program like `run` without printing its output. Calls `hear` with each chunk. Returns the exit code and the output, to be printed on
+ * Runs a program like `run` without printing its output. Calls `onOutput` with each chunk. Returns the exit code and the output, to be printed on
  * failure.
  */
 export async function runQuietly(program, args, { env = {}, onOutput = () => {} } = {}) {
