@@ -8,10 +8,10 @@ builder.mutationField('cancelJob', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
     type: 'Boolean',
     description:
-      'Cancels a job: one that waits is removed, one that is running is told to stop and has failed, as has the install of an SDK. Always true.',
+      'Cancels a job. A queued job is removed; a running job is stopped and fails, and so does the SDK install that it performs. Always returns true.',
     typeOptions: { description: 'The job to cancel.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
+    argOptions: { description: 'ID of the job.' },
+    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
     resolve: (_root, { input }, context) => done(cancelJob(context, input.id.id)),
   }),
 )

@@ -13,39 +13,39 @@ const JobStateEnum = builder.enumType('JobState', {
     QUEUED: { value: 'queued', description: 'Waiting for its first or another attempt.' },
     RUNNING: { value: 'running', description: 'Running.' },
     DONE: { value: 'done', description: 'Completed.' },
-    FAILED: { value: 'failed', description: 'Failed after its last attempt; an administrator can retry it.' },
+    FAILED: { value: 'failed', description: 'Failed permanently. An administrator can retry the job.' },
   } satisfies Record<Uppercase<JobState>, { value: JobState; description: string }>,
 })
 
 export const JobRef = builder.objectRef<Job>('Job')
 builder.node(JobRef, {
-  description: 'Background work that outlives its request.',
+  description: 'A background job.',
   authScopes: byServerAdmin,
   id: { resolve: (job) => job.id },
   loadOne: (id, { em, scopes }) => (canSeeJobs({ scopes }) ? em.findOne(Job, { id }) : null),
   fields: (t) => ({
-    uuid: t.exposeID('id', { description: 'Its plain identifier, as REST and the log show it.' }),
+    uuid: t.exposeID('id', { description: 'UUID of the job, as used in the REST API and the log.' }),
     kind: t.exposeString('kind', { description: 'Kind of the job.' }),
     subject: t.exposeString('subject', { description: 'What the job is about, such as a version.' }),
-    state: t.expose('state', { type: JobStateEnum, description: 'Its state.' }),
+    state: t.expose('state', { type: JobStateEnum, description: 'State of the job.' }),
     attempts: t.exposeInt('attempts', { description: 'Number of attempts so far.' }),
-    phase: t.exposeString('phase', { nullable: true, description: 'What it is currently doing.' }),
-    done: t.expose('done', { type: 'BigInt', description: 'How much of it is done.' }),
+    phase: t.exposeString('phase', { nullable: true, description: 'Current phase of the work.' }),
+    done: t.expose('done', { type: 'BigInt', description: 'Amount of work done so far.' }),
     total: t.field({
       type: 'BigInt',
       nullable: true,
-      description: 'How much there is to do, once that is known.',
+      description: 'Total amount of work, if known.',
       resolve: (job) => job.total ?? null,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was enqueued.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the job was enqueued.' }),
     runAt: t.expose('runAt', { type: 'DateTime', description: 'Earliest time of the next attempt.' }),
     startedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When its last attempt started.',
+      description: 'When the last attempt started.',
       resolve: (job) => job.startedAt ?? null,
     }),
-    finishedAt: t.field({ type: 'DateTime', nullable: true, description: 'When it ended.', resolve: (job) => job.finishedAt ?? null }),
+    finishedAt: t.field({ type: 'DateTime', nullable: true, description: 'When the job ended.', resolve: (job) => job.finishedAt ?? null }),
     error: t.exposeString('error', { nullable: true, description: 'Error of the last failed attempt.' }),
   }),
 })
@@ -54,11 +54,11 @@ builder.queryField('jobs', (t) =>
   t.withAuth(byServerAdmin).connection(
     {
       type: JobRef,
-      description: 'Background jobs in every state, the newest first; for administrators.',
+      description: 'Background jobs in all states, newest first. For administrators.',
       args: {
         state: t.arg({ type: JobStateEnum, description: 'Only jobs in this state.' }),
         kind: t.arg.string({ description: 'Only jobs of this kind.' }),
-        subject: t.arg.string({ description: 'Only jobs about this.' }),
+        subject: t.arg.string({ description: 'Only jobs with this subject.' }),
       },
       resolve: (_root, args, { em }) => listJobs(em, args, args),
     },
@@ -70,7 +70,7 @@ builder.queryField('jobs', (t) =>
 builder.queryField('jobCounts', (t) =>
   t.withAuth(byServerAdmin).field({
     type: JobCountsRef,
-    description: 'Number of jobs in each state; for administrators.',
+    description: 'Number of jobs in each state. For administrators.',
     resolve: (_root, _args, { database }) => countJobs(database.reads),
   }),
 )
@@ -78,8 +78,8 @@ builder.queryField('jobCounts', (t) =>
 builder.subscriptionField('jobProgress', (t) =>
   t.withAuth(byServerAdmin).field({
     type: JobRef,
-    description: 'A background job, and again whenever it gets ahead, until it ended; for administrators.',
-    args: { id: t.arg.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
+    description: 'Sends a background job now and whenever it makes progress, until it ends. For administrators.',
+    args: { id: t.arg.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
     subscribe: (_root, { id }, context) =>
       watch<Job>(context, {
         permits: canSeeJobs,
@@ -94,11 +94,11 @@ builder.subscriptionField('jobProgress', (t) =>
 
 builder.mutationField('retryJob', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
-    type: payload('JobPayload', 'A job as it is now.', { job: { type: JobRef, description: 'The job.' } }),
+    type: payload('JobPayload', 'The updated job.', { job: { type: JobRef, description: 'The job.' } }),
     description: 'Retries a failed job.',
-    typeOptions: { description: 'The job to try again.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
+    typeOptions: { description: 'The job to retry.' },
+    argOptions: { description: 'ID of the job.' },
+    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
     resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.id.id, now()) }),
   }),
 )
