@@ -4,6 +4,6 @@
  * @throws RangeError if the value does not match `form`, which must match the whole value and must not allow `..` between separators.
  */
 export function pathPart(value: string, form: RegExp): string {
-  if (!form.test(value)) throw new RangeError(`Not a name for a file: ${JSON.stringify(value.slice(0, 200))}`)
+  if (!form.test(value)) throw new RangeError(`Not a valid file name: ${JSON.stringify(value.slice(0, 200))}`)
   return value
 }

@@ -7,7 +7,7 @@ import { type ApiError, conflict } from '../errors.ts'
  */
 export function lostRace(error: unknown): ApiError | null {
   if (error instanceof ForeignKeyConstraintViolationException || error instanceof NotFoundError)
-    return conflict('Something that this needs was just deleted. Reload, and try again.')
+    return conflict('An object required for this change was just deleted. Reload, then try again.')
   if (error instanceof UniqueConstraintViolationException)
     return conflict('Someone else made the same change at the same time. Reload, then try again.')
   return null

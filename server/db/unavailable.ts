@@ -65,16 +65,17 @@ type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved' | 'damaged'
 
 const answers: Record<Kind, () => ApiError> = {
   away: () => serviceUnavailable('The database is not available at the moment. Try again in a few seconds.', 5),
-  busy: () => serviceUnavailable('The database is busy: something else holds what this request needs. Try again in a few seconds.', 2),
-  full: () => serviceUnavailable('The disk of the database is full, so nothing was saved. An administrator has to free space.', 60),
+  busy: () =>
+    serviceUnavailable('The database is busy: another operation locks data that this request needs. Try again in a few seconds.', 2),
+  full: () => serviceUnavailable('The disk of the database is full, so nothing was saved. An administrator must free some space.', 60),
   moving: () =>
     serviceUnavailable(
-      "Nothing was saved: this server's database is being moved to PostgreSQL, and can only be read meanwhile. Try again in a few minutes.",
+      "Nothing was saved: this server's database is being moved to PostgreSQL and is read-only until then. Try again in a few minutes.",
       60,
     ),
   moved: () =>
     serviceUnavailable(
-      "Nothing was saved: this server's database was moved to PostgreSQL. An administrator has to restart the server with it. Try again in a few minutes.",
+      "Nothing was saved: this server's database was moved to PostgreSQL. An administrator must restart the server with PostgreSQL. Try again in a few minutes.",
       60,
     ),
   damaged: () =>

@@ -17,7 +17,7 @@ export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: st
     if (kind === installKind) await lockInstall(inner, subject)
     const job = await lockJob(inner, id)
     if (job.state !== 'queued' && job.state !== 'running')
-      throw conflict(`Only jobs that wait or run can be cancelled; this one is ${job.state}.`)
+      throw conflict(`Only queued or running jobs can be cancelled. This job is ${job.state}.`)
     const error = `Cancelled by ${viewer.displayName}.`
     if (job.state === 'queued') inner.remove(job)
     else inner.assign(job, { state: 'failed', lease: null, leasedUntil: null, finishedAt: now(), error })

@@ -26,7 +26,7 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   const renewLease = async () => {
     writtenAt = Date.now()
     if (!(await renew(database.fork(), held, now(), leaseMs, reported)))
-      controller.abort(new Error('The job was cancelled, or another process has taken it over.'))
+      controller.abort(new Error('The job was cancelled or taken over by another process.'))
   }
   const renewInBackground = () => void renewLease().catch((error: unknown) => logRenewalFailure(circumstances, held, error))
   const timer = setInterval(renewInBackground, Math.min(renewMs, leaseMs / 3))
@@ -102,7 +102,7 @@ async function record(
   if (isFinal) log.error(line(describeFailure(error).text))
   else failures.failed(kind, error, line)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
-  const shown = message.slice(0, maxErrorLength) || 'It failed without an error message.'
+  const shown = message.slice(0, maxErrorLength) || 'The job failed without an error message.'
   const isOurs = await fail(database.fork(), held, now(), shown, retryAt)
   if (isFinal && isOurs) await gaveUp?.(subject, shown)
   return isFinal ? 'failed' : 'retried'

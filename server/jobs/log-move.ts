@@ -13,12 +13,10 @@ export function logMove({ log, database }: { log: Log; database: Pick<Services['
     if (state === last) return
     last = state
     if (state === 'moving')
-      log.warning('The database is being moved to PostgreSQL: what would change it is answered with 503 until that ends.')
-    else if (state === null) log.warning('The move of the database to PostgreSQL was interrupted: it can be changed again.')
+      log.warning('The database is being moved to PostgreSQL. Requests that change data are rejected with 503 until the move ends.')
+    else if (state === null) log.warning('The move of the database to PostgreSQL was interrupted. Changes are accepted again.')
     else
-      log.error(
-        'The database was moved to PostgreSQL: nothing is changed here any more. Restart the server with DB_BACKEND=postgres and POSTGRES_URL.',
-      )
+      log.error('The database was moved to PostgreSQL. Changes are rejected. Restart the server with DB_BACKEND=postgres and POSTGRES_URL.')
   }, lookMs).unref()
   return () => clearInterval(timer)
 }

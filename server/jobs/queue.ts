@@ -90,12 +90,12 @@ export async function retryJob(em: EntityManager, id: string, now: Date): Promis
       const changed = await inner.nativeUpdate(Job, { id, state: 'failed' }, changes)
       const job = await inner.findOne(Job, { id })
       if (!job) throw notFound('There is no job with this id.')
-      if (!changed) throw conflict(`Only failed jobs are tried again; this one is ${job.state}.`)
+      if (!changed) throw conflict(`Only failed jobs can be retried. This job is ${job.state}.`)
       wakeAfterCommit(inner, id)
       return job
     })
   } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) throw conflict('Another job for the same is waiting already.')
+    if (error instanceof UniqueConstraintViolationException) throw conflict('Another job of the same kind and subject is already queued.')
     throw error
   }
 }

@@ -10,7 +10,7 @@ type Series = { counts: number[]; seconds: number }
 
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const name = 'snug_http_request_duration_seconds'
-const help = 'Requests by method, route and class of status; 499 and 408 stand for clients that went away or were too slow.'
+const help = 'Duration of requests by method, route and status class. 499 means that the client disconnected, 408 that it was too slow.'
 
 /**
  * Registers a histogram of request durations and returns a function that records a request. Requests are counted here and passed to prom-client when

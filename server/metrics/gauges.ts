@@ -34,7 +34,7 @@ export function openGauges(client: Client, registry: Registry): Gauges {
   const refreshes: (() => Promise<void>)[] = []
   const success = new client.Gauge({
     name: 'snug_collector_success',
-    help: 'Whether what is read for the metrics could be read (1), by what it is.',
+    help: 'Whether the last read of a metrics source succeeded (1), by source.',
     labelNames: ['collector'],
     registers: [registry],
   })

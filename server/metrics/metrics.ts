@@ -33,18 +33,18 @@ export async function openMetrics(config: Pick<Config, 'METRICS_PORT' | 'METRICS
     .set(1)
   const attempts = new client.Histogram({
     name: 'snug_job_duration_seconds',
-    help: 'Attempts at jobs by kind and outcome: done, retried, failed, interrupted.',
+    help: 'Duration of job attempts by kind and outcome: done, retried, failed, interrupted.',
     labelNames: ['kind', 'outcome'],
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 900],
     registers,
   })
   const uploads = new client.Counter({
     name: 'snug_uploads_total',
-    help: 'Uploads that were to be finished, by outcome: published, refused, failed.',
+    help: 'Finalized uploads by outcome: published, refused, failed.',
     labelNames: ['outcome'],
     registers,
   })
-  const downloads = new client.Counter({ name: 'snug_downloads_total', help: 'Downloads of archives, without those of robots.', registers })
+  const downloads = new client.Counter({ name: 'snug_downloads_total', help: 'Archive downloads, excluding robots.', registers })
   return {
     ...openGauges(client, registry),
     countRequest: await openDurations(client, registry),

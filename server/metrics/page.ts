@@ -67,7 +67,8 @@ async function answer(config: Config, metrics: Gauges, { url = '', method, heade
 const allowed = 'GET, HEAD'
 
 function refuse(response: ServerResponse, error: unknown): void {
-  const { status, code, message } = error instanceof ApiError ? error : { status: 500, code: 'InternalError', message: 'The log says why.' }
+  const { status, code, message } =
+    error instanceof ApiError ? error : { status: 500, code: 'InternalError', message: 'Internal error. See the server log.' }
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': noStore,
@@ -90,9 +91,9 @@ function watchConnections(server: Server, metrics: Gauges, log: Log): void {
     {
       name: 'connections',
       gauges: {
-        snug_http_connections: { help: 'Open connections of clients.' },
-        snug_http_received_bytes_total: { help: 'Bytes that came from clients.', isTotal: true },
-        snug_http_sent_bytes_total: { help: 'Bytes that went to clients.', isTotal: true },
+        snug_http_connections: { help: 'Open client connections.' },
+        snug_http_received_bytes_total: { help: 'Bytes received from clients.', isTotal: true },
+        snug_http_sent_bytes_total: { help: 'Bytes sent to clients.', isTotal: true },
       },
       read() {
         const { open, received, sent } = traffic()

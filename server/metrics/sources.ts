@@ -63,8 +63,8 @@ function watchSpace(gauges: Gauges, config: Config, log: Log): void {
     {
       name: 'space',
       gauges: {
-        snug_free_bytes: { help: 'Free space where archives and the SQLite file are on this machine, by volume.', labels: ['volume'] },
-        snug_min_free_bytes: { help: 'MIN_FREE_BYTES: archives are refused with less free space than this.' },
+        snug_free_bytes: { help: 'Free space of the local volumes of archives and SQLite file.', labels: ['volume'] },
+        snug_min_free_bytes: { help: 'Value of MIN_FREE_BYTES: uploads are rejected below this amount of free space.' },
       },
       async read() {
         const readings = localVolumes(config).map(async ({ volume, folder }) => sample(await freeBytesAt(folder), { volume }))
@@ -82,7 +82,7 @@ function watchCaches(gauges: Gauges, { reads }: Database, log: Log): void {
       name: 'caches',
       gauges: {
         snug_cache_requests_total: {
-          help: 'Look-ups in a cache in memory, by whether they found something: hit or miss.',
+          help: 'Lookups in memory caches by result: hit or miss.',
           labels: ['cache', 'result'],
           isTotal: true,
         },
@@ -107,7 +107,7 @@ function watchPools(gauges: Gauges, database: Database, log: Log): void {
       name: 'database',
       gauges: {
         snug_database_connections: { help: 'Connections to the database.', labels: ['pool', 'state'] },
-        snug_database_connections_max: { help: 'The most connections that a pool may have.', labels: ['pool'] },
+        snug_database_connections_max: { help: 'Maximum number of connections of a pool.', labels: ['pool'] },
         snug_database_waiting: { help: 'Statements and transactions that wait for a connection.', labels: ['pool'] },
       },
       read() {
@@ -131,10 +131,10 @@ function watchReplica(gauges: Gauges, { heavyReads: { replica } }: Database, log
     {
       name: 'replica',
       gauges: {
-        snug_replica_up: { help: 'Whether the replica of POSTGRES_READ_URL answers and is one of the database (1).' },
-        snug_replica_lag_seconds: { help: 'The age of what the replica has, 0 when it has everything.' },
+        snug_replica_up: { help: 'Whether the replica (POSTGRES_READ_URL) responds and replicates the database (1).' },
+        snug_replica_lag_seconds: { help: 'Replication lag, 0 if the replica is up to date.' },
         snug_replica_reads_total: {
-          help: 'Reads that the replica may answer, by result: replica, or the primary because it was behind, busy, away, refused, failed.',
+          help: 'Reads eligible for the replica by result: replica, or served by the primary because the replica was behind, busy, away, refused, failed.',
           labels: ['result'],
           isTotal: true,
         },
@@ -163,7 +163,7 @@ function watchJobs(gauges: Gauges, { reads }: Database, now: () => Date, log: Lo
           help: 'Jobs by kind and state (queued, running, failed), counted up to 10,000. Scoring: analysis, analysis.pana.',
           labels: ['kind', 'state'],
         },
-        snug_jobs_oldest_due_seconds: { help: 'For how long the job has been due that has waited for longest.' },
+        snug_jobs_oldest_due_seconds: { help: 'Age of the oldest due job.' },
       },
       async read() {
         const { counts, oldestDueSeconds } = await readBacklog(reads, now())
@@ -182,10 +182,10 @@ function watchBackups(gauges: Gauges, { config, database, now, log }: Omit<Watch
     {
       name: 'backups',
       gauges: {
-        snug_backup_last_success_timestamp_seconds: { help: 'When the last scheduled backup was complete, in Unix time.' },
-        snug_backup_last_failure_timestamp_seconds: { help: 'When a scheduled backup failed last, in Unix time.' },
-        snug_backup_next_timestamp_seconds: { help: 'When the next scheduled backup is due, in Unix time.' },
-        snug_backup_size_bytes: { help: 'The size of the last scheduled backup, with the archives that it shares with others.' },
+        snug_backup_last_success_timestamp_seconds: { help: 'Completion time of the last successful scheduled backup, in Unix time.' },
+        snug_backup_last_failure_timestamp_seconds: { help: 'Time of the last failed scheduled backup, in Unix time.' },
+        snug_backup_next_timestamp_seconds: { help: 'Time of the next scheduled backup, in Unix time.' },
+        snug_backup_size_bytes: { help: 'Size of the last scheduled backup, including archives shared with other backups.' },
       },
       async read() {
         const { lastSuccess, lastFailure, nextAt } = (await readSchedule(config, database.reads, now())) ?? {}

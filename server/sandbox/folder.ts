@@ -43,4 +43,4 @@ const modeOf = async (path: string): Promise<number> => (await stat(path)).mode 
 const allows = async (path: string, rights: number): Promise<boolean> => ((await modeOf(path)) & rights) === rights
 
 const shutMessage = (path: string) =>
-  `The server runs as root, so jobs run under accounts of their own, and these cannot enter ${path}. Run chmod o+x on it, run the server under an account of its own, or install bubblewrap and set SCORING_SANDBOX=bwrap.`
+  `The server runs as root, so jobs run under separate accounts, which cannot access ${path}. Run chmod o+x on this folder, run the server under its own account, or install bubblewrap and set SCORING_SANDBOX=bwrap.`

@@ -75,7 +75,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
       limits: { seconds: 20 },
       network: [],
     })
-    if (end !== 'exited' || code !== 0) return unusable(capabilities.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
+    if (end !== 'exited' || code !== 0) return unusable(capabilities.sandbox, lines.at(-1) ?? `the test command ended with ${code ?? end}`)
     tested.add(config.SCORING_SANDBOX)
     return null
   } catch (error) {
@@ -89,19 +89,19 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
 export async function sandboxWarning(config: Settings): Promise<string | null> {
   const { sandbox, root, namespaces } = await detectCapabilities(config.SCORING_SANDBOX)
   if (sandbox !== null) return null
-  if (root) return 'Jobs run with limits only, under accounts of their own. A package that got itself run could open connections.'
+  if (root) return 'Jobs run under separate accounts, but with limits only. Malicious code in a package could open network connections.'
   const environment = namespaces ? '' : ", including the server's environment with its secrets"
-  return `Jobs run with limits only. A package that got itself run could read whatever the server can${environment}. Install bubblewrap and set SCORING_SANDBOX=bwrap.`
+  return `Jobs run with limits only. Malicious code in a package could read everything that the server can read${environment}. Install bubblewrap and set SCORING_SANDBOX=bwrap.`
 }
 
 /** Values of SCORING_SANDBOX that have been tested successfully. */
 const tested = new Set<string | undefined>()
 
 const withoutLimits =
-  'Jobs need the programs prlimit and setpriv to set their limits, and they are not installed. Install util-linux; other systems than Linux can use the built-in engine only.'
+  'Jobs need the programs prlimit and setpriv to set their limits, which are not installed. Install util-linux. Systems other than Linux can only use the built-in engine.'
 
 const unusable = ([program = '']: string[], said: string) =>
-  `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them and an unmasked /proc), or unset SCORING_SANDBOX to run jobs with limits only.`
+  `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to create user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them and an unmasked /proc), or unset SCORING_SANDBOX to run jobs with limits only.`
 
 async function runIsolated(config: Settings, capabilities: Capabilities, job: Job): Promise<Outcome> {
   const { network = false } = job

@@ -52,13 +52,13 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
     const bytes = await blobs.remove(sha256, { at, before: daysBefore(at, 1) })
     if (bytes === null) continue
     removed.push({ sha256, bytes })
-    say(`removed archive ${sha256} (${bytes} bytes): no version names it. It is kept aside for ${graceDays} days.`)
+    say(`removed archive ${sha256} (${bytes} bytes): no version refers to it. It can be restored for ${graceDays} days.`)
   }
   await keepNamed(circumstances, daysBefore(at, graceDays))
   // While a backup is running, removed archives are not purged, because the backup may still need them.
   const purged = (await areRemovalsHeld(em, at)) ? [] : await blobs.purge(daysBefore(at, graceDays))
   for (const { sha256, bytes, removedAt } of purged)
-    say(`deleted archive ${sha256} (${bytes} bytes) for good: it was removed on ${removedAt.toISOString()}.`)
+    say(`permanently deleted archive ${sha256} (${bytes} bytes), which was removed on ${removedAt.toISOString()}.`)
   return { removed, purged, heldBack: null }
 }
 
@@ -104,8 +104,8 @@ export async function unnamed<Blob extends { sha256: string }>(em: EntityManager
 
 /** Describes why a collection needs confirmation, and how to confirm it. */
 export const describeHeldBack = ({ archives, bytes, stored }: HeldBack): string =>
-  `Nothing was removed: no version names ${archives} of ${stored} stored archives (${bytes} bytes), which is more than a hundredth. ` +
-  `See which with: ${adminCommand} collect --dry-run. If they may go: ${adminCommand} collect --confirm`
+  `Nothing was removed: no version refers to ${archives} of ${stored} stored archives (${bytes} bytes), which is more than 1%. ` +
+  `List them with: ${adminCommand} collect --dry-run. Remove them with: ${adminCommand} collect --confirm`
 
 const batchSize = 500
 const dayMs = 86_400_000
@@ -116,8 +116,8 @@ const needsConfirmation = (removals: number, stored: number) => removals > 20 &&
 
 async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
   const [owner] = await em.execute<unknown[]>("select 1 from users where role = 'owner'")
-  if (!owner) throw new Error('The setup is not done yet: nothing is collected.')
-  if (!(await isOwnStore(em, blobs))) throw new Error('The archive store does not belong to this database: nothing is collected.')
+  if (!owner) throw new Error('The setup is not complete, so nothing is collected.')
+  if (!(await isOwnStore(em, blobs))) throw new Error('The archive store does not belong to this database, so nothing is collected.')
   let stored = 0
   const candidates: Candidate[] = []
   for await (const one of unnamedArchives({ em, blobs }, daysBefore(at, 1), () => stored++)) candidates.push(one)
@@ -132,7 +132,7 @@ async function keepNamed({ em, blobs, say }: Circumstances, before: Date): Promi
     const batch = leaving.slice(start, start + batchSize)
     const mayGo = new Set(await unnamed(em, batch))
     for (const { sha256 } of batch.filter((one) => !mayGo.has(one)))
-      if (!(await blobs.has(sha256)) && (await blobs.restore(sha256))) say(`brought archive ${sha256} back: a version names it.`)
+      if (!(await blobs.has(sha256)) && (await blobs.restore(sha256))) say(`restored archive ${sha256}: a version refers to it.`)
   }
 }
 

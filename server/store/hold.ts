@@ -53,7 +53,7 @@ export async function holdRemovals(em: EntityManager, now: () => Date): Promise<
   async function renew(): Promise<void> {
     if (await change(later(now()))) return
     clearInterval(renewal)
-    controller.abort(conflict('The backup was interrupted for so long that another one may have begun. Start it again.'))
+    controller.abort(conflict('The backup was interrupted for too long, and another one may have started. Start the backup again.'))
   }
   return {
     signal: controller.signal,
@@ -71,4 +71,4 @@ export async function holdRemovals(em: EntityManager, now: () => Date): Promise<
 const later = (now: Date) => new Date(now.getTime() + leaseMs).toISOString()
 
 const alreadyHeld = ({ until }: Hold) =>
-  conflict(`Another backup of this server is running. If it was killed, a new one can begin at ${until}.`)
+  conflict(`Another backup of this server is running. If it was killed, a new backup can start at ${until}.`)

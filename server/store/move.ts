@@ -38,7 +38,8 @@ export async function moveBlobs(circumstances: Circumstances, report: (progress:
     report(move)
     for (const one of ended) if (one.status === 'rejected') throw one.reason
   }
-  if ((await circumstances.to.identify(id)) !== id) throw conflict('The destination was given to another database meanwhile.')
+  if ((await circumstances.to.identify(id)) !== id)
+    throw conflict('Another database claimed the destination during the move. Choose another destination.')
   return move
 }
 
@@ -88,9 +89,9 @@ async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<
   if (typeof source === 'string') return source
   try {
     const staged = await to.stage(name, source, Number.POSITIVE_INFINITY)
-    if (staged.sha256 !== sha256) throw new Error(`Other bytes than ${sha256} came from the source`)
+    if (staged.sha256 !== sha256) throw new Error(`The source sent bytes that do not match ${sha256}`)
     await to.promote(name, sha256)
-    if (!(await isWhole(to, sha256))) throw new Error(`The destination did not keep the bytes with the SHA-256 ${sha256}`)
+    if (!(await isWhole(to, sha256))) throw new Error(`The destination does not have the bytes with the SHA-256 ${sha256} after the copy`)
     return staged.bytes
   } finally {
     // A failed `stage` does not destroy the source, and an open connection would keep the command from exiting.

@@ -15,19 +15,19 @@ export function refusal(problem: Problem, place: Place): ConfigError {
   if (problem === 'unfinished')
     return new ConfigError([
       `A restore of a backup into ${store} was interrupted, so the server does not start.`,
-      `Run it again, from the beginning: ${adminCommand} restore <place>. To begin without the backup, name an empty store and a new database.`,
+      `Run it again, from the beginning: ${adminCommand} restore <place>. To start without the backup, configure an empty store and a new database.`,
     ])
   const why = {
     other: `${store} belongs to another database than ${database}: their ids differ.`,
-    emptyDatabase: `${store} has archives, but ${database} has no packages: it is new, or not the one that belongs to this store.`,
-    emptyStore: `${database} has packages, but ${store} has no archives: it is new, not mounted, or not the one that belongs to this database.`,
+    emptyDatabase: `${store} has archives, but ${database} has no packages: it is new, or this store belongs to another database.`,
+    emptyStore: `${database} has packages, but ${store} has no archives: it is new, not mounted, or belongs to another database.`,
     strange: `${store} does not have the archives of the packages in ${database}.`,
   }[problem]
   const variable = place.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL'
   const where = place.BLOB_BACKEND === 'filesystem' ? 'BLOB_PATH' : 'S3_BUCKET, S3_PREFIX'
   return new ConfigError([
     `${why.charAt(0).toUpperCase()}${why.slice(1)} Nothing was changed, and the server does not start.`,
-    `If they do not belong together, correct ${where} or ${variable} so that every database has a store of its own.`,
-    `If they do, for example after restoring a backup, tie them together: ${adminCommand} adopt-store`,
+    `If they do not belong together, correct ${where} or ${variable} so that every database has its own store.`,
+    `If they do, for example after restoring a backup, assign the store to the database: ${adminCommand} adopt-store`,
   ])
 }

@@ -8,7 +8,7 @@ export async function writeAndRead(blobs: BlobStore): Promise<void> {
   try {
     await blobs.stage(name, Readable.from([Buffer.from(name)]), name.length)
     const read = Buffer.concat(await (await blobs.openStaged(name)).toArray())
-    if (read.toString() !== name) throw new Error('what was written is not what was read')
+    if (read.toString() !== name) throw new Error('the bytes read differ from the bytes written')
   } finally {
     await blobs.discard(name)
   }

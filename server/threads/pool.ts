@@ -56,7 +56,7 @@ function start(module: URL, { memory }: Limits, idle: Thread[]): Thread {
   worker.on('message', (message) => thread.waiting?.resolve(message))
   worker.on('error', (error) => thread.waiting?.reject(error))
   worker.on('exit', () => {
-    thread.waiting?.reject(new Error('The thread ended without an answer.'))
+    thread.waiting?.reject(new Error('The thread exited without an answer.'))
     retire(idle, thread)
   })
   return thread

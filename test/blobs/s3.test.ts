@@ -83,7 +83,7 @@ it('brings archives back that were removed although a version names them, before
   app.clock.now = new Date(Date.now() + 8 * day)
   await collectGarbage(app.services)
   expect((await app.services.blobs.read(shaOf(archive))).equals(archive)).toBe(true)
-  expect(app.lines.join('')).toContain(`brought archive ${shaOf(archive)} back: a version names it.`)
+  expect(app.lines.join('')).toContain(`restored archive ${shaOf(archive)}: a version refers to it.`)
 })
 
 it('ties a bucket to one database, until it is adopted', async () => {

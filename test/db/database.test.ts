@@ -95,6 +95,9 @@ it('gives way to those who use a table for long, and says so once', async () => 
     await write(async () => {})
   })
   await (await opening)?.close()
-  expect(told).toEqual(['Upgrading the database: Migration20261122000003_audit_young', expect.stringContaining('waits until nobody')])
+  expect(told).toEqual([
+    'Upgrading the database: Migration20261122000003_audit_young',
+    expect.stringContaining('waits for another session'),
+  ])
   return undefined
 })

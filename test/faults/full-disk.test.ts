@@ -31,7 +31,7 @@ it('names the place and what to do when there is no room for the database at the
   const volume = smallVolume(6000)
   const data = join(volume, 'data')
   const makeRoom = fill(volume)
-  const problem = /There is no room left at \/\S+, where the database is\. Make room there, then start again\.\n/
+  const problem = /No space is left in \/\S+, where the database is stored\. Free some space, then start again\.\n/
   /** What a start without room says. */
   const refused = async () => {
     const server = await start(data)

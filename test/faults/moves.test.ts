@@ -73,7 +73,7 @@ it('moves it beside a server that answers every read, killed in the middle, and 
     const { error } = await answer.json()
     return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ms: performance.now() - began, ...error }
   }
-  const [moving, interrupted, moved] = ['is being moved to PostgreSQL: what', 'was interrupted', 'was moved to PostgreSQL: nothing']
+  const [moving, interrupted, moved] = ['is being moved to PostgreSQL. Requests', 'was interrupted', 'was moved to PostgreSQL. Changes']
   const lastTold = () =>
     registry.server
       .log()

@@ -60,7 +60,7 @@ it('reads what weighs on the replica, within a transaction in which nothing can 
     { isReplica: false, isReadOnly: 'off' },
   ])
   await expect(heavyReads.get('select nothing')).rejects.toThrow('column "nothing" does not exist')
-  expect(app.lines.join('')).toMatch(/the replica "both_\w+" on 127\.0\.0\.1:\d+ answers what weighs/)
+  expect(app.lines.join('')).toMatch(/the replica "both_\w+" on 127\.0\.0\.1:\d+ serves expensive reads/)
   const text = (await app.services.metrics?.text()) ?? ''
   expect(sample(text, 'snug_replica_up')).toBe(1)
   expect(sample(text, 'snug_replica_lag_seconds')).toBeGreaterThanOrEqual(0)
@@ -148,7 +148,7 @@ it('asks the primary again, without a word, when a read stands in the way of wha
   await execute('vacuum write_probe')
   expect(await slowly).toEqual({ n: 0 })
   expect(countsOf(app)).toMatchObject({ failed: 1, away: 0 })
-  expect(app.lines.join('')).not.toMatch(/failed, so that|is not used/)
+  expect(app.lines.join('')).not.toMatch(/failed a read|is not used/)
 })
 
 it('asks the primary, without a word, when every connection to the replica is in use', async () => {
@@ -169,7 +169,7 @@ it('asks the primary, without a word, when every connection to the replica is in
 it('does not use what is no replica of its database, and says so', async () => {
   const foreign = 'it is not a replica of the database of POSTGRES_URL'
   for (const [nameOf, reason] of [
-    [({ POSTGRES_URL = '' }) => POSTGRES_URL.replace('127.0.0.1', 'localhost'), 'it is no replica: it can be written to'],
+    [({ POSTGRES_URL = '' }) => POSTGRES_URL.replace('127.0.0.1', 'localhost'), 'it is not a replica: it is writable'],
     [() => both.standby.url, foreign],
     [() => databaseAt(process.env.TEST_POSTGRES ?? '', 'postgres'), foreign],
   ] as const) {
@@ -181,7 +181,7 @@ it('does not use what is no replica of its database, and says so', async () => {
     expect((await owner.get('/api/search?q=acme')).status).toBe(200)
     const told = app.lines.filter((line) => line.includes('is not used: '))
     expect(told).toHaveLength(1)
-    expect(told[0]).toContain(`${reason}. The primary answers everything.`)
+    expect(told[0]).toContain(`${reason}. The primary serves all reads.`)
     expect(told[0]).not.toContain(new URL(url).password)
     expect(countsOf(app)).toMatchObject({ replica: 0, away: 0 })
     expect(countsOf(app).refused).toBeGreaterThan(0)

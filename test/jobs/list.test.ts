@@ -85,13 +85,13 @@ it('tries a failed job again when an administrator says so, and no other', async
     error: 'The disk is full.',
   })
   expect((await admin.graphql(retry(id))).body.errors[0]).toMatchObject({
-    message: 'Only failed jobs are tried again; this one is queued.',
+    message: 'Only failed jobs can be retried. This job is queued.',
     extensions: { code: 'Conflict' },
   })
   await work(app, true)
   await ask(app, 'task', 'a')
   expect((await admin.graphql(retry(id))).body.errors[0]).toMatchObject({
-    message: 'Another job for the same is waiting already.',
+    message: 'Another job of the same kind and subject is already queued.',
     extensions: { code: 'Conflict' },
   })
   await work(app)
@@ -128,7 +128,7 @@ it('cancels a job: one that waits is gone, one that runs is stopped, and the aud
   const [stopped] = (await admin.graphql(list())).body.data.jobs.nodes
   expect(stopped).toMatchObject({ state: 'FAILED', attempts: 1, error: 'Cancelled by Ada.', finishedAt: expect.any(String) })
   expect((await admin.graphql(cancel(running.id))).body.errors[0]).toMatchObject({
-    message: 'Only jobs that wait or run can be cancelled; this one is failed.',
+    message: 'Only queued or running jobs can be cancelled. This job is failed.',
     extensions: { code: 'Conflict' },
   })
   const { entries } = (await admin.get('/api/admin/audit-log?kind=server.job_cancelled')).body

@@ -33,7 +33,7 @@ it('waits for a word before it removes more than 20 archives and a hundredth', a
   const orphans = plantOrphans(app, 21)
   expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 0 })
   expect(stillStored(app, orphans)).toBe(21)
-  expect(app.lines.join('')).toMatch(/WARNING collecting: Nothing was removed: no version names 21 of 22 stored archives \(210 bytes\)/)
+  expect(app.lines.join('')).toMatch(/WARNING collecting: Nothing was removed: no version refers to 21 of 22 stored archives \(210 bytes\)/)
   expect((await admin.graphql(heldBack)).body.data.heldBackCollection).toEqual({
     archives: 21,
     stored: 22,
@@ -71,7 +71,7 @@ it('removes a few, or a small part, by itself, keeps them for a week, and says e
   expect(await restoreArchive(operation(app), orphans[0])).toMatch(/is back in the store\.\nNo version refers to it/)
   app.clock.now = new Date(Date.now() + 7.1 * day)
   await collectGarbage(app.services)
-  expect(app.lines.filter((line) => / INFO collecting: deleted archive [0-9a-f]{64} \(10 bytes\) for good/.test(line))).toHaveLength(19)
+  expect(app.lines.filter((line) => / INFO collecting: permanently deleted archive [0-9a-f]{64} \(10 bytes\)/.test(line))).toHaveLength(19)
   // What was brought back is removed anew, and has a week of its own.
   expect(removedOf(app)).toEqual([expect.stringContaining(String(orphans[0]))])
   await expect(restoreArchive(operation(app), orphans[1])).rejects.toThrow('Removed archives are permanently deleted after 7 days')

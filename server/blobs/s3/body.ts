@@ -18,7 +18,7 @@ type Wanted = {
 /** Returns the body of a response as a stream. */
 export function bodyOf({ Body }: Pick<GetObjectCommandOutput, 'Body'>): Readable {
   if (Body instanceof Readable) return Body
-  throw new Error('The storage service answered without a body')
+  throw new Error('The storage service responded without a body')
 }
 
 /**
@@ -61,7 +61,7 @@ async function* withReadTimeout(body: Readable, silentMs: number): AsyncGenerato
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
   try {
     for (;;) {
-      const timer = setTimeout(() => body.destroy(new Error(`Nothing came for ${silentMs} ms`)), silentMs)
+      const timer = setTimeout(() => body.destroy(new Error(`Received no data for ${silentMs} ms`)), silentMs)
       const next = await chunks.next().finally(() => clearTimeout(timer))
       if (next.done) return
       yield next.value

@@ -24,7 +24,7 @@ export function statusOf(error: unknown): number | null {
 
 /** Returns an ENOENT error for an object that does not exist. */
 export const missing = (cause?: unknown): Error =>
-  Object.assign(new Error('There are no such bytes in the bucket', { cause }), { code: 'ENOENT' })
+  Object.assign(new Error('The object does not exist in the bucket', { cause }), { code: 'ENOENT' })
 
 /** Runs `work` and converts errors of the service into the errors that a file system store throws: ENOENT, or an ApiError for clients. */
 export async function reported<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -46,7 +46,7 @@ export function failureOf(error: unknown): unknown {
 /** Adds the HTTP status to an error without a message. A HEAD response has no body that contains a reason. */
 function withReason(error: unknown): unknown {
   const isUnknown = error instanceof Error && error.message === 'UnknownError'
-  return isUnknown ? new Error(`The storage service answered with the status ${statusOf(error)}`, { cause: error }) : error
+  return isUnknown ? new Error(`The storage service responded with status ${statusOf(error)}`, { cause: error }) : error
 }
 
 /** Returns whether the service is out of space. These codes come from self-hosted services. */

@@ -26,7 +26,7 @@ export async function promote(bucket: Bucket, { verifier, settled }: Memory, nam
   const [{ modifiedAt }, asides] = await Promise.all([confirm(bucket, verifier, sha256), asidesOf(bucket, sha256)])
   const isPending = (aside: Pick<ObjectFacts, 'key' | 'modifiedAt'>) =>
     !settled.has(aside.key) && modifiedAt.getTime() - aside.modifiedAt.getTime() < removalMs
-  if (asides.some(isPending)) throw new Error(`The bytes with the SHA-256 ${sha256} are being removed at the moment`)
+  if (asides.some(isPending)) throw new Error(`The bytes with the SHA-256 ${sha256} are currently being removed`)
   // A staged object that cannot be deleted now is collected later.
   await deleteObject(bucket, from).catch(() => {})
 }
@@ -76,7 +76,7 @@ async function confirm(bucket: Bucket, verifier: Verifier, sha256: string): Prom
   try {
     return await verify(bucket, verifier, sha256)
   } catch (error) {
-    throw new Error(`The storage service did not keep the bytes with the SHA-256 ${sha256}`, { cause: error })
+    throw new Error(`The storage service does not have the bytes with the SHA-256 ${sha256} after the upload`, { cause: error })
   }
 }
 

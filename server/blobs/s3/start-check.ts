@@ -56,5 +56,5 @@ function steps({ client, name, keys, inTime, ...bucket }: Bucket, probes: string
 }
 
 async function sameAs(text: string, { Body }: GetObjectCommandOutput): Promise<void> {
-  if ((await Body?.transformToString()) !== text) throw new Error('what was written is not what was read')
+  if ((await Body?.transformToString()) !== text) throw new Error('the bytes read differ from the bytes written')
 }

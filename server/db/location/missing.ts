@@ -23,7 +23,7 @@ export function explainMissing(error: unknown, config: DatabaseConfig): unknown 
   const { code } = error as { code?: unknown }
   if (code === invalidCatalogName)
     return new ConfigError([
-      `POSTGRES_URL: ${nameOfDatabase(config)} does not exist, and the server creates none. Create it first (createdb), or correct the name.`,
+      `POSTGRES_URL: ${nameOfDatabase(config)} does not exist, and the server creates none. Create the database first (createdb), or correct the name.`,
     ])
   if (typeof code === 'string' && invalidAuthorization.test(code))
     return new ConfigError([
@@ -41,15 +41,15 @@ export function explainMissing(error: unknown, config: DatabaseConfig): unknown 
 export function explainFull(error: unknown, { DB_BACKEND, SQLITE_PATH }: Place): unknown {
   if (DB_BACKEND !== 'sqlite' || !(error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL')) return error
   const place = dirname(SQLITE_PATH)
-  return new Error(`There is no room left at ${place}, where the database is. Make room there, then start again.`, { cause: error })
+  return new Error(`No space is left in ${place}, where the database is stored. Free some space, then start again.`, { cause: error })
 }
 
 function tooFewConnections(error: unknown, config: DatabaseConfig): ConfigError {
   const { POSTGRES_POOL_MAX: writes, POSTGRES_READ_POOL_MAX: reads } = config
   return new ConfigError([
     `POSTGRES_URL: PostgreSQL at ${addressOf(config)} has too few free connections: ${reasonOf(error)}. The server needs at least 3 connections, and ` +
-      `uses up to ${writes + reads + 1}: POSTGRES_POOL_MAX (${writes}), POSTGRES_READ_POOL_MAX (${reads}) and one that watches. Raise PostgreSQL's ` +
-      `max_connections, or the CONNECTION LIMIT of the role or the database, or lower what other programs and servers use.`,
+      `uses up to ${writes + reads + 1}: POSTGRES_POOL_MAX (${writes}), POSTGRES_READ_POOL_MAX (${reads}) and one for monitoring. Raise PostgreSQL's ` +
+      `max_connections, or the CONNECTION LIMIT of the role or the database, or reduce the connections that other programs and servers use.`,
   ])
 }
 

@@ -19,8 +19,8 @@ export const moveLockPath = (path: string): string => `${path}.moving`
 export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
   if (DB_BACKEND === 'postgres' || !existsSync(moveMarkerPath(SQLITE_PATH))) return
   throw new ConfigError([
-    `The database ${SQLITE_PATH} was moved to PostgreSQL, as ${moveMarkerPath(SQLITE_PATH)} tells. Set DB_BACKEND=postgres and POSTGRES_URL.`,
-    'To go back to the file as it was then, without all that was changed since, stop the servers on PostgreSQL and delete that note.',
+    `The database ${SQLITE_PATH} was moved to PostgreSQL (see ${moveMarkerPath(SQLITE_PATH)}). Set DB_BACKEND=postgres and POSTGRES_URL.`,
+    'To return to the state of the file before the move, without later changes, stop the servers that use PostgreSQL and delete the .moved file.',
   ])
 }
 
@@ -34,6 +34,6 @@ export async function refuseUnfinished(orm: MikroORM, config: DatabaseConfig): P
 export function unfinished(config: DatabaseConfig): ConfigError {
   return new ConfigError([
     `An SQLite database is being moved to ${nameOfDatabase(config)}, and not everything is there yet, so it cannot be used.`,
-    `If that was interrupted, run it again with the settings of the SQLite file: ${adminCommand} move-database <URL>. To give it up, drop the PostgreSQL database and create it anew.`,
+    `If the move was interrupted, run it again with the settings of the SQLite file: ${adminCommand} move-database <URL>. To abandon the move, drop the PostgreSQL database and create it again.`,
   ])
 }

@@ -116,7 +116,7 @@ async function openSources(opened: Opened, { onQuery, watch, onReplica }: Option
 /** Throws while the database is being moved, because a starting server must write before it can respond. */
 function refuseMoving(config: DatabaseConfig): void {
   if (moveStateOf(config) === 'moving')
-    throw new Error(`${config.SQLITE_PATH} is being moved to PostgreSQL. Start the server when that has ended.`)
+    throw new Error(`${config.SQLITE_PATH} is being moved to PostgreSQL. Start the server after the move.`)
 }
 
 /** Migrates the schema on a connection without timeouts, because migrations may take long. */

@@ -58,7 +58,7 @@ const answer = z.object({
 function judge(wanted: Position, result: QueryResult | undefined): Standing {
   const { isStandby, place, timeline, isCurrent, lagSeconds } = answer.parse(result?.rows[0])
   if (place !== wanted.place) return { state: 'refused', reason: 'it is not a replica of the database of POSTGRES_URL' }
-  if (!isStandby) return { state: 'refused', reason: 'it is no replica: it can be written to' }
+  if (!isStandby) return { state: 'refused', reason: 'it is not a replica: it is writable' }
   if (timeline !== wanted.timeline)
     return { state: 'refused', reason: `it is on timeline ${timeline} and the database of POSTGRES_URL on ${wanted.timeline}` }
   return isCurrent ? { state: 'current', lagSeconds: 0 } : { state: 'behind', lagSeconds }

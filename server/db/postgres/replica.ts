@@ -46,7 +46,7 @@ export class Replica {
     this.#connections = new PostgresConnections(withShortTimeouts(config), watch, { max: config.POSTGRES_READ_POOL_MAX })
     this.#notify = report
     this.#name = nameOfReplica(config)
-    watch.onAway(() => this.#markUnavailable('away', 'it does not answer'))
+    watch.onAway(() => this.#markUnavailable('away', 'it does not respond'))
   }
 
   /** Connects to the configured replica, which may be down. `primary` is the pool of the primary. */
@@ -70,7 +70,7 @@ export class Replica {
     } catch (error) {
       this.#connections.release(client, true)
       if (endsConnection(error)) this.#markUnavailable('away', reasonOf(error))
-      else this.#report(error, 'failed, so that the primary answered')
+      else this.#report(error, 'failed a read, which the primary served instead')
       this.counts.failed++
       return null
     }
@@ -108,7 +108,7 @@ export class Replica {
     const began = performance.now()
     if (this.#pause && began < this.#pause.until) return this.#fallBack(this.#pause.why)
     const position = await this.#position().catch((error: unknown) =>
-      this.#report(error, 'is not asked, since the primary does not say how far it is'),
+      this.#report(error, 'is skipped, because the primary does not report its position'),
     )
     if (!position) return this.#fallBack('failed')
     let client: PoolClient | undefined
@@ -169,10 +169,7 @@ export class Replica {
     if (this.#pause && began < this.#pause.since) return
     this.#pause = null
     if (this.#lastReported === null) return
-    this.#notify(
-      `${this.#name} answers what weighs${this.#lastReported === undefined ? '' : ' again'}, whenever it has all that the primary has`,
-      true,
-    )
+    this.#notify(`${this.#name} serves expensive reads${this.#lastReported === undefined ? '' : ' again'} while it is up to date`, true)
     this.#lastReported = null
   }
 
@@ -183,7 +180,7 @@ export class Replica {
     const said = why === 'refused' ? reason : why
     if (why === 'behind' || why === 'busy' || this.#lastReported === said) return
     this.#lastReported = said
-    this.#notify(`${this.#name} is not used: ${reason}. The primary answers everything.`, false)
+    this.#notify(`${this.#name} is not used: ${reason}. The primary serves all reads.`, false)
   }
 
   /** Reports each kind of error once. Conflicts with replay are not reported, because replicas routinely cancel reads for them. */

@@ -20,8 +20,8 @@ export function foreignDatabase(place: Place, tables: string[]): ConfigError {
   const named = `${tables.slice(0, maxNamed).join(', ')}${tables.length > maxNamed ? ' and others' : ''}`
   const [setting, remedy] =
     place.DB_BACKEND === 'postgres'
-      ? ['POSTGRES_URL', 'Create an empty database for Snug (createdb), and name that one.']
-      : ['SQLITE_PATH', 'Name another file.']
+      ? ['POSTGRES_URL', 'Create an empty database for Snug (createdb) and use that instead.']
+      : ['SQLITE_PATH', 'Use another file.']
   return new ConfigError([
     `${setting}: ${nameOfDatabase(place)} belongs to another program: it has the tables ${named}. Nothing was changed in it. ${remedy}`,
   ])

@@ -72,7 +72,7 @@ async function retryOnLockTimeout(work: () => Promise<void>, report: MigrationLi
       return await work()
     } catch (error) {
       if ((error as { code?: unknown }).code !== lockNotAvailable) throw error
-      if (attempt === 1) report('Upgrading the database waits until nobody else uses its tables for long.')
+      if (attempt === 1) report('The database upgrade waits for another session that keeps its tables locked.')
       await sleep(pauseMs)
     }
   }

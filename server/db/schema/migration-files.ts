@@ -37,7 +37,7 @@ export function checksums(): Record<string, string> {
 export function addMigration(name: string, today: Date): string[] {
   if (!/^[a-z][a-z0-9_]{2,59}$/.test(name)) throw new Error('Name the migration in lowercase words: npm run migration -- package_topics')
   const earlier = migrationNames('sqlite')
-  if (earlier.some((one) => one.endsWith(`_${name}`))) throw new Error(`There is a migration ${name} already.`)
+  if (earlier.some((one) => one.endsWith(`_${name}`))) throw new Error(`Migration ${name} already exists. Choose another name.`)
   writeFileSync(sealFile, `${JSON.stringify(checksums(), null, 2)}\n`)
   const title = `Migration${numberAfter(earlier.at(-1), today)}_${name}`
   return databases.map((database) => {

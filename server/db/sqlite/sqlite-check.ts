@@ -17,7 +17,7 @@ export function checkSqlite(path: string): string[] {
     const references = z.array(reference).parse(db.pragma('foreign_key_check'))
     return [
       ...pages.flatMap(({ integrity_check: said }) => (said === 'ok' ? [] : [said.replaceAll('\n', ' ')])),
-      ...references.slice(0, atMost).map(({ table, rowid, parent }) => `row ${rowid} of ${table} names a row that ${parent} does not have`),
+      ...references.slice(0, atMost).map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to a missing row of ${parent}`),
     ]
   } finally {
     db.close()

@@ -39,6 +39,6 @@ describe('a value that could lead elsewhere does not become a path', () => {
     ['the hash of a blob in a backup', hash, blobKey],
   ])('%s', (_what, value, toPath) => {
     expect(toPath(value)).toContain(value)
-    for (const text of hostile(value)) expect(() => toPath(text), JSON.stringify(text)).toThrow('Not a name for a file')
+    for (const text of hostile(value)) expect(() => toPath(text), JSON.stringify(text)).toThrow('Not a valid file name')
   })
 })

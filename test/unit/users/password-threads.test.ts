@@ -26,7 +26,7 @@ it('keeps a thread for the next question, and starts another only for a second o
 
 it.each([
   ['throw', 'thrown'],
-  ['exit', 'The thread ended without an answer.'],
+  ['exit', 'The thread exited without an answer.'],
   ['hang', 'There was no answer within 1000 ms.'],
 ])('answers with an error when a thread fails (%s), and replaces the thread', async (question, message) => {
   const ask = openThreadPool(module, { ...limits, deadlineMs: 1000 })
