@@ -16,7 +16,7 @@ const becomePublic = (actor: Actor, name: string, closure: string[] = []) =>
 /** A server with packages that moves to another address. */
 async function moved(first: TestApp): Promise<TestApp> {
   await first.stop()
-  return testApp({ beside: first, config: { SERVER_URL: now } })
+  return testApp({ sameDatabaseAs: first, config: { SERVER_URL: now } })
 }
 
 it('keeps what was published under a former address working under the new one', async () => {
@@ -92,7 +92,7 @@ it('shows administrators its addresses, which the operator adds and forgets', as
   await rememberServerAddress(operation(), before)
   expect(await dependents(alice.at(app), 'icons')).toEqual(['shop'])
   await expect(rememberServerAddress(operation(), before)).rejects.toThrow('is already known')
-  await expect(rememberServerAddress(operation(), 'ftp://x')).rejects.toThrow('not an address')
+  await expect(rememberServerAddress(operation(), 'ftp://x')).rejects.toThrow('not a valid server address')
   expect((await listServerAddresses(operation())).text.split('\n')).toHaveLength(2)
 })
 

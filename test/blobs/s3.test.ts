@@ -97,7 +97,7 @@ it('ties a bucket to one database, until it is adopted', async () => {
     collectArchives({ em: app.services.database.fork(), blobs: app.services.blobs, now: () => new Date(), say: () => {} }),
   ).rejects.toThrow('does not belong to this database')
   expect(await adopt({ em: app.services.database.fork(), config: app.config })).toMatch(
-    /^The archive store s3:\/\/bucket-.* belongs to this database now/,
+    /^The archive store s3:\/\/bucket-.* now belongs to this database/,
   )
   await app.stop()
   await using again = await testApp({ sameDatabaseAs: app })

@@ -78,7 +78,7 @@ it.for(backends)('a store with archives survives a start with another database (
       env: { JWT_SECRET: secretForTests, DATA_DIR: folder, PATH: process.env.PATH, ...database },
       encoding: 'utf8',
     })
-  expect(adoptStore(others[0] ?? {})).toContain('belongs to this database now')
+  expect(adoptStore(others[0] ?? {})).toContain('now belongs to this database')
   expect(await (await start(folder, own)).exit).toBe(78)
   const adopted = await start(folder, others[0])
   expect(adopted.log()).toContain('Snug is ready')

@@ -141,7 +141,7 @@ it('moves everything that people made, to the millisecond, and leaves the file a
   // What one of them must not see is refused on both.
   expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200, 403]))
   const operation = { em: after.services.database.fork(), config: to }
-  const known = /hash of the last is (\w{64})/.exec(head)?.[1]
+  const known = /the last hash is (\w{64})/.exec(head)?.[1]
   expect((await verifyAudit(operation, known)).text).toContain('The audit log is unchanged.')
   expect(await people.alice.at(after).get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
   await publish(people.alice.at(after), { name: 'acme', version: '1.2.0' })

@@ -170,7 +170,7 @@ it('adopts a store on the word of the operator, also beside a new database', asy
   await using other = await stopped()
   await one.app.stop()
   const mixed = { ...other.app.config, BLOB_PATH: one.app.config.BLOB_PATH }
-  expect(await adopt({ em: other.app.services.database.fork(), config: mixed })).toContain('belongs to this database now')
+  expect(await adopt({ em: other.app.services.database.fork(), config: mixed })).toContain('now belongs to this database')
   await other.app.stop()
   expect(await start(mixed)).toBeNull()
   expect(await start(one.app.config)).toMatch(/belongs to another database/)
