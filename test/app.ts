@@ -18,7 +18,7 @@ import { type Exchange, listenIn, refuseLeaks, Secrets } from './support/leaks.t
 import { Described } from './support/openapi.ts'
 import { createDatabase } from './support/postgres.ts'
 import { s3Bucket } from './support/s3-service.ts'
-import { type Front, listenInTurn, runsSeveral, takeTurns } from './support/several.ts'
+import { type Front, listenInTurn, runsSeveral, takeTurns } from './support/load-balancer.ts'
 
 discoverOnce()
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type Actor, statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { meanwhile } from '../support/meanwhile.ts'
+import { meanwhile } from '../support/concurrent-transaction.ts'
 
 const rounds = 20
 // A new hash takes long enough for an account to be deleted meanwhile.

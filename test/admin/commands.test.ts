@@ -7,7 +7,7 @@ import { adopt } from '../../server/admin/store-commands.ts'
 import { commands } from '../../server/admin/registry.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
 import { createDatabase } from '../support/postgres.ts'
 

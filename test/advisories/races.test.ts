@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { importAdvisoryFile } from '../../server/admin/commands.ts'
 import { testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
-import { meanwhile } from '../support/meanwhile.ts'
+import { meanwhile } from '../support/concurrent-transaction.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 

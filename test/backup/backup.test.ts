@@ -10,7 +10,7 @@ import { environmentOf, runCommand } from '../support/admin.ts'
 import { backUp, emptyPlace, folderOfTest, placesIn, sourceOf } from '../support/backups.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const filesBelow = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })

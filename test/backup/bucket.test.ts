@@ -14,7 +14,7 @@ import { backUp, emptyPlace, sourceOf } from '../support/backups.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 const blobPuts = (bucket: S3Bucket) => bucket.calls.filter(({ operation, key }) => operation === 'PutObject' && key.includes('/blobs/'))
 /** Folders for copies of the database that are still there. */

@@ -20,7 +20,7 @@ import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 /** What takes the place of a file or a folder; `whole` is where the original is now. */
 const replacements: Record<string, (path: string, whole: string) => void> = {

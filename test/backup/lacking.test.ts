@@ -7,7 +7,7 @@ import { adminJson } from '../support/admin.ts'
 import { folderOfTest } from '../support/backups.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const dayMs = 86_400_000
 

@@ -13,7 +13,7 @@ import { testApp } from '../app.ts'
 import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
 import { s3Bucket } from '../support/s3-service.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 it('restores archives from one bucket into another', async () => {
   await using bucket = await s3Bucket()

@@ -8,7 +8,7 @@ import type { Config } from '../../server/config/config.ts'
 import { testApp } from '../app.ts'
 import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
-import { markerOf, plantOrphans, shaOf } from '../support/stored.ts'
+import { markerOf, plantOrphans, shaOf } from '../support/stored-blobs.ts'
 
 it('lets a manifest name nothing outside of its backup', async () => {
   await using app = await testApp()

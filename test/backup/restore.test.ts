@@ -5,7 +5,7 @@ import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { testApp } from '../app.ts'
 import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 it('backs up into an empty folder or its own only', async () => {
   await using app = await testApp()

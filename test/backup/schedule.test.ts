@@ -13,7 +13,7 @@ import { anotherInstance } from '../support/instances.ts'
 import { runJobs } from '../support/jobs.ts'
 import { sample } from '../support/metrics.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const dayMs = 86_400_000
 const schedule = `{ backupSchedule { place expression keep nextAt lastSuccess { id at bytes blobs lacking } lastFailure { at reason } } }`

@@ -11,7 +11,7 @@ import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.t
 import { beginDocs, storeDocs, versionId } from '../support/docs.ts'
 import { plain } from '../support/pictures.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const found = async (config: TestApp['config'], folder?: string) => {
   const { data, ok } = await verify(config, folder)

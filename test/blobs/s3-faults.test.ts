@@ -6,7 +6,7 @@ import { documentVersion } from '../support/docs.ts'
 import { packageArchive } from '../support/archive.ts'
 import { announce, finish, publish, sendBytes } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket, type S3Fault } from '../support/s3-service.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 // Every call that fails for good is tried three times.
 vi.setConfig({ testTimeout: 120_000 })

@@ -10,7 +10,7 @@ import { runJobs } from '../support/jobs.ts'
 import { makePublic, publicApp, setSwitch } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 const day = 86_400_000
 const files = { 'lib/noise.bin': randomBytes(700_000) }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { sendBytes } from '../support/publish.ts'
-import { refused } from '../support/refused.ts'
+import { refused } from '../support/invalid-input.ts'
 
 let app: TestApp
 let owner: Actor

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
-import { refused } from '../support/refused.ts'
+import { refused } from '../support/invalid-input.ts'
 
 let app: TestApp
 let owner: Actor

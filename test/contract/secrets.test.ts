@@ -4,7 +4,7 @@ import { sha256 } from '../../server/http/keys.ts'
 import { announceSetupCode } from '../../server/setup/service.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { everythingStored } from '../support/everything-stored.ts'
+import { everythingStored } from '../support/database-dump.ts'
 import { codeFor } from '../support/oauth.ts'
 
 type Secrets = Map<string, string>

@@ -9,7 +9,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { beginDocs, docsPage, docsState, documentVersion, storeDocs, storePacked, versionId } from '../support/docs.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf } from '../support/stored.ts'
+import { pathOf } from '../support/stored-blobs.ts'
 
 const backends: Record<string, string>[] = [{}, { DOCS_BACKEND: 'filesystem' }]
 

@@ -11,7 +11,7 @@ import { version } from '../../server/version.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { environmentOf, runCommand } from '../support/admin.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 import { freePort } from '../support/free-port.ts'
 
 type Report = { code: number; ok: boolean; checks: Check[]; settings: string[] | null; find: (name: string) => Check | undefined }

@@ -7,7 +7,7 @@ import { folderOfTest } from '../support/backups.ts'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
-import { pathOf, plantOrphans } from '../support/stored.ts'
+import { pathOf, plantOrphans } from '../support/stored-blobs.ts'
 
 const day = 86_400_000
 const ago = (days: number) => new Date(Date.now() - days * day).toISOString()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
-import { record, sum } from '../support/endure.ts'
+import { record, sum } from '../support/fault-run.ts'
 import { auditDoors, auditRemains } from '../support/fault-audit.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'

@@ -7,7 +7,7 @@ import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { MoveLoad } from '../support/move-load.ts'
 import { s3Bucket } from '../support/s3-service.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 const publishes = isFullRun ? 300 : 30
 

@@ -22,7 +22,7 @@ import { writeDownloads } from '../support/downloads.ts'
 import { plain } from '../support/pictures.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'
-import { shaOf } from '../support/stored.ts'
+import { shaOf } from '../support/stored-blobs.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { sample } from '../support/metrics.ts'
-import { databaseOnBoth, order, type Replicated, startReplicated } from '../support/replicated.ts'
+import { databaseOnBoth, order, type Replicated, startReplicated } from '../support/replicated-postgres.ts'
 import { folderForTest, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
 
 const metricsToken = 'the token of the metrics'

@@ -6,7 +6,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { environmentOf, runCommand } from '../support/admin.ts'
 import { sample } from '../support/metrics.ts'
 import { publish } from '../support/publish.ts'
-import { databaseAt, databaseOnBoth, pause, type Replicated, startReplicated } from '../support/replicated.ts'
+import { databaseAt, databaseOnBoth, pause, type Replicated, startReplicated } from '../support/replicated-postgres.ts'
 import { freePort } from '../support/free-port.ts'
 
 let both: Replicated

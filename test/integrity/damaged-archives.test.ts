@@ -5,7 +5,7 @@ import { recheckFaults } from '../../server/packages/faults/faults.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 /** One archive small enough for the cache, one that is streamed. */
 const sizes = [

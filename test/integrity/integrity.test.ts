@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const report = '{ integrityReport { archives missing damaged orphans orphanBytes findings { kind package version sha256 bytes } } }'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { meanwhile } from '../support/meanwhile.ts'
+import { meanwhile } from '../support/concurrent-transaction.ts'
 import { publish } from '../support/publish.ts'
 
 async function stocked(app: TestApp) {

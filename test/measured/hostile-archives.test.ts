@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { createGzip, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { packageTar } from '../support/archive.ts'
-import { bomb, gzipped, manifest, pax, withEntry } from '../support/hostile.ts'
-import { type Case, directory, file, inspect, refuses, warmUp } from '../support/refuses.ts'
+import { bomb, gzipped, manifest, pax, withEntry } from '../support/hostile-archives.ts'
+import { type Case, directory, file, inspect, refuses, warmUp } from '../support/archive-refusals.ts'
 import { tarEnd, tarEntry, tarHeader } from '../support/tar.ts'
 
 const foo = { name: 'foo', version: '1.0.0' }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { gzipped, manifest, pax, withEntry } from '../support/hostile.ts'
-import { type Case, directory, file, inspect, refuses, warmUp } from '../support/refuses.ts'
+import { gzipped, manifest, pax, withEntry } from '../support/hostile-archives.ts'
+import { type Case, directory, file, inspect, refuses, warmUp } from '../support/archive-refusals.ts'
 import { tarEntry, type TarHeader } from '../support/tar.ts'
 
 const named = (kind: string, name: TarHeader['name'], message: string): Case => [kind, () => withEntry({ name }, 'x'), message]

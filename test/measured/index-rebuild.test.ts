@@ -5,7 +5,7 @@ import { readSetting } from '../../server/settings/service.ts'
 import { testApp } from '../app.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'
-import { addPackages } from '../support/unindexed.ts'
+import { addPackages } from '../support/unindexed-packages.ts'
 
 // One file at a time, in its own process: collecting the garbage of other tests would count as a turn.
 it.for(['sqlite', 'postgres'])('answers requests while the search index is rebuilt, on %s', { timeout: 180_000 }, async (backend) => {

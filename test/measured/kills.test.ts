@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
-import { endure } from '../support/endure.ts'
+import { endure } from '../support/fault-run.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { json } from '../support/server-process.ts'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Load } from '../support/load.ts'
 import { nextMigration, nextVersion, writeNextRelease } from '../support/next-release.ts'
-import { Pair } from '../support/pair.ts'
+import { Pair } from '../support/two-instances.ts'
 import { folderForTest, json, ownersToken } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 

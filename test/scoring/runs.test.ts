@@ -8,7 +8,7 @@ import { type TestApp, testApp, type TestOptions } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { reportOf } from '../support/reports.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const analyses = { analyses: true }
 const query = `{ package(name: "acme") { latest { licenseId tags

@@ -12,7 +12,7 @@ import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { installFakeSdk } from '../support/fake-sdk.ts'
 import { runJobs } from '../support/jobs.ts'
-import { attack } from '../support/judge.ts'
+import { attack } from '../support/fake-pana.ts'
 import { publish } from '../support/publish.ts'
 import { begin, reportOf, store, versionId } from '../support/reports.ts'
 

@@ -6,7 +6,7 @@ import { testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { publish } from '../support/publish.ts'
 import { find, stocked } from '../support/search.ts'
-import { addPackages } from '../support/unindexed.ts'
+import { addPackages } from '../support/unindexed-packages.ts'
 
 it('goes on where a restart has interrupted it, and keeps what was found before', async () => {
   await using app = await testApp()

@@ -7,7 +7,7 @@ import { collectGarbage } from '../../server/uploads/collect.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
-import { pathOf, plantOrphans, shaOf } from '../support/stored.ts'
+import { pathOf, plantOrphans, shaOf } from '../support/stored-blobs.ts'
 
 const day = 86_400_000
 const heldBack = '{ heldBackCollection { archives stored bytes at } }'

@@ -13,7 +13,7 @@ import { collectGarbage } from '../../server/uploads/collect.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'
-import { markerOf, pathOf, plantOrphans, shaOf } from '../support/stored.ts'
+import { markerOf, pathOf, plantOrphans, shaOf } from '../support/stored-blobs.ts'
 
 const log = openLog('error', () => {})
 const idOf = async ({ services }: TestApp) =>

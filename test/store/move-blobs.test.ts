@@ -13,7 +13,7 @@ import { documentVersion } from '../support/docs.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { s3Bucket } from '../support/s3-service.ts'
-import { pathOf, shaOf } from '../support/stored.ts'
+import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 // Three servers are started, one after the other.
 vi.setConfig({ testTimeout: 120_000 })

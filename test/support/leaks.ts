@@ -1,6 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { everythingStored } from './everything-stored.ts'
+import { everythingStored } from './database-dump.ts'
 import { findTexts } from './find-texts.ts'
 import type { TestApp } from '../app.ts'
 

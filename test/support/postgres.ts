@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { empty, rememberUntouched, type Untouched } from './emptied.ts'
+import { empty, rememberUntouched, type Untouched } from './database-reset.ts'
 
 /** A database that nobody else uses. */
 export interface TestDatabase extends AsyncDisposable {

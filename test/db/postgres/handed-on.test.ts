@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { testApp } from '../../app.ts'
-import { empty, rememberUntouched } from '../../support/emptied.ts'
+import { empty, rememberUntouched } from '../../support/database-reset.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { publish } from '../../support/publish.ts'
 

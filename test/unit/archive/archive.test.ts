@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { readArchive } from '../../../server/archive/read.ts'
 import { inspectPackage } from '../../../server/archive/inspect.ts'
 import { type ArchiveOptions, defaultPubspec, inPieces, packageArchive, packageTar } from '../../support/archive.ts'
-import { gzipped, pax } from '../../support/hostile.ts'
+import { gzipped, pax } from '../../support/hostile-archives.ts'
 import { tarEntry } from '../../support/tar.ts'
 
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
 import { openFilesystemBlobs } from '../../../server/blobs/filesystem.ts'
-import { shaOf } from '../../support/stored.ts'
+import { shaOf } from '../../support/stored-blobs.ts'
 
 function folderOfTest(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-modes-'))

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { beforeAll, expect, it } from 'vitest'
 import { inspectPackage, type InspectedPackage } from '../../server/archive/inspect.ts'
 import { packageArchive } from './archive.ts'
-import { refusal } from './hostile.ts'
+import { refusal } from './hostile-archives.ts'
 import { tarEntry } from './tar.ts'
 
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { createDatabase } from './postgres.ts'
 import { freePort } from './free-port.ts'
 import { folderForTest, launch, secretForTests, type Server } from './server-process.ts'
-import { openFront } from './several.ts'
+import { openFront } from './load-balancer.ts'
 import { root } from './sources.ts'
 
 type Options = {
