@@ -14,11 +14,11 @@ import type { Role } from '../server/roles/roles.ts'
 import { Actor } from './actor.ts'
 import { makeToken, makeUser, type UserOptions } from './factories.ts'
 import { discoverOnce } from './support/discover-once.ts'
-import { type Exchange, listenIn, refuseLeaks, Secrets } from './support/leaks.ts'
-import { Described } from './support/openapi.ts'
+import { type Exchange, observeExchanges, assertNoLeaks, Secrets } from './support/leaks.ts'
+import { ResponseValidator } from './support/openapi.ts'
 import { createDatabase } from './support/postgres.ts'
 import { s3Bucket } from './support/s3-service.ts'
-import { type Front, listenInTurn, runsSeveral, takeTurns } from './support/load-balancer.ts'
+import { type Balancer, listenBehindBalancer, runsTwoInstances, alternateRequests } from './support/load-balancer.ts'
 
 discoverOnce()
 
@@ -52,11 +52,11 @@ export class TestApp implements AsyncDisposable {
   /** All that must be kept nowhere: what answers gave out, and passwords. */
   readonly secrets: Secrets
   /** Compares every answer with the OpenAPI document. */
-  readonly described: Described
+  readonly described: ResponseValidator
   private readonly cleanUp: () => Promise<void>
   /** What serves beside the first instance, where each server is several. */
   private readonly second: Instance | undefined
-  private front: Front | undefined
+  private front: Balancer | undefined
   private people = 0
   private stopping: Promise<void> | undefined
 
@@ -72,9 +72,9 @@ export class TestApp implements AsyncDisposable {
     this.queries = parts.queries
     this.clock = parts.clock
     this.secrets = parts.secrets
-    this.described = new Described(this.config.SERVER_URL)
-    listenIn(this.http, this.heard)
-    if (second) listenIn(second.http, this.heard)
+    this.described = new ResponseValidator(this.config.SERVER_URL)
+    observeExchanges(this.http, this.heard)
+    if (second) observeExchanges(second.http, this.heard)
     this.second = second
     this.cleanUp = cleanUp
     this.anonymous = new Actor(this.http)
@@ -123,7 +123,7 @@ export class TestApp implements AsyncDisposable {
   /** Starts to listen on a free port; gives the address. */
   async listen(): Promise<string> {
     if (!this.second) return this.http.listen({ host: '127.0.0.1', port: 0 })
-    this.front = await listenInTurn([this.http, this.second.http])
+    this.front = await listenBehindBalancer([this.http, this.second.http])
     return this.front.address
   }
 
@@ -156,7 +156,7 @@ export class TestApp implements AsyncDisposable {
     await this.front?.close()
     try {
       this.described.require()
-      await refuseLeaks(this, this.secrets)
+      await assertNoLeaks(this, this.secrets)
     } finally {
       await this.services.database.close()
     }
@@ -193,7 +193,7 @@ async function endServing({ services, http }: Instance): Promise<void> {
 export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
   const database = options.sameDatabaseAs ? null : await emptyDatabase(folder)
-  const bucket = runsSeveral && !options.sameDatabaseAs && !options.alone ? await s3Bucket() : null
+  const bucket = runsTwoInstances && !options.sameDatabaseAs && !options.alone ? await s3Bucket() : null
   const config = options.sameDatabaseAs
     ? { ...options.sameDatabaseAs.config, ...options.config }
     : readConfig({
@@ -214,7 +214,7 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   }
   const { services, http } = await open()
   const second = bucket ? await open() : undefined
-  if (second) takeTurns(http, second.http)
+  if (second) alternateRequests(http, second.http)
   const cleanUp = async () => {
     await database?.drop()
     await bucket?.[Symbol.asyncDispose]()

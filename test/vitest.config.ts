@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
 import { isFullRun } from './support/fault-table.ts'
 import { keepTemporaryFilesInMemory } from './support/memory-folder.ts'
-import { holdsInTurns, isTelling } from './support/several-files.ts'
+import { runsOnTwoInstances, isInEveryRun } from './support/several-files.ts'
 
 keepTemporaryFilesInMemory()
 
@@ -19,7 +19,7 @@ const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart 
 const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
 
 /** Files for two instances that take turns: a few in every run, all of them by `npm test -- --project several`. */
-const inTurns = driveTheApp.filter(process.argv.includes('several') ? holdsInTurns : isTelling)
+const inTurns = driveTheApp.filter(process.argv.includes('several') ? runsOnTwoInstances : isInEveryRun)
 
 type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
 

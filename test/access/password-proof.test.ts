@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
-import { askFor } from '../support/oauth.ts'
+import { requestConsent } from '../support/oauth.ts'
 
 const later = (app: TestApp, minutes: number) => (app.clock.now = new Date((app.clock.now ?? new Date()).getTime() + minutes * 60_000))
 const confirm = (browser: Actor, currentPassword = 'correct horse') => browser.post('/api/auth/confirm-password', { currentPassword })
@@ -30,7 +30,7 @@ async function gravities(app: TestApp, by: Actor): Promise<[string, (as: Actor) 
   const invited = await heir.post('/api/admin/users', { email: 'late@example.com', displayName: 'Late', role: 'admin', mode: 'invite' })
   const user = `query ($id: ID!) { user(uuid: $id) { id } }`
   const { id } = (await heir.graphql(user, { id: invited.body.userId })).body.data.user
-  const consent = await askFor(by, { scope: 'admin' })
+  const consent = await requestConsent(by, { scope: 'admin' })
   return [
     ['the switch', (as) => as.put('/api/admin/public-packages', { enabled: true })],
     ['a new administrator', (as) => as.post('/api/admin/users', { email: 'new@example.com', displayName: 'New', role: 'admin' })],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type Actor, statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { meanwhile } from '../support/concurrent-transaction.ts'
+import { duringTransaction } from '../support/concurrent-transaction.ts'
 
 const rounds = 20
 // A new hash takes long enough for an account to be deleted meanwhile.
@@ -23,7 +23,7 @@ it('resets a password once of two resets at once, and says so to the other one',
   const reset = (by: Actor) => by.post(`/api/admin/users/${bob.id}/reset-password`, {})
   // Neither may write before both have read.
   const lock = `select id from users where id = '${bob.id}'`
-  const answers = await meanwhile(app, { lock }, () => Promise.all([reset(one), reset(two)]))
+  const answers = await duringTransaction(app, { lock }, () => Promise.all([reset(one), reset(two)]))
   expect(statuses(answers)).toEqual([200, 409])
   expect(answers.find(({ status }) => status === 409)?.body.error).toMatchObject({ code: 'Conflict' })
   // What the one who succeeded was told works.
@@ -71,13 +71,13 @@ it('changes no name, and no password, of an account that is gone by then', async
   const [bob, carol] = [await app.member(), await app.member()]
   const rename = () => bob.patch('/api/auth/profile', { displayName: 'Bobby' })
   const gone = { lock: `select id from users where id = '${bob.id}'`, changes: [`delete from users where id = '${bob.id}'`] }
-  expect(await meanwhile(app, gone, rename)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
+  expect(await duringTransaction(app, gone, rename)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
   const disabled = {
     lock: `select id from users where id = '${carol.id}'`,
     changes: [`update users set is_active = false where id = '${carol.id}'`],
   }
   const choose = () => carol.post('/api/auth/change-password', newPassword)
-  expect(await meanwhile(app, disabled, choose)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
+  expect(await duringTransaction(app, disabled, choose)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
   const told = "select 1 from audit_entries where kind in ('user.updated', 'user.password_changed')"
   expect(await app.services.database.reads.all(told)).toEqual([])
 })

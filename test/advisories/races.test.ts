@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { importAdvisoryFile } from '../../server/admin/commands.ts'
 import { testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
-import { meanwhile } from '../support/concurrent-transaction.ts'
+import { duringTransaction } from '../support/concurrent-transaction.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -85,7 +85,7 @@ it('is withdrawn as a newer import has left it, which was under way', async () =
   const document = JSON.stringify({ ...older, summary: 'Newer', modified: '2099-01-10T00:00:00Z' })
   const modified = app.config.DB_BACKEND === 'sqlite' ? Date.parse('2099-01-10T00:00:00Z') : "'2099-01-10T00:00:00Z'"
   const changes = [`update advisories set summary = 'Newer', modified_at = ${modified}, document = '${document}'`]
-  const { body } = await meanwhile(app, { ...stored, changes }, () => admin.graphql(withdrawal))
+  const { body } = await duringTransaction(app, { ...stored, changes }, () => admin.graphql(withdrawal))
   expect(body.data.withdrawAdvisory.advisory.summary).toBe('Newer')
   const [row] = await app.services.database.reads.all<{ document: string }>('select document from advisories')
   expect(JSON.parse(row?.document ?? '')).toMatchObject({
@@ -99,10 +99,10 @@ it('is removed once, and not withdrawn any more', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await admin.graphql(importMutation, { osv: JSON.stringify(advisory('SNUG-1', 'acme', untilFixed)) })
-  const answers = await meanwhile(app, stored, () => Promise.all([admin.graphql(removal), admin.graphql(removal)]))
+  const answers = await duringTransaction(app, stored, () => Promise.all([admin.graphql(removal), admin.graphql(removal)]))
   const codes: string[] = answers.map(({ body }) => body.errors?.[0].extensions.code ?? 'done')
   expect(codes.toSorted()).toEqual(['NotFound', 'done'])
   await admin.graphql(importMutation, { osv: JSON.stringify(advisory('SNUG-1', 'acme', untilFixed)) })
-  const { body } = await meanwhile(app, { ...stored, changes: ['delete from advisories'] }, () => admin.graphql(withdrawal))
+  const { body } = await duringTransaction(app, { ...stored, changes: ['delete from advisories'] }, () => admin.graphql(withdrawal))
   expect(body.errors[0].extensions.code).toBe('NotFound')
 })

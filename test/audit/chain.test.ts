@@ -4,7 +4,7 @@ import { sealEntries } from '../../server/audit/chain.ts'
 import { AuditEntry } from '../../server/audit/entity.ts'
 import { verifyChain } from '../../server/audit/verify.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { fill, unlock } from '../support/audit.ts'
+import { addEntries, dropAuditTriggers } from '../support/audit.ts'
 import { anotherInstance } from '../support/instances.ts'
 
 const seal = ({ services }: TestApp) => sealEntries(services)
@@ -14,7 +14,7 @@ const command = async ({ services, config }: TestApp, known?: string) => {
   return ok ? text : { wrong: text }
 }
 const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
-const entriesOf = async (app: TestApp, count: number) => fill(app, count, (n) => ({ kind: 'user.login', summary: `entry ${n}` }))
+const entriesOf = async (app: TestApp, count: number) => addEntries(app, count, (n) => ({ kind: 'user.login', summary: `entry ${n}` }))
 
 it('puts every entry into the chain once, those of before too', async () => {
   await using app = await testApp()
@@ -68,7 +68,7 @@ it('shows what was changed, removed, added or made anew', async () => {
       /never changed/,
     )
   }
-  await unlock(app)
+  await dropAuditTriggers(app)
   await execute(app, `update audit_entries set summary = 'nothing happened' where id = '${ids[1]}'`)
   await execute(app, `delete from audit_entries where id = '${ids[3]}'`)
   await execute(app, `delete from audit_chain where entry_id = '${ids[4]}'`)
@@ -98,7 +98,7 @@ it('misses entries that were removed from the end, or that a backup lacks, where
   await entriesOf(app, 4)
   await seal(app)
   const { head } = await verify(app)
-  await unlock(app)
+  await dropAuditTriggers(app)
   await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position > 2)')
   await execute(app, 'delete from audit_chain where position > 2')
   expect(await verify(app)).toMatchObject({ entries: 2, problems: [] })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { cell } from '../../server/audit/formats.ts'
 import { testApp } from '../app.ts'
-import { fill } from '../support/audit.ts'
+import { addEntries } from '../support/audit.ts'
 
 const path = '/api/admin/audit-log'
 
@@ -9,7 +9,7 @@ it('exports a file that a spreadsheet opens and cannot be tricked by', async () 
   await using app = await testApp()
   const admin = await app.admin()
   const mallory = await app.member({ displayName: '=HYPERLINK("http://evil.example","Größe")' })
-  await fill(app, 1, () => ({
+  await addEntries(app, 1, () => ({
     kind: 'user.updated',
     summary: 'said "hi", then\nleft',
     actorId: mallory.id,
@@ -50,7 +50,7 @@ it.each([
 it('gives JSON unless CSV is wanted more, and the whole log when it is', async () => {
   await using app = await testApp()
   const admin = await app.admin()
-  await fill(app, 1234, (n) => ({ kind: 'user.login', summary: String(n) }))
+  await addEntries(app, 1234, (n) => ({ kind: 'user.login', summary: String(n) }))
   const typeFor = async (accept: string) => String((await admin.get(path, { headers: { accept } })).headers['content-type']).split(';')[0]
   for (const accept of [
     '*/*',
@@ -78,7 +78,7 @@ it('gives an object a line to programs, with the same filters', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const member = await app.member()
-  await fill(app, 600, (n) => ({ kind: n % 2 ? 'user.login' : 'user.updated', summary: `${n}\n"quoted" =1+1`, actorId: member.id }))
+  await addEntries(app, 600, (n) => ({ kind: n % 2 ? 'user.login' : 'user.updated', summary: `${n}\n"quoted" =1+1`, actorId: member.id }))
   const accept = { headers: { accept: 'application/x-ndjson' } }
   const { status, headers, body } = await admin.get(`${path}?kind=user.login`, accept)
   expect(status).toBe(200)

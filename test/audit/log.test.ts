@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { fill } from '../support/audit.ts'
+import { addEntries } from '../support/audit.ts'
 
 const path = '/api/admin/audit-log'
 
@@ -42,7 +42,7 @@ it('is for administrators only, on every door and in every form', async () => {
   const [admin, member, viewer] = [await app.admin(), await app.member(), await app.viewer()]
   const narrow = await app.withScopes(admin, ['read', 'write'])
   const csv = { headers: { accept: 'text/csv' } }
-  await fill(app, 1, () => ({ kind: 'user.login', summary: 'x' }))
+  await addEntries(app, 1, () => ({ kind: 'user.login', summary: 'x' }))
   const [{ id }] = (await admin.graphql('{ auditEntries(first: 1) { nodes { id } } }')).body.data.auditEntries.nodes
   for (const actor of [member, viewer, narrow]) {
     expect(await actor.get(path)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
@@ -60,10 +60,10 @@ it('is for administrators only, on every door and in every form', async () => {
 it('pages by fifty without a gap or a repetition, while more happens', async () => {
   await using app = await testApp()
   const admin = await app.admin()
-  await fill(app, 120, (n) => ({ kind: 'user.login', summary: String(n) }))
+  await addEntries(app, 120, (n) => ({ kind: 'user.login', summary: String(n) }))
   const first = await admin.get(path)
   expect(first.body.entries).toHaveLength(50)
-  await fill(app, 3, () => ({ kind: 'user.login', summary: 'newer' }))
+  await addEntries(app, 3, () => ({ kind: 'user.login', summary: 'newer' }))
   const second = await admin.get(`${path}?before=${first.body.nextBefore}`)
   const third = await admin.get(`${path}?before=${second.body.nextBefore}`)
   expect(third.body).toMatchObject({ nextBefore: null })
@@ -81,7 +81,7 @@ it('filters alike in JSON, as CSV and in GraphQL', async () => {
     { kind: 'package.version_published', summary: 'c', actorId: alice.id, package: 'ui', version: '1.0.0', ...at(2) },
     { kind: 'package.created', summary: 'd', actorId: admin.id, package: 'icons', ...at(3) },
   ]
-  await fill(app, 4, (n) => entries[n] ?? { kind: 'user.login', summary: 'never' })
+  await addEntries(app, 4, (n) => entries[n] ?? { kind: 'user.login', summary: 'never' })
   const cases: [Record<string, string>, string][] = [
     [{}, 'dcba'],
     [{ kind: 'user.' }, 'ba'],
@@ -172,13 +172,13 @@ it('costs the same number of statements for one entry and for fifty', async () =
     expect((await admin.get(url)).status).toBe(200)
     return app.queries.length
   }
-  await fill(app, 60, (n) => ({
+  await addEntries(app, 60, (n) => ({
     kind: 'user.updated',
     summary: 'x',
     actorId: people[n % 12]?.id ?? null,
     userId: people[(n + 5) % 12]?.id ?? null,
   }))
-  await fill(app, 1, () => ({ kind: 'token.created', summary: 'x', actorId: people[0]?.id ?? null, userId: people[1]?.id ?? null }))
+  await addEntries(app, 1, () => ({ kind: 'token.created', summary: 'x', actorId: people[0]?.id ?? null, userId: people[1]?.id ?? null }))
   await admin.get(path)
   const one = await statementsFor(`${path}?kind=token.created`)
   expect(await statementsFor(path)).toBe(one)

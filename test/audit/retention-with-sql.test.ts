@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { fill, unlock } from '../support/audit.ts'
-import { execute, older, retire, rowsOf, seal, set, verify } from '../support/retention.ts'
+import { addEntries, dropAuditTriggers } from '../support/audit.ts'
+import { execute, addOldEntries, deleteExpired, rowsOf, seal, set, verify } from '../support/retention.ts'
 
 it('is refused to whoever tries it with SQL, but for what is sealed, of more than 90 days ago, and recorded', async () => {
   await using app = await testApp()
-  await older(app, 3, 200)
-  await older(app, 3, 80)
+  await addOldEntries(app, 3, 200)
+  await addOldEntries(app, 3, 80)
   await seal(app)
   const links = await rowsOf(app, 'select position, hash, entry_id from audit_chain order by position')
   const [third, fourth, last] = [links[2], links[3], links[5]]
   const record = async (hash: string | undefined, kind = 'server.audit_entries_deleted') => {
-    await fill(app, 1, () => ({ kind, summary: `up to ${hash}` }))
+    await addEntries(app, 1, () => ({ kind, summary: `up to ${hash}` }))
     return (await rowsOf(app, 'select id from audit_entries order by id desc limit 1'))[0]?.id
   }
   const moment = app.config.DB_BACKEND === 'sqlite' ? '0' : "'2020-01-01'"
@@ -52,12 +52,12 @@ it('is refused to whoever tries it with SQL, but for what is sealed, of more tha
 
 it('is refused to whoever gives an entry that is not in the chain yet the position of a deleted one', async () => {
   await using app = await testApp()
-  await older(app, 3, 200)
-  await older(app, 1, 80)
+  await addOldEntries(app, 3, 200)
+  await addOldEntries(app, 1, 80)
   await seal(app)
   await set(app, 90)
   await seal(app)
-  await retire(app)
+  await deleteExpired(app)
   const theirs = "where kind = 'server.audit_entries_deleted'"
   const link = (position: number) => execute(app, `insert into audit_chain select id, ${position}, 'x' from audit_entries ${theirs}`)
   for (const position of [3, 2, 0, -1]) await expect(link(position)).rejects.toThrow(/never changed/)
@@ -69,9 +69,9 @@ it('is refused to whoever gives an entry that is not in the chain yet the positi
 
 it('names a beginning that was cut off without an entry about it', async () => {
   await using app = await testApp()
-  await older(app, 4, 1)
+  await addOldEntries(app, 4, 1)
   await seal(app)
-  await unlock(app)
+  await dropAuditTriggers(app)
   await execute(
     app,
     'insert into audit_cuts select entry_id, position, hash, (select min(created_at) from audit_entries) from audit_chain where position = 2',

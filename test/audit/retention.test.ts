@@ -2,18 +2,18 @@ import { expect, it } from 'vitest'
 import { deleteOldEntries } from '../../server/audit/delete-old.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { unlock } from '../support/audit.ts'
+import { dropAuditTriggers } from '../support/audit.ts'
 import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
 import { anotherInstance } from '../support/instances.ts'
-import { change, dayMs, execute, older, retire, rowsOf, seal, set, verify } from '../support/retention.ts'
+import { change, dayMs, execute, addOldEntries, deleteExpired, rowsOf, seal, set, verify } from '../support/retention.ts'
 
 const summaries = async (app: TestApp) => (await rowsOf(app, 'select summary from audit_entries order by id')).map(({ summary }) => summary)
 
 it('keeps every entry until the owner says for how long, which is recorded', async () => {
   await using app = await testApp()
-  await older(app, 3, 400)
+  await addOldEntries(app, 3, 400)
   await seal(app)
-  await retire(app)
+  await deleteExpired(app)
   expect(await summaries(app)).toHaveLength(3)
   const owner = await app.owner()
   expect((await change(owner, 365)).body.data).toEqual({
@@ -51,14 +51,14 @@ it('is set by the owner only, who proved the password lately, and to no less tha
 
 it('deletes the entries that are old enough from the beginning of the chain, says so, and leaves a chain that verifies', async () => {
   await using app = await testApp()
-  await older(app, 4100, 200)
-  await older(app, 2, 10)
+  await addOldEntries(app, 4100, 200)
+  await addOldEntries(app, 2, 10)
   await seal(app)
   const { head } = await verify(app)
   await set(app, 120)
   await seal(app)
   const first = (await rowsOf(app, 'select hash from audit_chain where position = 1'))[0]?.hash
-  await retire(app)
+  await deleteExpired(app)
   const left = await summaries(app)
   expect(left.map((text = '') => text.replace(/[0-9a-f]{64}/, '…'))).toEqual([
     '10 days ago, 0',
@@ -71,7 +71,7 @@ it('deletes the entries that are old enough from the beginning of the chain, say
   ])
   expect(await verify(app, head ?? '')).toMatchObject({ entries: 3, deleted: 4100, unsealed: 3, problems: [] })
   await seal(app)
-  await retire(app)
+  await deleteExpired(app)
   const hashes = await rowsOf(app, 'select hash from audit_cuts order by position')
   expect(hashes).toHaveLength(3)
   for (const known of [head, hashes.at(-1)?.hash]) expect(await verify(app, known ?? '')).toMatchObject({ entries: 6, problems: [] })
@@ -84,12 +84,12 @@ it('deletes the entries that are old enough from the beginning of the chain, say
 it('stops before an entry that is younger, in the chain or not in it yet, and never deletes the last', async () => {
   await using app = await testApp()
   await set(app, 90)
-  await older(app, 1, 300)
+  await addOldEntries(app, 1, 300)
   await seal(app)
-  await retire(app)
+  await deleteExpired(app)
   expect(await summaries(app)).toHaveLength(2)
-  await older(app, 2, 300)
-  await retire(app)
+  await addOldEntries(app, 2, 300)
+  await deleteExpired(app)
   expect(await summaries(app)).toHaveLength(4)
 })
 
@@ -97,16 +97,16 @@ it('deletes once, whichever instance is faster, and while the log is written, se
   await using app = await testApp()
   await using instance = await anotherInstance(app)
   const other = instance ?? app
-  await older(app, 3000, 200)
-  await older(app, 600, 1)
+  await addOldEntries(app, 3000, 200)
+  await addOldEntries(app, 600, 1)
   await seal(app)
   await set(app, 90)
   const admin = await app.admin()
   const download = () => admin.get('/api/admin/audit-log', { headers: { accept: 'application/x-ndjson' } })
   const [, , , , file, ...verdicts] = await Promise.all([
-    retire(app),
-    retire(other),
-    older(other, 20, 0),
+    deleteExpired(app),
+    deleteExpired(other),
+    addOldEntries(other, 20, 0),
     seal(other),
     download(),
     verify(app),
@@ -122,8 +122,8 @@ it('deletes once, whichever instance is faster, and while the log is written, se
 
 it('leaves all of a transaction that fails, and goes on where it was cut off', async () => {
   await using app = await testApp()
-  await older(app, 2500, 200)
-  await older(app, 1, 0)
+  await addOldEntries(app, 2500, 200)
+  await addOldEntries(app, 1, 0)
   await seal(app)
   await set(app, 90)
   const { database, log, now } = app.services
@@ -131,21 +131,21 @@ it('leaves all of a transaction that fails, and goes on where it was cut off', a
   await deleteOldEntries({ database, log: { ...log, info: () => stopping.abort() }, now, stopping })
   expect(await verify(app)).toMatchObject({ deleted: 2000, entries: 501, problems: [] })
   const cuts = await rowsOf(app, 'select position from audit_cuts')
-  await unlock(app)
+  await dropAuditTriggers(app)
   await execute(app, 'delete from audit_entries where id = (select entry_id from audit_chain where position = 2300)')
-  await expect(retire(app)).rejects.toThrow(/does not match its hash chain.*at position 2300 was removed/)
+  await expect(deleteExpired(app)).rejects.toThrow(/does not match its hash chain.*at position 2300 was removed/)
   expect(await rowsOf(app, 'select position from audit_cuts')).toEqual(cuts)
   expect((await verify(app)).problems).toEqual([expect.stringContaining('at position 2300 was removed')])
 })
 
 it('goes through a backup, and on from there', async () => {
   await using app = await testApp()
-  await older(app, 5, 200)
-  await older(app, 2, 100)
-  await older(app, 1, 0)
+  await addOldEntries(app, 5, 200)
+  await addOldEntries(app, 2, 100)
+  await addOldEntries(app, 1, 0)
   await seal(app)
   await set(app, 150)
-  await retire(app)
+  await deleteExpired(app)
   await seal(app)
   const { head } = await verify(app)
   const folder = folderOfTest()
@@ -155,7 +155,7 @@ it('goes through a backup, and on from there', async () => {
   await using restored = await testApp({ sameDatabaseAs: app, config: place })
   expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 5, entries: 5, problems: [] })
   await set(restored, 90)
-  await retire(restored)
+  await deleteExpired(restored)
   expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 7, entries: 3, problems: [] })
   await expect(execute(restored, 'delete from audit_entries')).rejects.toThrow(/never changed/)
 })

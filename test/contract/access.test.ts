@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { askFor, authorizeUrl, codeFor, consentUrl, loginUrl, parametersOf } from '../support/oauth.ts'
+import { requestConsent, authorizeUrl, codeFor, consentUrl, loginUrl, parametersOf } from '../support/oauth.ts'
 
 // One test for each transition that credentials and the server's settings have.
 
@@ -75,7 +75,7 @@ describe('transitions of "OAuth authorization"', () => {
     await using app = await testApp()
     const alice = await app.member()
     const browser = await alice.session()
-    const requestId = await askFor(browser)
+    const requestId = await requestConsent(browser)
     expect((await alice.post('/oauth/approve', { request_id: requestId })).status).toBe(403)
     const { status, body } = await browser.post('/oauth/approve', { request_id: requestId })
     expect({ status, ...parametersOf(body.redirect_url) }).toMatchObject({ status: 200, code: expect.any(String), state: 'a state' })

@@ -6,7 +6,7 @@ import type { Actor, Answer } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
-import { askTogether, type Told, walk, type Words } from '../support/schema-walk.ts'
+import { askInBatches, type FieldAnswers, walk, type WalkArguments } from '../support/schema-walk.ts'
 
 // Names of one length, so that answers that echo them are as long.
 const [secret, absent, open] = ['hushed_vault', 'absent_thing', 'open_doorway']
@@ -140,7 +140,7 @@ describe('no GET route', () => {
 })
 
 describe('no field of GraphQL', () => {
-  const wordsOf = ({ name, ids }: World): Words[] => [
+  const wordsOf = ({ name, ids }: World): WalkArguments[] => [
     ...Object.entries(ids).map(([type, id]) => ({ name, type, id })),
     // The beginning of a name, as in a search box.
     { name: name.slice(0, 6), type: 'Package', id: ids.Package },
@@ -148,13 +148,13 @@ describe('no field of GraphQL', () => {
   const isAnswer = (data: unknown) => data !== undefined && !/(null|\{\}|\[\])[}\]]*$/.test(JSON.stringify({ data }))
   // From a new address each time: nobody runs into the limit of queries a minute.
   const ask = (actor: Actor, query: string) => actor.graphql(query, {}, { ip: app.address() })
-  const answersIn = (told: Told[]) => told.flatMap(({ fields }) => fields.map(({ data }) => isAnswer(data)))
+  const answersIn = (told: FieldAnswers[]) => told.flatMap(({ fields }) => fields.map(({ data }) => isAnswer(data)))
 
   it('shows a trace of a private package or a person', async () => {
     const found: object[] = []
     const answered = new Set<string>()
     await walk(schema, wordsOf(shown), async (asked) => {
-      const told = await askTogether(asked, (query) => ask(app.anonymous, query))
+      const told = await askInBatches(asked, (query) => ask(app.anonymous, query))
       for (const { query, answer, fields } of told) {
         found.push(...tracesIn(answer).map((trace) => ({ query, trace })))
         for (const { asked: one, data } of fields) if (isAnswer(data)) answered.add(one.path)
@@ -171,7 +171,7 @@ describe('no field of GraphQL', () => {
     const pairs: { query: string; same: string; there: Answer }[] = []
     const [secrets, absences] = [wordsOf(hidden), wordsOf(missing)]
     await walk(schema, secrets, async (asked) => {
-      const told = await askTogether(asked, (query) => ask(app.anonymous, query))
+      const told = await askInBatches(asked, (query) => ask(app.anonymous, query))
       for (const { query, answer: there } of told) {
         const same = secrets.reduce((text, words, index) => insteadOf(text, words, absences[index] ?? words), query)
         if (same !== query) pairs.push({ query, same, there })
@@ -191,7 +191,7 @@ describe('no field of GraphQL', () => {
     const reader = await app.viewer()
     await walk(schema, wordsOf(hidden), async (asked) => {
       if (without(seen, everywhere).length === 0) return asked.map(() => false) // enough was seen
-      const told = await askTogether(asked, (query) => ask(reader, query))
+      const told = await askInBatches(asked, (query) => ask(reader, query))
       for (const { asked: one, data } of told.flatMap(({ fields }) => fields))
         if (traces.some((trace) => JSON.stringify(data)?.includes(trace))) seen.add(one.path)
       return answersIn(told)
@@ -200,8 +200,8 @@ describe('no field of GraphQL', () => {
   }, 300_000)
 })
 
-const globalId = ({ type, id }: Words) => encodeGlobalID(type, id)
-const insteadOf = (query: string, from: Words, to: Words) =>
+const globalId = ({ type, id }: WalkArguments) => encodeGlobalID(type, id)
+const insteadOf = (query: string, from: WalkArguments, to: WalkArguments) =>
   query.replaceAll(JSON.stringify(from.name), JSON.stringify(to.name)).replaceAll(globalId(from), globalId(to))
 
 /** The endings that no path has: the same field is asked for on one of many ways only. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { sendBytes } from '../support/publish.ts'
-import { refused } from '../support/invalid-input.ts'
+import { invalidInput } from '../support/invalid-input.ts'
 
 let app: TestApp
 let owner: Actor
@@ -22,12 +22,12 @@ describe('an id', () => {
   const strange = ['x', '', 'null', '\u{1f600}', btoa('PageInfo:x'), encodeGlobalID('Nothing', nobody), encodeGlobalID('__proto__', nobody)]
 
   it.each(strange)('that is none (%j) is refused by name, wherever one is taken', async (id) => {
-    const none = refused(`id: ${JSON.stringify(id)} is not an id of this server.`, 'id')
+    const none = invalidInput(`id: ${JSON.stringify(id)} is not an id of this server.`, 'id')
     expect(await alice.graphql('query ($id: ID!) { node(id: $id) { id } }', { id })).toMatchObject(none)
     expect(await alice.graphql('mutation ($id: ID!) { revokeSession(input: { id: $id }) { session { id } } }', { id })).toMatchObject(none)
     expect(await owner.graphql('mutation ($id: ID!) { retryJob(input: { id: $id }) { job { id } } }', { id })).toMatchObject(none)
     expect(await alice.graphql('query ($id: ID!) { nodes(ids: [$id]) { id } }', { id })).toMatchObject(
-      refused(`ids: ${JSON.stringify(id)} is not an id of this server.`, 'ids'),
+      invalidInput(`ids: ${JSON.stringify(id)} is not an id of this server.`, 'ids'),
     )
     expect(errors()).toEqual([])
   })
@@ -36,7 +36,7 @@ describe('an id', () => {
     const ask = (name: string, payload: string, id: string) =>
       owner.graphql(`mutation ($id: ID!) { ${name}(input: { id: $id }) ${payload} }`, { id })
     const user = encodeGlobalID('User', alice.id)
-    const wrong = (type: string) => refused(expect.stringMatching(`^id: ".*" is the id of a User. Send the id of a ${type}.$`), 'id')
+    const wrong = (type: string) => invalidInput(expect.stringMatching(`^id: ".*" is the id of a User. Send the id of a ${type}.$`), 'id')
     expect(await ask('revokeSession', '{ session { id } }', user)).toMatchObject(wrong('Session'))
     expect(await ask('revokeUserSession', '{ session { id } }', user)).toMatchObject(wrong('Session'))
     expect(await ask('revokeToken', '{ token { id } }', user)).toMatchObject(wrong('AccessToken'))
@@ -72,7 +72,7 @@ const malformed: [text: string, message: string][] = [
 it.each(malformed.map(([text, message]) => [text.slice(0, 60), message, text]))(
   'refuses the GraphQL request %s',
   async (_start, message, text) => {
-    expect(await alice.post('/graphql', text, json)).toMatchObject(refused(expect.stringContaining(message)))
+    expect(await alice.post('/graphql', text, json)).toMatchObject(invalidInput(expect.stringContaining(message)))
     expect(errors()).toEqual([])
   },
 )

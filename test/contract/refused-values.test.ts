@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
-import { refused } from '../support/invalid-input.ts'
+import { invalidInput } from '../support/invalid-input.ts'
 
 let app: TestApp
 let owner: Actor
@@ -23,7 +23,7 @@ it('refuses moments that not every calendar has', async () => {
       body: { error: { message } },
     })
     expect(await owner.graphql('query ($from: DateTime) { auditEntries(first: 1, from: $from) { totalCount } }', { from })).toMatchObject(
-      refused(message, 'from'),
+      invalidInput(message, 'from'),
     )
   }
 })
@@ -36,7 +36,7 @@ it('refuses moments on days that the calendar does not have', async () => {
       status: 400,
       body: { error: { code: 'InvalidInput', message: expect.stringContaining(message) } },
     })
-    const answer = refused(expect.stringContaining(message), 'from')
+    const answer = invalidInput(expect.stringContaining(message), 'from')
     expect(await owner.graphql(query, { from })).toMatchObject(answer)
     expect(await owner.graphql(`{ auditEntries(first: 1, from: "${from}") { totalCount } }`)).toMatchObject(answer)
   }
@@ -60,7 +60,7 @@ it('names the field and quotes what was sent, unless it is a secret', async () =
   expect(login).toMatchObject(saying('password: must be a string.'))
   const input = { email: 'a@example.com', displayName: 'A', role: 'Admin' }
   expect(await owner.graphql('mutation ($input: CreateUserInput!) { createUser(input: $input) { mode } }', { input })).toMatchObject(
-    refused('role: must be a value of AssignableRole, not "Admin".', 'role'),
+    invalidInput('role: must be a value of AssignableRole, not "Admin".', 'role'),
   )
 })
 
@@ -98,9 +98,9 @@ const literals: [query: string, message: string, field: string][] = [
 ]
 
 it.each(literals)('names the argument of what is written out in a query and does not fit: %s', async (query, message, field) => {
-  expect(await owner.graphql(query)).toMatchObject(refused(message, field))
+  expect(await owner.graphql(query)).toMatchObject(invalidInput(message, field))
   // Once more, from the cache of what was validated before.
-  expect(await owner.graphql(query)).toMatchObject(refused(message, field))
+  expect(await owner.graphql(query)).toMatchObject(invalidInput(message, field))
   expect(errors()).toEqual([])
 })
 
@@ -108,7 +108,7 @@ it.each(['variables', 'extensions'])('names what an address should carry as JSON
   app.lines.length = 0
   for (const text of ['x', '{', "{'first': 1}"])
     for (const sent of [`${name}=${encodeURIComponent(text)}`, `${name}={}&${name}=${encodeURIComponent(text)}`])
-      expect(await alice.get(`/graphql?query={server{version}}&${sent}`)).toMatchObject(refused(`${name}: is not valid JSON.`))
+      expect(await alice.get(`/graphql?query={server{version}}&${sent}`)).toMatchObject(invalidInput(`${name}: is not valid JSON.`))
   for (const sent of [name, `${name}=`, `${name}={}`])
     expect(await alice.get(`/graphql?query={server{version}}&${sent}`)).toMatchObject({ status: 200, body: { data: {} } })
   expect(errors()).toEqual([])

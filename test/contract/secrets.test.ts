@@ -4,7 +4,7 @@ import { sha256 } from '../../server/http/keys.ts'
 import { announceSetupCode } from '../../server/setup/service.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { everythingStored } from '../support/database-dump.ts'
+import { dumpDatabase } from '../support/database-dump.ts'
 import { codeFor } from '../support/oauth.ts'
 
 type Secrets = Map<string, string>
@@ -108,7 +108,7 @@ it('keeps no secret that it issued or was given: not in the log, the audit log o
   const places = {
     log: app.lines.join(''),
     'audit log': audited.map(({ raw }) => raw.toString()).join('\n'),
-    database: (await everythingStored(app)).toString('latin1'),
+    database: (await dumpDatabase(app)).toString('latin1'),
   }
 
   expect(places.log).toContain('POST /api/auth/login 200')

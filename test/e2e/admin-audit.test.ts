@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { fill } from '../support/audit.ts'
+import { addEntries } from '../support/audit.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -69,8 +69,8 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await expect.poll(() => new URL(page.url()).searchParams.has('entry')).toBe(false)
 
   const nobody = { actorId: null, package: 'by_nobody', createdAt: app.services.now() }
-  await fill(app, 1, () => ({ ...nobody, kind: 'package.scored', summary: 'Scored by itself' }))
-  await fill(app, 1, () => ({ ...nobody, kind: 'user.login_failed', summary: 'A wrong password', clientIp: '192.0.2.1' }))
+  await addEntries(app, 1, () => ({ ...nobody, kind: 'package.scored', summary: 'Scored by itself' }))
+  await addEntries(app, 1, () => ({ ...nobody, kind: 'user.login_failed', summary: 'A wrong password', clientIp: '192.0.2.1' }))
   await page.goto('/admin/audit?package=by_nobody')
   await page.getByRole('row', { name: /Scored by itself.*The server by_nobody None/ }).waitFor()
   await page.getByRole('row', { name: /A wrong password.*Not signed in by_nobody 192\.0\.2\.1/ }).waitFor()
@@ -84,7 +84,7 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
 it('lets the owner set how long entries are kept, and names how many are deleted before it does so', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
-  await fill(app, 12, (n) => ({ kind: 'user.login', summary: `entry ${n}`, createdAt: new Date(Date.now() - 400 * 86_400_000) }))
+  await addEntries(app, 12, (n) => ({ kind: 'user.login', summary: `entry ${n}`, createdAt: new Date(Date.now() - 400 * 86_400_000) }))
   const admin = await app.admin()
   const theirs = await openPage(app.url)
   await startSession(theirs, app.url, admin.email)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { openPage, screenshot } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
-import { surfaced, surfaceOf } from '../support/surfaces.ts'
+import { storeSurface, surfaceOf } from '../support/surfaces.ts'
 
 const long = (type: string) =>
   `Future<Map<String, ${type}>> three(Map<String, ${type}> first, {required void Function(Object error, StackTrace trace) onError})`
@@ -11,9 +11,9 @@ it('compares the APIs of two versions, which the reader picks', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, ...['1.0.0', '1.1.0', '1.2.0', '1.3.0'].map((version) => ({ name: 'acme', version })))
-  await surfaced(app, '1.0.0', surfaceOf({ one: 'void one()', two: 'void two()', three: long('int') }))
-  await surfaced(app, '1.1.0', surfaceOf({ one: 'void one(int times)', three: long('String'), four: 'void four()' }))
-  await surfaced(app, '1.2.0', surfaceOf({ one: 'void one(int times)', three: long('String'), four: 'void four()' }))
+  await storeSurface(app, '1.0.0', surfaceOf({ one: 'void one()', two: 'void two()', three: long('int') }))
+  await storeSurface(app, '1.1.0', surfaceOf({ one: 'void one(int times)', three: long('String'), four: 'void four()' }))
+  await storeSurface(app, '1.2.0', surfaceOf({ one: 'void one(int times)', three: long('String'), four: 'void four()' }))
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/versions')

@@ -4,7 +4,7 @@ import { openPage } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
-import { emptyQueue, failed, reportOf, scored } from '../support/reports.ts'
+import { emptyQueue, failed, reportOf, storeReport } from '../support/reports.ts'
 
 const acme = { name: 'acme', version: '1.0.0' }
 
@@ -83,8 +83,8 @@ it('gives the report as Markdown, and finds packages by their score', async () =
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, acme, { name: 'better', version: '1.0.0' }, { name: 'unknown', version: '1.0.0' })
   const note = 'Removes **2** declarations. <img src=x onerror=alert(1)> [this](javascript:alert(1))'
-  await scored(app, 'acme', reportOf(6, 10, { engine: { name: 'pana', version: '0.23.18' }, notes: [note] }))
-  await scored(app, 'better', reportOf(9, 10))
+  await storeReport(app, 'acme', reportOf(6, 10, { engine: { name: 'pana', version: '0.23.18' }, notes: [note] }))
+  await storeReport(app, 'better', reportOf(9, 10))
   const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/score')
@@ -117,11 +117,11 @@ it('shows the score over the newest versions, as bars in a table and as CSV', as
   const numbers = ['1.0.0', '1.1.0', '1.2.0', '2.0.0', '2.1.0']
   await publishTo(app.url, secret, ...numbers.map((version) => ({ name: 'acme', version })), { name: 'fresh', version: '1.0.0' })
   await emptyQueue(app)
-  await scored(app, 'acme', reportOf(50, 100), '1.0.0')
-  await scored(app, 'acme', reportOf(90, 100), '1.2.0')
-  await scored(app, 'acme', reportOf(80, 100), '2.0.0')
-  await scored(app, 'acme', reportOf(100, 160), '2.1.0')
-  await scored(app, 'fresh', reportOf(1, 2))
+  await storeReport(app, 'acme', reportOf(50, 100), '1.0.0')
+  await storeReport(app, 'acme', reportOf(90, 100), '1.2.0')
+  await storeReport(app, 'acme', reportOf(80, 100), '2.0.0')
+  await storeReport(app, 'acme', reportOf(100, 160), '2.1.0')
+  await storeReport(app, 'fresh', reportOf(1, 2))
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/score')

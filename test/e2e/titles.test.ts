@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { consoleRoutes } from '../support/console-routes.ts'
-import { reportOf, scored } from '../support/reports.ts'
+import { reportOf, storeReport } from '../support/reports.ts'
 
 /** Of pages that a signed-in owner is led away from, and of layouts around pages. */
 const elsewhere = new Set(['/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
@@ -23,7 +23,7 @@ it('every page has a title, a heading and a main part of its own, and keeps ever
   const owner = await app.owner()
   for (const version of ['1.0.0', '1.1.0']) {
     await publishTo(app.url, owner.secret ?? '', { name: 'acme', version, files: { 'README.md': readme } })
-    await scored(app, 'acme', reportOf(1, 2), version)
+    await storeReport(app, 'acme', reportOf(1, 2), version)
   }
   await owner.post('/api/publishers', { id: 'company', displayName: 'Company' })
   const page = await openPage(app.url)

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
-import { record, sum } from '../support/fault-run.ts'
-import { auditDoors, auditRemains } from '../support/fault-audit.ts'
+import { recordFault, sum } from '../support/fault-run.ts'
+import { auditPublished, auditLeftovers } from '../support/fault-audit.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { freePort } from '../support/free-port.ts'
@@ -60,9 +60,9 @@ it('shares the time of the database among instances whose clocks are hours apart
   // One sign-in has counted when the server was set up.
   expect(statuses.lastIndexOf(401)).toBeLessThan(statuses.indexOf(429))
   expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(10)
-  const doors = await auditDoors(registry, 'shared')
+  const doors = await auditPublished(registry, 'shared')
   for (const { process } of servers) process.kill('SIGTERM')
   expect(await Promise.all(servers.map(({ exit }) => exit))).toEqual([0, 0, 0])
   const fault = `instances an hour apart, in ${rounds} publishes`
-  record(context, registry, { fault, seconds: slowest, ...sum(doors, await auditRemains(registry)) })
+  recordFault(context, registry, { fault, seconds: slowest, ...sum(doors, await auditLeftovers(registry)) })
 })

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { record, sum } from '../support/fault-run.ts'
-import { auditDoors, auditRemains } from '../support/fault-audit.ts'
+import { recordFault, sum } from '../support/fault-run.ts'
+import { auditPublished, auditLeftovers } from '../support/fault-audit.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { secretForTests, start } from '../support/server-process.ts'
@@ -68,7 +68,7 @@ it.for(backends)('a store with archives survives a start with another database (
   await registry.start()
   await registry.publish({ name: 'kept_0', version: '2.0.0' })
   const seconds = (Date.now() - begunAt) / 1000
-  const doors = await auditDoors(registry, 'kept')
+  const doors = await auditPublished(registry, 'kept')
   expect(await registry.stop()).toBe(0)
   const kept = archivesIn(folder)
 
@@ -88,5 +88,5 @@ it.for(backends)('a store with archives survives a start with another database (
 
   adoptStore(own)
   const fault = `another database beside the store, ${others.length} times after 20 publishes`
-  record(context, registry, { fault, seconds, ...sum(doors, await auditRemains(registry)) })
+  recordFault(context, registry, { fault, seconds, ...sum(doors, await auditLeftovers(registry)) })
 })

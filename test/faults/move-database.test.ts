@@ -16,7 +16,7 @@ import { holdRemovals } from '../../server/store/hold.ts'
 import { Avatar } from '../../server/users/avatar-entity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
-import { fill } from '../support/audit.ts'
+import { addEntries } from '../support/audit.ts'
 import { documentVersion } from '../support/docs.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { plain } from '../support/pictures.ts'
@@ -31,7 +31,7 @@ const odd = '# Odd\n\u2028 \\N \\. \t \u0001 \r\n é 🎯 \\\n'
 /** Somebody of each kind, and something of everything that people make. */
 async function filled(app: TestApp) {
   const longAgo = new Date(Date.now() - 400 * 86_400_000)
-  await fill(app, 3, (n) => ({ kind: 'user.login', summary: `long ago, ${n}`, createdAt: longAgo }))
+  await addEntries(app, 3, (n) => ({ kind: 'user.login', summary: `long ago, ${n}`, createdAt: longAgo }))
   const [admin, alice, bob] = [await app.admin(), await app.member(), await app.viewer()]
   await publish(alice, { name: 'acme', version: '1.0.0', files: { 'README.md': odd } })
   await publish(alice, { name: 'acme', version: '1.1.0' })

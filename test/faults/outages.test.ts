@@ -4,7 +4,7 @@ import { renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { endure, type Fault } from '../support/fault-run.ts'
+import { publishDuringFaults, type Fault } from '../support/fault-run.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { smallVolume } from '../support/small-volume.ts'
@@ -20,19 +20,19 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 it('publishes on when the disk was full or failed with EIO, or the archive store was away, on sqlite', options, async (context) => {
   const registry = await FaultRegistry.open('sqlite', { folder: smallVolume(64_000), env })
-  await endure(context, registry, [fullDisk(registry), storeAway(registry), failingDisk(registry)])
+  await publishDuringFaults(context, registry, [fullDisk(registry), storeAway(registry), failingDisk(registry)])
 })
 
 it('publishes on when the disk was full or the archive store was away, on postgres', options, async (context) => {
   const registry = await FaultRegistry.open('postgres', { folder: smallVolume(64_000), env })
-  await endure(context, registry, [fullDisk(registry), storeAway(registry)])
+  await publishDuringFaults(context, registry, [fullDisk(registry), storeAway(registry)])
 })
 
 it('publishes on when connections were terminated or frozen, or a table was locked, on postgres', options, async (context) => {
   const registry = await FaultRegistry.open('postgres')
   const admin = await administratorOf(registry)
   const tables = ['packages', 'uploads', 'users', 'audit_entries']
-  await endure(context, registry, [terminated(admin), frozen(admin), ...tables.map((table) => locked(admin, table))])
+  await publishDuringFaults(context, registry, [terminated(admin), frozen(admin), ...tables.map((table) => locked(admin, table))])
 })
 
 /** While the disk is full, the server is degraded and stays ready for reads. */

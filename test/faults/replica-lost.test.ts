@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { sample } from '../support/metrics.ts'
-import { databaseOnBoth, order, type Replicated, startReplicated } from '../support/replicated-postgres.ts'
+import { databaseOnBoth, runSql, type Replicated, startReplicated } from '../support/replicated-postgres.ts'
 import { folderForTest, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
 
 const metricsToken = 'the token of the metrics'
@@ -45,7 +45,7 @@ async function areServedBy({ standby }: Replicated, servers: Server[]): Promise<
     where application_name like 'snug ________' and query like '%package%' and query_start > '${since}'`
   const seen = new Set<string>()
   const look = async () => {
-    for (const { name } of await order<{ name: string }>(standby.url, atWork)) seen.add(name)
+    for (const { name } of await runSql<{ name: string }>(standby.url, atWork)) seen.add(name)
     return seen.size
   }
   await expect.poll(look, { timeout: 20_000, interval: 50 }).toBe(servers.length)
@@ -111,7 +111,7 @@ it('leaves a replica alone that became a primary of its own', async () => {
   const { both, servers, authorization } = await twoServers()
   const reading = readOn(servers, authorization)
   await areServedBy(both, servers)
-  await order(both.standby.url, 'select pg_promote()')
+  await runSql(both.standby.url, 'select pg_promote()')
   const [first] = servers
   if (first) await publishTo(first, authorization, await packageArchive({ name: 'acme', version: '2.0.0' }))
   for (const { url } of servers) {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { endure } from '../support/fault-run.ts'
+import { publishDuringFaults } from '../support/fault-run.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 
@@ -38,7 +38,7 @@ it.for(backends)(
         expect([status, bytes.equals(whole)]).toEqual([200, true])
       }
     }
-    await endure(context, registry, [{ ...usual, name: 'archives truncated and flipped', strike }])
+    await publishDuringFaults(context, registry, [{ ...usual, name: 'archives truncated and flipped', strike }])
   },
 )
 
@@ -52,5 +52,5 @@ it.for(backends)('knows its former addresses, whatever it is called, on %s', opt
     await restart(registry, () => (registry.env.SERVER_URL = first.replace('localhost', `moved-${++moves}.localhost`)))
   }
   const pubspec = () => `publish_to: ${first}\ndependencies:\n  named:\n    hosted: ${first}\n    version: ^1.0.0\n`
-  await endure(context, registry, [{ ...usual, name: 'another SERVER_URL', strike, pubspec }])
+  await publishDuringFaults(context, registry, [{ ...usual, name: 'another SERVER_URL', strike, pubspec }])
 })

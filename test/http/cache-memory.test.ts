@@ -7,7 +7,7 @@ import { packageArchive } from '../support/archive.ts'
 import { documentVersion } from '../support/docs.ts'
 import { heldMemory } from '../support/memory.ts'
 import { publish, upload } from '../support/publish.ts'
-import { surfaced, surfaceOf } from '../support/surfaces.ts'
+import { storeSurface, surfaceOf } from '../support/surfaces.ts'
 
 const zipped = { headers: { 'accept-encoding': 'gzip' } }
 
@@ -51,7 +51,7 @@ it('keeps no more than CACHE_BYTES allows', async () => {
 async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
   for (const version of ['1.0.0', '1.1.0']) {
     await publish(alice, { name: 'acme', version })
-    await surfaced(app, version, surfaceOf({ [`of${version.length}`]: 'void of()' }))
+    await storeSurface(app, version, surfaceOf({ [`of${version.length}`]: 'void of()' }))
   }
   await documentVersion(app, 'acme', '1.1.0')
   await upload(alice, await packageArchive({ name: 'acme', version: '1.2.0' }))

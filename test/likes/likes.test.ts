@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { meanwhile } from '../support/concurrent-transaction.ts'
+import { duringTransaction } from '../support/concurrent-transaction.ts'
 import { publish } from '../support/publish.ts'
 
 async function stocked(app: TestApp) {
@@ -80,7 +80,7 @@ it('finds no package that somebody is just deleting, and does not keep that from
       lock: `select p.id from packages p join package_search_documents d on d.package_id = p.id where p.name = '${name}'`,
       changes: [`delete from packages where name = '${name}'`],
     }
-    const answer = await meanwhile(app, deletion, () => alice.send(method, `/api/account/likes/${name}`))
+    const answer = await duringTransaction(app, deletion, () => alice.send(method, `/api/account/likes/${name}`))
     expect(answer).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
   }
 })

@@ -3,7 +3,7 @@ import { createGzip, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { packageTar } from '../support/archive.ts'
 import { bomb, gzipped, manifest, pax, withEntry } from '../support/hostile-archives.ts'
-import { type Case, directory, file, inspect, refuses, warmUp } from '../support/archive-refusals.ts'
+import { type Case, directory, file, inspect, itRejects, warmUp } from '../support/archive-refusals.ts'
 import { tarEnd, tarEntry, tarHeader } from '../support/tar.ts'
 
 const foo = { name: 'foo', version: '1.0.0' }
@@ -36,7 +36,7 @@ const bytes =
 warmUp()
 
 describe('a tar that readers understand differently is refused', () => {
-  refuses([
+  itRejects([
     ['PAX path override', () => gzipped(manifest(), pax({ path: '../evil' }), file('a')), '"../evil"'],
     ['PAX path with NUL', () => gzipped(manifest(), pax({ path: 'a\0b' }), file('a')), 'control characters'],
     ['PAX path over the manifest', () => gzipped(manifest(), pax({ path: 'pubspec.yaml' }), file('a')), '"pubspec.yaml" twice'],
@@ -86,7 +86,7 @@ describe('a tar that readers understand differently is refused', () => {
 describe('a bomb is refused', () => {
   const zeros = Buffer.alloc(MiB)
   const laughs = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]\n`).join('')
-  refuses([
+  itRejects([
     ['10 GiB of zeros', () => bomb(Buffer.alloc(0), zeros, 10 * GiB), 'too many empty blocks'],
     ['10 GiB of zeros behind the end mark', () => bomb(Buffer.concat([manifest(), tarEnd]), zeros, 10 * GiB), 'too many empty blocks'],
     ['10 GiB of zeros in a file that claims 8', () => bomb(start('77777777777 '), zeros, 10 * GiB), 'unpacks to more than 268435456 bytes'],
@@ -121,7 +121,7 @@ it('refuses a file by the size that it claims, before reading it', async () => {
 describe('a file that is not one gzip member is refused', () => {
   const good = gzipSync(packageTar(foo))
   const flagged = (flags: number, ...more: Buffer[]) => bytes(Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 3]), ...more)
-  refuses([
+  itRejects([
     ['second member', bytes(good, good), 'data after the end of its gzip stream'],
     ['second member behind an empty one', bytes(gzipSync(''), good), 'data after the end of its gzip stream'],
     ['empty second member', bytes(good, gzipSync('')), 'data after the end of its gzip stream'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { gzipped, manifest, pax, withEntry } from '../support/hostile-archives.ts'
-import { type Case, directory, file, inspect, refuses, warmUp } from '../support/archive-refusals.ts'
+import { type Case, directory, file, inspect, itRejects, warmUp } from '../support/archive-refusals.ts'
 import { tarEntry, type TarHeader } from '../support/tar.ts'
 
 const named = (kind: string, name: TarHeader['name'], message: string): Case => [kind, () => withEntry({ name }, 'x'), message]
@@ -25,7 +25,7 @@ it('takes the archive on which all hostile ones are built', async () => {
   })
 })
 describe('a path that leaves the package or cannot be stored is refused', () => {
-  refuses([
+  itRejects([
     named('traversal', '../evil', 'the path "../evil", which has `..` in it'),
     named('traversal within', 'lib/../../evil', '`..`'),
     named('traversal at the end', 'lib/..', '`..`'),
@@ -55,7 +55,7 @@ describe('a path that leaves the package or cannot be stored is refused', () => 
 })
 
 describe('an entry that is no file or directory is refused', () => {
-  refuses([
+  itRejects([
     typed('symbolic link', '2', '"lib/evil" as a symlink', '/etc/passwd'),
     typed('hard link', '1', '"lib/evil" as a link', 'pubspec.yaml'),
     typed('character device', '3', 'as a character-device'),
@@ -77,7 +77,7 @@ describe('an entry that is no file or directory is refused', () => {
 })
 
 describe('two entries for one path are refused', () => {
-  refuses([
+  itRejects([
     both('duplicate file', file('a'), file('a', 'y'), '"a" twice'),
     both('second manifest', file('a'), manifest(), '"pubspec.yaml" twice'),
     both('duplicate directory', directory('a/'), directory('a/'), '"a" twice'),

@@ -11,7 +11,7 @@ import { detectCapabilities } from '../../server/sandbox/capabilities.ts'
 import { run, sandboxProblem } from '../../server/sandbox/run.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { installBubblewrap } from '../support/bubblewrap.ts'
-import { attack, judge } from '../support/fake-pana.ts'
+import { attackFiles, analyzeWithFakePana } from '../support/fake-pana.ts'
 import { publish } from '../support/publish.ts'
 import { folderForTest, start } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
@@ -32,7 +32,7 @@ async function isUnusable(app: TestApp): Promise<boolean> {
   const problem = await sandboxProblem(app.config)
   if (problem === null) return false
   console.warn(`Not shown on this machine: what bubblewrap holds. ${problem}`)
-  await expect(judge(app, { files: attack('echo begun') })).rejects.toThrow(problem)
+  await expect(analyzeWithFakePana(app, { files: attackFiles('echo begun') })).rejects.toThrow(problem)
   return true
 }
 
@@ -72,7 +72,7 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
     if (await isUnusable(app)) return
     const { port, outside, connections } = await treasures(app)
     const data = app.config.DATA_DIR
-    const { log, report } = await judge(app, { files: attack(thief(data, port, outside)) })
+    const { log, report } = await analyzeWithFakePana(app, { files: attackFiles(thief(data, port, outside)) })
     expect(log).toContain('looked')
     expect(report.engine.name).toBe('pana')
     const taken = log.filter((line) => line.startsWith('took: ')).map((line) => line.slice(6))
@@ -118,7 +118,7 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
       }
       return slowest
     })()
-    const outcome = await judge(app, { files: attack(script) }, options).catch((error: unknown) => error)
+    const outcome = await analyzeWithFakePana(app, { files: attackFiles(script) }, options).catch((error: unknown) => error)
     over.abort()
     // It competes with what it judges, but never waits for it.
     expect(await answers).toBeLessThan(2000)

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
-import { endure } from '../support/fault-run.ts'
+import { publishDuringFaults } from '../support/fault-run.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { json } from '../support/server-process.ts'
@@ -20,7 +20,9 @@ it.for(backends)(
       // The time until the server is up again counts, too.
       void registry.start()
     }
-    await endure(context, registry, [{ label: 'published', name: 'SIGKILL', publishes: isFullRun ? 1000 : 40, everyMs: 500, strike }])
+    await publishDuringFaults(context, registry, [
+      { label: 'published', name: 'SIGKILL', publishes: isFullRun ? 1000 : 40, everyMs: 500, strike },
+    ])
   },
 )
 
@@ -35,7 +37,7 @@ it.for(backends)(
       if (code !== 0) throw new Error(`The server ended with ${code} after SIGTERM.`)
       void registry.start()
     }
-    await endure(context, registry, [
+    await publishDuringFaults(context, registry, [
       { label: 'published', name: 'SIGTERM beside silent clients', publishes: isFullRun ? 300 : 30, everyMs: 700, strike },
     ])
   },
@@ -48,7 +50,7 @@ it.for(backends)(
     const registry = await FaultRegistry.open(database)
     const archive = await packageArchive({ name: 'broken', version: '1.0.0' })
     const strike = () => breakOff(registry, archive.subarray(0, archive.length / 2), archive.length)
-    await endure(context, registry, [
+    await publishDuringFaults(context, registry, [
       { label: 'published', name: 'interrupted upload', publishes: isFullRun ? 300 : 30, everyMs: 40, strike },
     ])
   },

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import * as oauth from 'oauth4webapi'
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { askFor, authorizeUrl, codeFor, loginUrl, parametersOf, redirectUri } from '../support/oauth.ts'
+import { requestConsent, authorizeUrl, codeFor, loginUrl, parametersOf, redirectUri } from '../support/oauth.ts'
 
 const form = (fields: object) =>
   [new URLSearchParams({ ...fields }).toString(), { headers: { 'content-type': 'application/x-www-form-urlencoded' } }] as const
@@ -16,7 +16,7 @@ it('gives a standard client a token, from the first request to the last', async 
   const client = { client_id: 'cli' }
   await using listener = await listen()
   const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
-  const requestId = await askFor(browser, {
+  const requestId = await requestConsent(browser, {
     redirect_uri: listener.uri,
     state,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
@@ -105,7 +105,7 @@ it('shows the client to the session it came to, and to nobody else', async () =>
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [alice, bob] = [await app.viewer(), await app.owner()]
   const browser = await alice.session()
-  const id = await askFor(browser)
+  const id = await requestConsent(browser)
   expect((await browser.get(`/oauth/pending/${id}`)).body).toEqual({
     request_id: id,
     client_id: 'cli',
@@ -143,7 +143,7 @@ it('shows the client to the session it came to, and to nobody else', async () =>
 it('tells the same on GraphQL', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
-  const requestId = await askFor(browser)
+  const requestId = await requestConsent(browser)
   const query =
     'query ($requestId: ID!) { pendingAuthorization(requestId: $requestId) { requestId clientId redirectUri scopes createdAt expiresAt } }'
   expect((await browser.graphql(query, { requestId })).body.data.pendingAuthorization).toMatchObject({
@@ -164,7 +164,7 @@ it('tells the same on GraphQL', async () => {
 it('tells the client when its user says no', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
-  const id = await askFor(browser, { redirect_uri: 'http://[::1]:8123/cb?x=1', state: 'a&b=c d' })
+  const id = await requestConsent(browser, { redirect_uri: 'http://[::1]:8123/cb?x=1', state: 'a&b=c d' })
   const { body } = await browser.post('/oauth/deny', { request_id: id })
   expect(body.redirect_url).toMatch(/^http:\/\/\[::1\]:8123\/cb\?x=1&error=access_denied&/)
   expect(parametersOf(body.redirect_url)).toMatchObject({ x: '1', error: 'access_denied', state: 'a&b=c d' })
@@ -191,7 +191,7 @@ it('lets a session whose password is due see, approve and deny nothing', async (
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
-  const id = await askFor(browser)
+  const id = await requestConsent(browser)
   await app.services.database.orm.em.getConnection().execute('update users set must_change_password = true where id = ?', [alice.id])
   expect(await browser.get(`/oauth/pending/${id}`)).toMatchObject({
     status: 403,

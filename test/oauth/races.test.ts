@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { askFor, codeFor } from '../support/oauth.ts'
+import { requestConsent, codeFor } from '../support/oauth.ts'
 
 const rounds = 200
 
@@ -24,7 +24,7 @@ it('takes one answer of two that a user gives at once', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   for (let round = 0; round < rounds / 4; round++) {
-    const request_id = await askFor(browser, {}, app.address())
+    const request_id = await requestConsent(browser, {}, app.address())
     const answers = await Promise.all(
       ['approve', round % 2 ? 'approve' : 'deny'].map((answer) => browser.post(`/oauth/${answer}`, { request_id })),
     )

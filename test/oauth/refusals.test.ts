@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { askFor, authorizeUrl, codeFor, loginUrl, parametersOf, pkce, redirectUri } from '../support/oauth.ts'
+import { requestConsent, authorizeUrl, codeFor, loginUrl, parametersOf, pkce, redirectUri } from '../support/oauth.ts'
 import { foreignRedirects, loopbackRedirects } from '../support/redirects.ts'
 
 const fault = (error: string) => ({
@@ -26,7 +26,7 @@ it('shows a page, and redirects nobody, when the answer would go anywhere but to
     }
   }
   expect(await app.services.database.reads.all('select id from oauth_requests')).toEqual([])
-  for (const uri of loopbackRedirects) await askFor(browser, { redirect_uri: uri })
+  for (const uri of loopbackRedirects) await requestConsent(browser, { redirect_uri: uri })
 })
 
 it.each([

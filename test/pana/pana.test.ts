@@ -6,7 +6,7 @@ import { readablePackages } from '../../server/pana/readable-packages.ts'
 import { withJobToken } from '../../server/tokens/job-token.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { writeDownloads } from '../support/downloads.ts'
-import { attack, judge, versionOf } from '../support/fake-pana.ts'
+import { attackFiles, analyzeWithFakePana, versionOf } from '../support/fake-pana.ts'
 import { makePublic } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { recordedReport } from '../support/recorded-report.ts'
@@ -17,7 +17,7 @@ const jobs = (app: TestApp) => readdirSync(join(app.config.DATA_DIR, 'jobs')).fi
 describe('pana judges a version', () => {
   it('and its report is told in our words, without what a private package cannot help', async () => {
     await using app = await testApp()
-    const { report, log } = await judge(app, {})
+    const { report, log } = await analyzeWithFakePana(app, {})
     expect(report).toMatchObject({
       engine: { name: 'pana', version: '0.23.18, Dart 3.11.0' },
       documented: { documented: 246, total: 263 },
@@ -47,7 +47,7 @@ describe('pana judges a version', () => {
 
   it('and a public package has to have what the world can see', async () => {
     await using app = await testApp()
-    const { report } = await judge(app, {}, { isPrivate: false })
+    const { report } = await analyzeWithFakePana(app, {}, { isPrivate: false })
     expect(report.notMeasured).toEqual([])
     expect(report.sections[0]).toMatchObject({ granted: 20, maximum: 30, status: 'partial' })
     expect(report.sections[0]?.criteria[0]).toMatchObject({
@@ -60,12 +60,12 @@ describe('pana judges a version', () => {
 
   it('and the documentation that `dart doc` wrote is taken over, without what could run', async () => {
     await using app = await testApp()
-    const { docs, docsFailure } = await judge(app, {}, { docs: { folder: app.config.DATA_DIR } })
+    const { docs, docsFailure } = await analyzeWithFakePana(app, {}, { docs: { folder: app.config.DATA_DIR } })
     expect({ docs, docsFailure }).toEqual({ docs: join(app.config.DATA_DIR, 'dartdoc.zip'), docsFailure: null })
     expect(statSync(docs ?? '').size).toBeGreaterThan(0)
     // Links lead to what the job may not read itself.
     const files = { 'tool/after_analysis.sh': 'rm -r docs; ln -s /etc docs' }
-    const without = await judge(app, { name: 'undocumented', files }, { docs: { folder: app.config.DATA_DIR } })
+    const without = await analyzeWithFakePana(app, { name: 'undocumented', files }, { docs: { folder: app.config.DATA_DIR } })
     expect(without).toMatchObject({ docs: null, docsFailure: 'The job left no folder.' })
     expect(without.report.engine.name).toBe('pana')
   })
@@ -73,7 +73,7 @@ describe('pana judges a version', () => {
   it('with nothing of the server in reach of its environment, and its places and token in no text', async () => {
     await using app = await testApp()
     const script = 'env; cat "$HOME/.config/dart/pub-tokens.json"; echo; ls -a "$PWD"'
-    const { log } = await judge(app, { files: attack(script) })
+    const { log } = await analyzeWithFakePana(app, { files: attackFiles(script) })
     expect(log).toContain('{"version":1,"hosted":[{"url":"http://localhost:8080","token":"[token]"}]}')
     expect(log).toContain('HOME=[job]/home')
     expect(log.join('\n')).not.toContain(app.config.DATA_DIR)
@@ -84,24 +84,26 @@ describe('pana judges a version', () => {
 describe('no report is given', () => {
   it('of what is none, and the log says why', async () => {
     await using app = await testApp()
-    const broken = judge(app, { files: { 'tool/report.json': 'Unhandled exception', ...attack('echo broken') } })
+    const broken = analyzeWithFakePana(app, { files: { 'tool/report.json': 'Unhandled exception', ...attackFiles('echo broken') } })
     await expect(broken).rejects.toThrow('pana exited with code 0 without a report: broken')
     expect(jobs(app)).toEqual([])
   })
 
   it('after the time is over, or when it is called off', async () => {
     await using app = await testApp()
-    const files = attack('sleep 60')
-    await expect(judge(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana exceeded the time limit of 1 seconds.')
+    const files = attackFiles('sleep 60')
+    await expect(analyzeWithFakePana(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow(
+      'pana exceeded the time limit of 1 seconds.',
+    )
     const signal = AbortSignal.timeout(300)
-    await expect(judge(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was cancelled.')
+    await expect(analyzeWithFakePana(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was cancelled.')
     expect(jobs(app)).toEqual([])
   })
 
   it('by an SDK that was removed meanwhile, whatever it said', async () => {
     await using app = await testApp()
     const onLine = () => rmSync(join(app.config.DATA_DIR, 'sdks', 'dart', 'ready'), { force: true })
-    await expect(judge(app, {}, { onLine })).rejects.toThrow('The SDK was removed or rebuilt while pana used it.')
+    await expect(analyzeWithFakePana(app, {}, { onLine })).rejects.toThrow('The SDK was removed or rebuilt while pana used it.')
   })
 
   it.each([
@@ -114,7 +116,7 @@ describe('no report is given', () => {
       section.id === 'analysis' ? { ...section, grantedPoints: 0, summary } : section,
     )
     const report = JSON.stringify({ ...recordedReport, report: { sections } })
-    const failure: unknown = await judge(app, { files: { 'tool/report.json': report } }).catch((error: unknown) => error)
+    const failure: unknown = await analyzeWithFakePana(app, { files: { 'tool/report.json': report } }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(kind)
     expect(String(failure)).toMatch(message)
   })
@@ -122,7 +124,7 @@ describe('no report is given', () => {
 
 it('without an SDK that could judge the package, what is missing is said', async () => {
   await using app = await testApp()
-  const judged = (name: string, pubspec: string) => judge(app, { name, pubspec }, { sdk: 'default' })
+  const judged = (name: string, pubspec: string) => analyzeWithFakePana(app, { name, pubspec }, { sdk: 'default' })
   await expect(judged('plain', '')).rejects.toThrow('No SDK is installed')
   await expect(judged('widgets', 'dependencies:\n  flutter:\n    sdk: flutter\n')).rejects.toThrow(AnalysisNeedsFlutter)
 })
@@ -171,7 +173,7 @@ describe('the token of a job', () => {
       await using app = await testApp()
       const asked: Promise<{ is_for_anybody: boolean | number }[]>[] = []
       const onLine = () => void asked.push(app.services.database.reads.all('select is_for_anybody from job_tokens'))
-      await judge(app, {}, { isPrivate, onLine })
+      await analyzeWithFakePana(app, {}, { isPrivate, onLine })
       const [tokens] = await Promise.all(asked)
       expect(tokens?.map(({ is_for_anybody: isForAnybody }) => Boolean(isForAnybody))).toEqual([!isPrivate])
     },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { writeLog } from '../../server/scoring/log.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
-import { emptyQueue, failed, reportOf, scored } from '../support/reports.ts'
+import { emptyQueue, failed, reportOf, storeReport } from '../support/reports.ts'
 
 const changes = [
   ['post', '/api/admin/packages/acme/versions/1.0.0/rescore'],
@@ -41,7 +41,7 @@ it('queues every version without a report behind whatever is published, the newe
   const versions = ['1.0.0', '1.1.0', '1.2.0', '1.3.0', '1.4.0']
   for (const version of versions) await publish(alice, { name: 'acme', version })
   await emptyQueue(app)
-  await scored(app, 'acme', reportOf(1, 2), '1.3.0')
+  await storeReport(app, 'acme', reportOf(1, 2), '1.3.0')
   await failed(app, 'acme', 'It failed.')
   await admin.post('/api/admin/packages/acme/versions/1.1.0/rescore')
   expect((await admin.get('/api/admin/sdk/settings')).body).toMatchObject({
@@ -98,7 +98,7 @@ it('keeps the newest thousand lines of its log, by level, until they are cleared
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
-  await scored(app, 'acme', reportOf(1, 2))
+  await storeReport(app, 'acme', reportOf(1, 2))
   await failed(app, 'acme', 'It failed.')
   const { entries } = (await admin.get('/api/admin/sdk/scoring-logs')).body
   const about = { at: expect.stringMatching(/Z$/), package: 'acme', version: '1.0.0' }

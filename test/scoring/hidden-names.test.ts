@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
-import { failed, reportOf, scored } from '../support/reports.ts'
+import { failed, reportOf, storeReport } from '../support/reports.ts'
 
 /** What anybody and a member read of a report, over REST and in GraphQL, which must agree: its notes, and why the last analysis failed. */
 async function readBy(app: TestApp, name: string) {
@@ -27,10 +27,10 @@ it('shows anybody no report that names a private package which the version leads
   await publish(alice, dependent('acme', '1.0.0', ['lib']))
   await makePublic(app, 'lib', 'acme')
   // What lists every package that was resolved, as pana does.
-  await scored(app, 'acme', naming('secret_core'))
+  await storeReport(app, 'acme', naming('secret_core'))
   const { notes } = naming('secret_core')
   expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
-  await scored(app, 'acme', naming('secret_core_of_others'))
+  await storeReport(app, 'acme', naming('secret_core_of_others'))
   expect((await readBy(app, 'acme')).anybody.notes).toEqual(naming('secret_core_of_others').notes)
   await failed(app, 'acme', 'secret_core 1.0.0 cannot be read')
   expect(await readBy(app, 'acme')).toMatchObject({
@@ -46,7 +46,7 @@ it('shows anybody no report that names what is to be used instead, once that is 
   await publish(alice, dependent('acme', '1.0.0', [], ['old']))
   await alice.put('/api/packages/old/options', { isDiscontinued: true, replacedBy: 'replacement' })
   await makePublic(app, 'acme', 'old', 'replacement')
-  await scored(app, 'acme', naming('replacement'))
+  await storeReport(app, 'acme', naming('replacement'))
   const { notes } = naming('replacement')
   expect((await readBy(app, 'acme')).anybody.notes).toEqual(notes)
   await admin.put('/api/admin/sdk/settings', { scoringEnabled: false })
@@ -69,7 +69,7 @@ it('finds names wherever they stand, and takes nothing else for them', async () 
   })
   await makePublic(app, 'lib', 'acme')
   const shown = async (note: string) => {
-    await scored(app, 'acme', reportOf(3, 4, { notes: [note], tags: ['platform:web'] }))
+    await storeReport(app, 'acme', reportOf(3, 4, { notes: [note], tags: ['platform:web'] }))
     return (await readBy(app, 'acme')).anybody.notes !== null
   }
   for (const note of ['Resolved:\nsecret 1.0.0', 'Resolved:\tsecret', '[`secret`]', 'package:secret/secret.dart', 'secret'])
@@ -85,7 +85,7 @@ it('hides what a report named once what leads there is gone, and once the privat
   await publish(alice, dependent('lib', '2.0.0', ['secret']))
   await publish(alice, dependent('acme', '1.0.0', ['lib']))
   await makePublic(app, 'lib', 'acme')
-  await scored(app, 'acme', naming('secret'))
+  await storeReport(app, 'acme', naming('secret'))
   for (const path of ['lib/versions/2.0.0', 'secret']) {
     expect((await admin.delete(`/api/admin/packages/${path}`)).status).toBe(200)
     expect((await readBy(app, 'acme')).anybody.notes).toBeNull()
@@ -97,7 +97,7 @@ it('asks once for all reports of a list', async () => {
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0', '1.2.0']) {
     await publish(alice, { name: 'acme', version })
-    await scored(app, 'acme', reportOf(3, 4), version)
+    await storeReport(app, 'acme', reportOf(3, 4), version)
   }
   await makePublic(app, 'acme')
   const list = (first: number) => () =>

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
-import { begin, emptyQueue, failed, reportOf, scored, store, versionId } from '../support/reports.ts'
+import { begin, emptyQueue, failed, reportOf, storeReport, store, versionId } from '../support/reports.ts'
 
 const query = `query ($name: String!) { package(name: $name) { latest { score {
   status error grantedPoints maxPoints percent engine engineVersion log report { sections { key status criteria { reason } } notMeasured { key } }
@@ -39,7 +39,7 @@ it('is pending when published, running, completed; failed with the reason; and w
     [100, '#a35200'],
     [20, '#b3261e'],
   ] as const) {
-    await scored(app, 'acme', reportOf(points, 140))
+    await storeReport(app, 'acme', reportOf(points, 140))
     expect(await statusOf(app)).toEqual({ status: 'completed', error: null, points, badge: [`${points}/140`, color] })
   }
   await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
@@ -63,7 +63,7 @@ it('is disabled while scoring is off, by settings or by the environment, and wha
   await admin.put('/api/admin/sdk/settings', { scoringEnabled: true })
   expect(await statusOf(app)).toMatchObject({ status: 'pending' })
   expect(await statusOf(app, 'later')).toMatchObject({ status: 'not_analyzed', badge: ['not analyzed', gray] })
-  await scored(app, 'acme', reportOf(1, 2))
+  await storeReport(app, 'acme', reportOf(1, 2))
   app.config.SCORING_ENABLED = false
   expect(await statusOf(app)).toMatchObject({ status: 'completed', points: 1 })
   expect(await statusOf(app, 'later')).toMatchObject({ status: 'disabled' })
@@ -98,7 +98,7 @@ it('shows the report of a public version to everybody, and that of a private one
   const alice = await app.member()
   for (const name of ['open', 'closed']) await publish(alice, { name, version: '1.0.0' })
   await makePublic(app, 'open')
-  for (const name of ['open', 'closed']) await scored(app, name, reportOf(3, 4))
+  for (const name of ['open', 'closed']) await storeReport(app, name, reportOf(3, 4))
   const path = (name: string) => `/api/packages/${name}/versions/1.0.0/scoring-report`
   expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 200, body: { status: 'completed', grantedPoints: 3 } })
   expect(await app.anonymous.get(path('closed'))).toMatchObject({ status: 401 })

@@ -2,24 +2,24 @@ import { expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
-import { reportOf, scored } from '../support/reports.ts'
+import { reportOf, storeReport } from '../support/reports.ts'
 import { find } from '../support/search.ts'
 
 /** Packages with 100, 80, 50 and no percent. */
 async function ranked(app: TestApp) {
   const alice = await app.member()
   for (const name of ['best', 'good', 'half', 'unknown']) await publish(alice, { name, version: '1.0.0', files: {} })
-  await scored(
+  await storeReport(
     app,
     'best',
     reportOf(120, 120, { tags: ['platform:web', 'sdk:dart', 'is:wasm-ready', 'license:bsd-3-clause', 'license:osi-approved'] }),
   )
-  await scored(
+  await storeReport(
     app,
     'good',
     reportOf(113, 140, { tags: ['is:public', 'publisher:acme', 'uploader:x', 'is:null-safe', 'platform:<script>'] }),
   )
-  await scored(app, 'half', reportOf(10, 20))
+  await storeReport(app, 'half', reportOf(10, 20))
   return alice
 }
 
@@ -102,8 +102,8 @@ it('goes with the latest version, and tells nobody of private packages', async (
   expect({ packages, totalCount }).toMatchObject({ packages: [{ package: 'good' }], totalCount: 1 })
   await publish(alice, { name: 'good', version: '1.1.0', files: {} })
   expect(await find(alice, 'score:>=80')).toEqual(['best'])
-  await scored(app, 'good', reportOf(1, 1), '1.0.0')
+  await storeReport(app, 'good', reportOf(1, 1), '1.0.0')
   expect(await find(alice, 'score:>=80')).toEqual(['best'])
-  await scored(app, 'good', reportOf(9, 10), '1.1.0')
+  await storeReport(app, 'good', reportOf(9, 10), '1.1.0')
   expect(await find(alice, 'score:>=80')).toEqual(['best', 'good'])
 })

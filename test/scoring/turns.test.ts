@@ -5,7 +5,7 @@ import { requestPana } from '../../server/scoring/pana.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
-import { reportOf, scored, versionId } from '../support/reports.ts'
+import { reportOf, storeReport, versionId } from '../support/reports.ts'
 
 /** Takes the jobs of a kind that wait, in their order; gives the names of their packages. */
 async function taken({ services }: TestApp, kind: string): Promise<string[]> {
@@ -56,7 +56,7 @@ it('lets what was just published go before the rest of many packages that anothe
   const [mallory, bob] = [await app.member(), await app.member()]
   for (const member of [dependent('app', '1.0.0', ['ui']), dependent('ui', '1.0.0', ['icons']), { name: 'icons', version: '1.0.0' }])
     await publish(mallory, member)
-  for (const name of ['app', 'ui', 'icons']) await scored(app, name, reportOf(1, 1))
+  for (const name of ['app', 'ui', 'icons']) await storeReport(app, name, reportOf(1, 1))
   const closure = ['ui', 'icons']
   const change = await mallory.put('/api/packages/app/visibility', { visibility: 'public', confirm: 'app', closure })
   expect(change.status).toBe(200)

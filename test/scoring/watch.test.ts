@@ -3,7 +3,7 @@ import { testApp } from '../app.ts'
 import { subscribeAt } from '../support/events.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
-import { reportOf, scored } from '../support/reports.ts'
+import { reportOf, storeReport } from '../support/reports.ts'
 
 const query =
   'subscription ($package: String!) { versionScoreChanged(package: $package, version: "1.0.0") { version score { status grantedPoints } } }'
@@ -19,7 +19,7 @@ it("sends a version's score, and again when there is another state, until it is 
   expect(await events.next()).toEqual(score('PENDING', null))
   await app.services.database.fork().execute("update jobs set state = 'running'")
   expect(await events.next()).toEqual(score('RUNNING', null))
-  await scored(app, 'acme', reportOf(5, 9))
+  await storeReport(app, 'acme', reportOf(5, 9))
   expect(await events.next()).toEqual(score('COMPLETED', 5))
   expect(await events.next()).toBeNull()
 })
@@ -29,7 +29,7 @@ it('is for whoever may read the version', async () => {
   const alice = await app.member()
   for (const name of ['open', 'closed']) await publish(alice, { name, version: '1.0.0' })
   await makePublic(app, 'open')
-  for (const name of ['open', 'closed']) await scored(app, name, reportOf(1, 1))
+  for (const name of ['open', 'closed']) await storeReport(app, name, reportOf(1, 1))
   const address = await app.listen()
   const first = async (name: string) => (await subscribeAt(address, undefined, query, { package: name })).next()
   expect(await first('open')).toMatchObject({ data: { versionScoreChanged: { score: { status: 'COMPLETED' } } } })

@@ -12,7 +12,7 @@ import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { installFakeSdk } from '../support/fake-sdk.ts'
 import { runJobs } from '../support/jobs.ts'
-import { attack } from '../support/fake-pana.ts'
+import { attackFiles } from '../support/fake-pana.ts'
 import { publish } from '../support/publish.ts'
 import { begin, reportOf, store, versionId } from '../support/reports.ts'
 
@@ -37,7 +37,7 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
 }
 
 /** As when the kernel gives Dart no more memory, and pana no report. */
-const outOfMemory = { ...attack('echo "Exhausted heap space, trying to allocate 99 bytes."'), 'tool/report.json': '' }
+const outOfMemory = { ...attackFiles('echo "Exhausted heap space, trying to allocate 99 bytes."'), 'tool/report.json': '' }
 
 const query = `{ package(name: "acme") { latest {
   score { status error engine grantedPoints awaitsPana log report { notes notMeasured { key } } } apiDocumentation { state engine }
@@ -144,7 +144,7 @@ it('keeps the pages of the built-in engine and fails with a reason when it does 
 })
 
 it.each([
-  ['over a limit of time is final', attack('sleep 60'), 1, 'pana exceeded the time limit of 1 seconds.'],
+  ['over a limit of time is final', attackFiles('sleep 60'), 1, 'pana exceeded the time limit of 1 seconds.'],
   ['over a limit of memory is final', outOfMemory, 60, 'pana exceeded the memory limit.'],
   ['that may pass is tried again', { 'tool/report.json': 'none' }, 60, null],
 ])('a failure of pana %s; the report says what is final, also that of an earlier run', async (_what, files, seconds, reason) => {
@@ -200,7 +200,7 @@ it('gives the job back when the server stops while pana logs line after line', a
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await withSdk(app)
-  await publish(alice, { name: 'acme', version: '1.0.0', files: attack('while :; do echo a line; done') })
+  await publish(alice, { name: 'acme', version: '1.0.0', files: attackFiles('while :; do echo a line; done') })
   const worker = startWorker(app.services, jobHandlers(app.services))
   const job = async () =>
     (await admin.graphql('{ jobs(first: 1, kind: "analysis.pana") { nodes { state attempts phase } } }')).body.data.jobs.nodes[0]

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
 import { completeQuery, searchPackages } from '../../server/search/service.ts'
 import { testApp } from '../app.ts'
-import { change, stocked } from '../support/search.ts'
+import { change, publishSearchFixtures } from '../support/search.ts'
 
 it('counts what else could be filtered by, for the query as it is', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   const facets = async (query: string) => {
     const { body } = await alice.graphql(
       'query ($query: String) { searchPackages(query: $query, first: 1) { facets { isExact facets { filter values { value count } } } } }',
@@ -39,7 +39,7 @@ it('counts what else could be filtered by, for the query as it is', async () => 
 
 it('completes names, filters and their values', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   const complete = async (query: string) => {
     const { body } = await alice.graphql('query ($query: String!) { completeSearch(query: $query, first: 9) { query count isPackage } }', {
       query,

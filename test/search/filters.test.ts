@@ -9,7 +9,7 @@ import { User } from '../../server/users/entity.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
-import { change, find, stocked } from '../support/search.ts'
+import { change, find, publishSearchFixtures } from '../support/search.ts'
 
 async function makePublisher(app: TestApp, id: string, admin: Actor) {
   const em = app.services.database.fork()
@@ -20,7 +20,7 @@ async function makePublisher(app: TestApp, id: string, admin: Actor) {
 
 it('filters by what a pubspec says', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   for (const [query, expected] of Object.entries({
     'sdk:dart': ['plain'],
     'sdk:flutter': ['camera', 'fancy', 'plain'],
@@ -77,7 +77,7 @@ it('takes an unknown prefix, an unknown flag and an open quote for text', async 
 
 it('follows retraction, options and publisher through one door', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   await makePublisher(app, 'acme.dev', alice)
   await change(app, 'plain', { publisher: 'acme.dev', isDiscontinued: true })
   expect(await find(alice, 'publisher:acme.dev')).toEqual(['plain'])
@@ -99,7 +99,7 @@ it('follows retraction, options and publisher through one door', async () => {
 
 it('shows unlisted packages to nobody, but to those who administer them when they ask', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   const [bob, carol, admin] = [await app.member(), await app.member(), await app.admin()]
   await makePublisher(app, 'acme.dev', carol)
   await change(app, 'plain', { isUnlisted: true })
@@ -120,7 +120,7 @@ it('shows unlisted packages to nobody, but to those who administer them when the
 
 it('lets nobody who did not sign in find what is not public and listed', async () => {
   await using app = await testApp()
-  await stocked(app)
+  await publishSearchFixtures(app)
   await change(app, 'camera', { visibility: 'public' })
   await change(app, 'fancy', { visibility: 'public', isUnlisted: true })
   const { database } = app.services

@@ -5,7 +5,7 @@ import { readSettingIn, writeSetting } from '../../server/settings/service.ts'
 import { testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { publish } from '../support/publish.ts'
-import { find, stocked } from '../support/search.ts'
+import { find, publishSearchFixtures } from '../support/search.ts'
 import { addPackages } from '../support/unindexed-packages.ts'
 
 it('goes on where a restart has interrupted it, and keeps what was found before', async () => {
@@ -54,7 +54,7 @@ it('is made anew by the operator beside a running server, and goes on where that
 
 it('fills an index that is empty, and says so meanwhile', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   const { database } = app.services
   await database.fork().execute('delete from package_search_documents')
   await database.fork().execute('update package_versions set license = null')
@@ -69,7 +69,7 @@ it('fills an index that is empty, and says so meanwhile', async () => {
 
 it('indexes everything anew when terms are made otherwise than before', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishSearchFixtures(app)
   const { database } = app.services
   await completeIndex(app.services)
   await database.fork().execute("update package_search_documents set name = 'other_' || name")

@@ -4,7 +4,7 @@ import { collectAuthorizations } from '../../server/oauth/collect.ts'
 import { collectSessions } from '../../server/sessions/collect.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { askFor, codeFor } from '../support/oauth.ts'
+import { requestConsent, codeFor } from '../support/oauth.ts'
 
 type Listed = { id: string; current: boolean }
 
@@ -163,7 +163,7 @@ it('is collected when it has ended, and so are authorizations when nothing can c
   })
   const count = () => app.services.database.fork().count(AuthorizationRequest)
   const browser = await alice.session()
-  await askFor(browser)
+  await requestConsent(browser)
   const given = await codeFor(browser)
   const { body } = await app.anonymous.post('/oauth/token', given)
   expect(await collect()).toEqual({ sessions: 0, authorizations: 0 })

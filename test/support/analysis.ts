@@ -42,7 +42,7 @@ export const soundPackage = (files: ArchiveOptions['files'] = {}) =>
   packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), files: { ...soundFiles, ...files } })
 
 /** What is said of a package with which nothing is wrong, but for these changes. It takes no process. */
-export async function analyzed(
+export async function analyzePackage(
   options: Partial<ArchiveOptions> = {},
   facts: Partial<PackageFacts> = {},
   earlier: AnalysisTask['earlier'] = null,
@@ -59,14 +59,14 @@ export async function analyzed(
 }
 
 /** The report of such a package. */
-export async function reported(...args: Parameters<typeof analyzed>) {
-  const answer = await analyzed(...args)
+export async function reportFor(...args: Parameters<typeof analyzePackage>) {
+  const answer = await analyzePackage(...args)
   if ('refused' in answer) throw new Error(answer.refused)
   return answer.report
 }
 
 /** A criterion of the report of such a package; undefined when it was not measured. */
-export async function judged(id: string, ...args: Parameters<typeof analyzed>) {
-  const { sections } = await reported(...args)
+export async function criterionFor(id: string, ...args: Parameters<typeof analyzePackage>) {
+  const { sections } = await reportFor(...args)
   return sections.flatMap(({ criteria }) => criteria).find((criterion) => criterion.id === id)
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { beforeAll, expect, it } from 'vitest'
 import { inspectPackage, type InspectedPackage } from '../../server/archive/inspect.ts'
 import { packageArchive } from './archive.ts'
-import { refusal } from './hostile-archives.ts'
+import { measureRefusal } from './hostile-archives.ts'
 import { tarEntry } from './tar.ts'
 
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }
@@ -21,9 +21,9 @@ export const directory = (name: string): Buffer => tarEntry({ name, type: '5' })
 export type Case = [kind: string, make: () => Readable, message: string]
 
 /** Every refusal is a clear line, within three seconds and 64 MB, and leaves no stream open. */
-export function refuses(cases: Case[]): void {
+export function itRejects(cases: Case[]): void {
   it.each(cases)('%s', async (_kind, make, message) => {
-    const refused = await refusal(make(), inspect)
+    const refused = await measureRefusal(make(), inspect)
     expect(refused).toMatchObject({ code: 'PackageRejected', destroyed: true })
     expect(refused.message).toContain(message)
     expect(refused.message).toMatch(/^[\x20-\x7e]{1,1024}$/)

@@ -2,7 +2,7 @@ import { AuditEntry } from '../../server/audit/entity.ts'
 import type { TestApp } from '../app.ts'
 
 /** So many entries, a second apart; the last is the newest. */
-export async function fill(
+export async function addEntries(
   app: TestApp,
   count: number,
   entry: (
@@ -17,7 +17,7 @@ export async function fill(
 }
 
 /** Takes away what keeps entries, links and cuts from being changed, as whoever owns the tables can. */
-export async function unlock(app: TestApp): Promise<void> {
+export async function dropAuditTriggers(app: TestApp): Promise<void> {
   const triggers =
     app.config.DB_BACKEND === 'postgres'
       ? 'select trigger_name as name, event_object_table as "table" from information_schema.triggers where trigger_name like \'audit%\' group by 1, 2'

@@ -10,7 +10,7 @@ const headStartMs = 250
  * Sends requests while somebody else is in a transaction that has locked what `lock` selects, `for update`, and then commits `changes`. On SQLite,
  * where one writes at a time, everything is locked.
  */
-export async function meanwhile<Sent>(
+export async function duringTransaction<Sent>(
   { config }: TestApp,
   { lock, changes = [] }: { lock: string; changes?: string[] },
   send: () => Promise<Sent>,

@@ -6,7 +6,7 @@ import type { TestApp } from '../app.ts'
  * Everything in the database: its rows as text on PostgreSQL; on SQLite the bytes of its files, where old values linger too, without the pages
  * that nothing was written to since the file was copied.
  */
-export async function everythingStored({ config, services }: TestApp): Promise<Buffer> {
+export async function dumpDatabase({ config, services }: TestApp): Promise<Buffer> {
   const { reads, backend } = services.database
   if (backend === 'sqlite') {
     const before = await (copied ??= contentOf(process.env.TEST_SQLITE ?? ''))

@@ -2,12 +2,12 @@ import type { Client } from 'pg'
 import { z } from 'zod'
 
 /** What a database holds that nobody used yet: everything but rows as PostgreSQL writes it down, and the rows of each table that has some as JSON. */
-export type Untouched = { shape: string; sequences: Record<string, string | null>; rows: Record<string, string> }
+export type Baseline = { shape: string; sequences: Record<string, string | null>; rows: Record<string, string> }
 
 /** Remembers a database that was just made. */
-export async function rememberUntouched(client: Client): Promise<Untouched> {
-  const { shape, sequences, filled } = await look(client)
-  const rows: Untouched['rows'] = {}
+export async function captureBaseline(client: Client): Promise<Baseline> {
+  const { shape, sequences, filled } = await inspect(client)
+  const rows: Baseline['rows'] = {}
   for (const table of filled) {
     const { rows: all } = await client.query<{ content: string | null }>(`SELECT json_agg(t)::text AS content FROM "${table}" t`)
     if (all[0]?.content) rows[table] = all[0].content
@@ -20,14 +20,14 @@ export async function rememberUntouched(client: Client): Promise<Untouched> {
  * @returns Whether it is as it was then. It is not when anything but rows was changed, as by ALTER TABLE or ANALYZE, or when a table has grown so
  * large that what was deleted of it would change how queries are planned.
  */
-export async function empty(client: Client, untouched: Untouched): Promise<boolean> {
-  const { shape, written, hasGrown } = await look(client)
+export async function resetDatabase(client: Client, untouched: Baseline): Promise<boolean> {
+  const { shape, written, hasGrown } = await inspect(client)
   if (hasGrown || shape !== untouched.shape) return false
   const orders = [
     'SET session_replication_role = replica', // neither triggers nor foreign keys
     'SET track_counts = off', // what is written here is nothing that the next test did
     ...written.map((table) => `DELETE FROM "${table}"`),
-    ...written.flatMap((table) => putBack(client, table, untouched.rows[table])),
+    ...written.flatMap((table) => restoreRows(client, table, untouched.rows[table])),
     ...Object.entries(untouched.sequences).map(([name, last]) => `SELECT setval('"${name}"', ${last ?? 1}, ${last !== null})`),
     'SELECT pg_stat_reset()',
   ]
@@ -35,7 +35,7 @@ export async function empty(client: Client, untouched: Untouched): Promise<boole
   return true
 }
 
-function putBack(client: Client, table: string, rows: string | undefined): string[] {
+function restoreRows(client: Client, table: string, rows: string | undefined): string[] {
   if (rows === undefined) return []
   return [
     `INSERT INTO "${table}" OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::"${table}", ${client.escapeLiteral(rows)})`,
@@ -58,7 +58,7 @@ const [smallTable, smallRest] = [9 * 8192, 100 * 8192]
  * is that was defined; the counts are complete when a session has ended. What VACUUM, ANALYZE and TRUNCATE do beside that is seen in pg_class.
  * Sizes are those of the files, since the functions for sizes open each table first, which takes long.
  */
-async function look(client: Client) {
+async function inspect(client: Client) {
   const size = (oid: string) => `(pg_stat_file(pg_relation_filepath(${oid}))).size`
   const writes = (oid: string) =>
     `pg_stat_get_tuples_inserted(${oid}) + pg_stat_get_tuples_updated(${oid}) + pg_stat_get_tuples_deleted(${oid})`

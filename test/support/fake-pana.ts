@@ -9,7 +9,11 @@ import { publish } from './publish.ts'
 type Options = Partial<PanaTask> & { /** The default one, which the server has to have installed. */ sdk?: 'default' }
 
 /** Publishes a package, and judges it with a pana that reports what was recorded, unless another SDK is named. */
-export async function judge(app: TestApp, contents: Partial<ArchiveOptions>, { sdk, ...options }: Options = {}): Promise<PanaResult> {
+export async function analyzeWithFakePana(
+  app: TestApp,
+  contents: Partial<ArchiveOptions>,
+  { sdk, ...options }: Options = {},
+): Promise<PanaResult> {
   const { name = 'judged', version = '1.0.0' } = contents
   const bytes = await publish(await app.member(), { name, version, ...contents })
   const archive = join(app.config.DATA_DIR, `${name}.tar.gz`)
@@ -29,4 +33,4 @@ export async function versionOf(app: TestApp, name: string): Promise<string> {
 }
 
 /** The file of a package that the fake pana runs, as if the package had found a way to be run. */
-export const attack = (script: string): Record<string, string> => ({ 'tool/during_analysis.sh': script })
+export const attackFiles = (script: string): Record<string, string> => ({ 'tool/during_analysis.sh': script })

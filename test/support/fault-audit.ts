@@ -13,7 +13,7 @@ import { secretForTests } from './server-process.ts'
 type Listing = { latest: { version: string }; versions: { version: string; archive_sha256: string; archive_url: string }[] }
 
 /** What became of everything that was acknowledged under a label: the running server is asked at every door. */
-export async function auditDoors(registry: FaultRegistry, label: string): Promise<Pick<FaultRow, 'lost' | 'halfVisible' | 'doubled'>> {
+export async function auditPublished(registry: FaultRegistry, label: string): Promise<Pick<FaultRow, 'lost' | 'halfVisible' | 'doubled'>> {
   const wrong = { lost: 0, halfVisible: 0, doubled: 0 }
   const missing = new Map([...registry.acknowledged].filter(([key]) => key.startsWith(`${label}_`)))
   const names = [...new Set([...missing.keys()].map((key) => key.split(' ')[0] ?? ''))]
@@ -45,7 +45,7 @@ const dayMs = 86_400_000
  * What stays behind in the database and in the folder of a stopped server after everything was collected that may be collected later on,
  * and what was recorded more than once. `seconds` is for the caller to measure.
  */
-export async function auditRemains(registry: FaultRegistry): Promise<Pick<FaultRow, 'leftOver' | 'doubled'>> {
+export async function auditLeftovers(registry: FaultRegistry): Promise<Pick<FaultRow, 'leftOver' | 'doubled'>> {
   const config = readConfig({ JWT_SECRET: secretForTests, DATA_DIR: registry.folder, ...registry.env })
   let ahead = 2 * dayMs
   const services = await openServices(

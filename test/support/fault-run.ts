@@ -1,5 +1,5 @@
 import { expect, type TestContext } from 'vitest'
-import { auditDoors, auditRemains } from './fault-audit.ts'
+import { auditPublished, auditLeftovers } from './fault-audit.ts'
 import type { FaultRegistry, Plan } from './fault-registry.ts'
 import { type FaultRow, maxSecondsToWrite } from './fault-table.ts'
 
@@ -14,29 +14,29 @@ export type Fault = Plan & {
   recovered?: () => Promise<void>
 }
 
-type Doors = Awaited<ReturnType<typeof auditDoors>>
-type Remains = Awaited<ReturnType<typeof auditRemains>>
+type PublishedAudit = Awaited<ReturnType<typeof auditPublished>>
+type LeftoverAudit = Awaited<ReturnType<typeof auditLeftovers>>
 
 /**
  * Publishes while a fault strikes again and again, until all is published; then does the same with the next fault. Nothing may be lost,
  * half-visible or doubled by any of them, nothing may be left over after collection, and no client may have waited for more than five seconds
  * after a fault.
  */
-export async function endure(context: TestContext, registry: FaultRegistry, faults: readonly Fault[]): Promise<void> {
-  const outcomes: ({ fault: string; seconds: number } & Doors)[] = []
+export async function publishDuringFaults(context: TestContext, registry: FaultRegistry, faults: readonly Fault[]): Promise<void> {
+  const outcomes: ({ fault: string; seconds: number } & PublishedAudit)[] = []
   for (const fault of faults) {
     const { strikes, seconds } = await publishUnder(registry, fault)
     expect.soft(strikes, fault.name).toBeGreaterThan(0)
-    const doors = await auditDoors(registry, fault.label)
+    const doors = await auditPublished(registry, fault.label)
     outcomes.push({ fault: `${fault.name}, ${strikes} times in ${fault.publishes} publishes`, seconds, ...doors })
   }
   expect.soft(await registry.stop()).toBe(0)
-  const remains = await auditRemains(registry)
-  for (const outcome of outcomes) record(context, registry, { ...outcome, ...sum(outcome, remains) })
+  const remains = await auditLeftovers(registry)
+  for (const outcome of outcomes) recordFault(context, registry, { ...outcome, ...sum(outcome, remains) })
 }
 
 /** Adds a row to the table, in which all must be zero. */
-export function record({ task }: TestContext, { backend }: FaultRegistry, row: Omit<FaultRow, 'database'>): void {
+export function recordFault({ task }: TestContext, { backend }: FaultRegistry, row: Omit<FaultRow, 'database'>): void {
   task.meta.faults = [...(task.meta.faults ?? []), { database: backend, ...row }]
   const { fault, seconds, ...found } = row
   expect.soft(found, fault).toEqual({ lost: 0, halfVisible: 0, doubled: 0, leftOver: 0 })
@@ -44,7 +44,7 @@ export function record({ task }: TestContext, { backend }: FaultRegistry, row: O
 }
 
 /** What both audits found. What remains is of the whole server: it shows in every row. */
-export const sum = (doors: Doors, remains: Remains) => ({ ...doors, ...remains, doubled: doors.doubled + remains.doubled })
+export const sum = (doors: PublishedAudit, remains: LeftoverAudit) => ({ ...doors, ...remains, doubled: doors.doubled + remains.doubled })
 
 async function publishUnder(registry: FaultRegistry, fault: Fault): Promise<{ strikes: number; seconds: number }> {
   const { everyMs, strike, recovered = async () => {} } = fault

@@ -1,6 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { everythingStored } from './database-dump.ts'
+import { dumpDatabase } from './database-dump.ts'
 import { findTexts } from './find-texts.ts'
 import type { TestApp } from '../app.ts'
 
@@ -60,7 +60,7 @@ export type Exchange = {
 }
 
 /** Calls back for every request to this server and its answer, injected or over the network. */
-export function listenIn(http: FastifyInstance, heard: (exchange: Exchange) => void): void {
+export function observeExchanges(http: FastifyInstance, heard: (exchange: Exchange) => void): void {
   const inject: (request: string | InjectOptions) => Promise<LightMyRequestResponse> = http.inject.bind(http)
   const overheard = async (request: string | InjectOptions) => {
     const answer = await inject(request)
@@ -77,14 +77,14 @@ export function listenIn(http: FastifyInstance, heard: (exchange: Exchange) => v
     return answer
   }
   Object.assign(http, { inject: overheard })
-  http.server.prependListener('request', (request, response) => overhear(request, response, heard))
+  http.server.prependListener('request', (request, response) => observeNetwork(request, response, heard))
 }
 
 /** The path as the server gets it: dots in it are resolved. */
 const pathOf = (url: InjectOptions['url']): string => (typeof url === 'string' ? new URL(url, 'http://localhost') : url)?.pathname ?? ''
 
 /** Without reading anything itself: what passes by is kept. */
-function overhear(request: IncomingMessage, response: ServerResponse, heard: (exchange: Exchange) => void): void {
+function observeNetwork(request: IncomingMessage, response: ServerResponse, heard: (exchange: Exchange) => void): void {
   const given: Buffer[] = []
   const emit = request.emit.bind(request)
   if (/json/.test(request.headers['content-type'] ?? ''))
@@ -114,12 +114,12 @@ const jsonOf = (headers: Exchange['headers'], body: () => string) =>
   /\bjson\b/.test(String(headers['content-type'])) && !headers['content-encoding'] ? body() : ''
 
 /** @throws Error that names every secret which stands in the log or in the database, the audit log included, and where it came from. */
-export async function refuseLeaks(app: TestApp, secrets: Secrets): Promise<void> {
+export async function assertNoLeaks(app: TestApp, secrets: Secrets): Promise<void> {
   const announced = /^Setup code: (\S+)/
   for (const line of app.lines) secrets.add('setup code', announced.exec(line)?.[1])
   const places = {
     'the log': Buffer.from(app.lines.filter((line) => !announced.test(line)).join('')),
-    'the database': await everythingStored(app),
+    'the database': await dumpDatabase(app),
   }
   const leaks = Object.entries(places).flatMap(([place, bytes]) => secrets.foundIn(bytes).map((name) => `${name} in ${place}`))
   if (leaks.length > 0) throw new Error(`Secrets were kept: ${leaks.join(', ')}.`)

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 /** Whether each test's server is two instances on one PostgreSQL and one bucket, which get requests in turn (see "several" in vitest.config.ts). */
-export const runsSeveral = process.env.TEST_INSTANCES === '2'
+export const runsTwoInstances = process.env.TEST_INSTANCES === '2'
 
 /** Lets requests that are sent to the first instance reach each of them in turn. */
-export function takeTurns(first: FastifyInstance, second: FastifyInstance): void {
+export function alternateRequests(first: FastifyInstance, second: FastifyInstance): void {
   const ways = [first.inject.bind(first), second.inject.bind(second)]
   let turn = 0
   const next = (...given: unknown[]) => Reflect.apply(ways[turn++ % ways.length] as () => unknown, undefined, given)
@@ -14,18 +14,18 @@ export function takeTurns(first: FastifyInstance, second: FastifyInstance): void
 }
 
 /** An address whose connections lead to one instance or another. */
-export type Front = { address: string; close: () => Promise<void> }
+export type Balancer = { address: string; close: () => Promise<void> }
 
 /** Has the instances listen, behind a front that takes each of them in turn. */
-export async function listenInTurn(instances: FastifyInstance[]): Promise<Front> {
+export async function listenBehindBalancer(instances: FastifyInstance[]): Promise<Balancer> {
   const ports: number[] = []
   for (const http of instances) ports.push(Number(new URL(await http.listen({ host: '127.0.0.1', port: 0 })).port))
   let turn = 0
-  return openFront(() => ports[turn++ % ports.length] ?? 0)
+  return openBalancer(() => ports[turn++ % ports.length] ?? 0)
 }
 
 /** Listens on a free port, and connects everybody to the port that is chosen then. */
-export async function openFront(choose: () => number | Promise<number>): Promise<Front> {
+export async function openBalancer(choose: () => number | Promise<number>): Promise<Balancer> {
   const open = new Set<Socket>()
   const lead = async (client: Socket) => {
     open.add(client.on('error', () => {}))

@@ -27,7 +27,7 @@ export function authorizeUrl(parameters: Record<string, string | null> = {}): st
 }
 
 /** Opens the consent page; gives the id in its address. `ip` is for whoever does it more often than one address may. */
-export async function askFor(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip): Promise<string> {
+export async function requestConsent(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip): Promise<string> {
   const { status, headers } = await browser.get(authorizeUrl(parameters), { ip })
   const location = String(headers.location)
   if (status !== 302 || !location.startsWith(consentUrl)) throw new Error(`No consent page: ${status} ${location}`)
@@ -37,7 +37,7 @@ export async function askFor(browser: Actor, parameters: Record<string, string |
 /** Goes as far as a code that nobody has used; gives all that a client sends for its token. */
 export async function codeFor(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip) {
   const { verifier, challenge } = pkce()
-  const requestId = await askFor(browser, { code_challenge: challenge, ...parameters }, ip)
+  const requestId = await requestConsent(browser, { code_challenge: challenge, ...parameters }, ip)
   const { body } = await browser.post('/oauth/approve', { request_id: requestId })
   const code = new URL(body.redirect_url).searchParams.get('code') ?? ''
   return { grant_type: 'authorization_code', code, redirect_uri: parameters.redirect_uri ?? redirectUri, code_verifier: verifier }

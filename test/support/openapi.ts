@@ -25,7 +25,7 @@ let made: ReturnType<typeof make> | undefined
 const openApi = () => (made ??= make())
 
 /** Compares answers with the OpenAPI document: operation, status, media type, and the JSON body with no field more than the schema names. */
-export class Described {
+export class ResponseValidator {
   readonly mismatches = new Set<string>()
   private readonly basePath: string
 

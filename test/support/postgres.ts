@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { empty, rememberUntouched, type Untouched } from './database-reset.ts'
+import { resetDatabase, captureBaseline, type Baseline } from './database-reset.ts'
 
 /** A database that nobody else uses. */
 export interface TestDatabase extends AsyncDisposable {
@@ -28,7 +28,7 @@ const newName = () => `test_${randomUUID().replaceAll('-', '')}`
 async function copy(source: string): Promise<string> {
   const name = newName()
   await order(`CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY FILE_COPY`)
-  if (source === template) await (untouched ??= inside(name, rememberUntouched))
+  if (source === template) await (untouched ??= inside(name, captureBaseline))
   return name
 }
 
@@ -37,7 +37,7 @@ const dropDatabase = (name: string) => order(`DROP DATABASE IF EXISTS ${name} WI
 
 /** Copies of the template that this process may give to the next test. */
 const free: string[] = []
-let untouched: Promise<Untouched> | undefined
+let untouched: Promise<Baseline> | undefined
 
 /** Empties a database for the next test, or drops it. */
 async function giveBack(name: string): Promise<void> {
@@ -54,7 +54,7 @@ async function takeOver(name: string, next: string): Promise<boolean> {
   const before = await untouched
   if (!process.env.TEST_POSTGRES_ENDS || !before || !(await isLeft(name))) return false
   await order(`ALTER DATABASE ${name} RENAME TO ${next}`)
-  return inside(next, (client) => empty(client, before))
+  return inside(next, (client) => resetDatabase(client, before))
 }
 
 /** Whether nobody is connected any more: sessions end a moment after their clients. */

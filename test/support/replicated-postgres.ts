@@ -22,9 +22,9 @@ export async function startReplicated(): Promise<Replicated> {
 /** The settings of a server on a new database, once both have it. */
 export async function databaseOnBoth({ primary, standby }: Replicated, { synchronousCommit = 'on' } = {}): Promise<Record<string, string>> {
   const name = `both_${Date.now().toString(36)}_${++made}`
-  await order(primary.url, `create database ${name}`)
-  await order(primary.url, `alter database ${name} set synchronous_commit = ${synchronousCommit}`)
-  const isThere = async () => (await order(standby.url, `select 1 from pg_database where datname = '${name}'`)).length === 1
+  await runSql(primary.url, `create database ${name}`)
+  await runSql(primary.url, `alter database ${name} set synchronous_commit = ${synchronousCommit}`)
+  const isThere = async () => (await runSql(standby.url, `select 1 from pg_database where datname = '${name}'`)).length === 1
   await expect.poll(isThere).toBe(true)
   return { DB_BACKEND: 'postgres', POSTGRES_URL: databaseAt(primary.url, name), POSTGRES_READ_URL: databaseAt(standby.url, name) }
 }
@@ -39,7 +39,7 @@ export function databaseAt(url: string, name: string): string {
 }
 
 /** Gives a server an order on a connection of its own; gives the rows. */
-export async function order<Row>(url: string, sql: string): Promise<Row[]> {
+export async function runSql<Row>(url: string, sql: string): Promise<Row[]> {
   const client = new Client(url)
   await client.connect()
   try {
@@ -51,8 +51,8 @@ export async function order<Row>(url: string, sql: string): Promise<Row[]> {
 
 /** Has the standby keep what it is sent, without applying it, until the test ends or it is told to go on. */
 export async function pause({ standby }: Replicated): Promise<() => Promise<unknown>> {
-  const resume = () => order(standby.url, 'select pg_wal_replay_resume()')
+  const resume = () => runSql(standby.url, 'select pg_wal_replay_resume()')
   onTestFinished(async () => void (await resume()))
-  await order(standby.url, 'select pg_wal_replay_pause()')
+  await runSql(standby.url, 'select pg_wal_replay_pause()')
   return resume
 }

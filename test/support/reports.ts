@@ -37,7 +37,7 @@ export const store = (app: TestApp, id: string, findings: Findings): Promise<boo
   app.services.database.fork().transactional((em) => storeFindings(em, app.config, id, findings))
 
 /** Analyzes a version, with this report as the outcome, and takes its job off the queue. */
-export async function scored(app: TestApp, name: string, report: Report, version?: string): Promise<void> {
+export async function storeReport(app: TestApp, name: string, report: Report, version?: string): Promise<void> {
   const id = await versionId(app, name, version)
   await store(app, id, { generation: await begin(app, id), report })
   await app.services.database.fork().execute('delete from jobs where subject = ?', [id])

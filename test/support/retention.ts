@@ -4,20 +4,20 @@ import { deleteOldEntries } from '../../server/audit/delete-old.ts'
 import { verifyChain } from '../../server/audit/verify.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
-import { fill } from './audit.ts'
+import { addEntries } from './audit.ts'
 
 export const dayMs = 86_400_000
 const ago = (days: number) => new Date(Date.now() - days * dayMs)
 
 /** Makes `count` audit entries of `days` ago. */
-export const older = (app: TestApp, count: number, days: number) =>
-  fill(app, count, (n) => ({ kind: 'user.login', summary: `${days} days ago, ${n}`, createdAt: ago(days) }))
+export const addOldEntries = (app: TestApp, count: number, days: number) =>
+  addEntries(app, count, (n) => ({ kind: 'user.login', summary: `${days} days ago, ${n}`, createdAt: ago(days) }))
 
 /** Puts the entries that are not in the chain yet into it. */
 export const seal = ({ services }: TestApp) => sealEntries(services)
 
 /** Deletes the entries that are older than the owner keeps them. */
-export const retire = ({ services }: TestApp) => deleteOldEntries(services)
+export const deleteExpired = ({ services }: TestApp) => deleteOldEntries(services)
 
 /** Verifies the chain, and that it goes on from the hash `known`. */
 export const verify = ({ services }: TestApp, known?: string) => verifyChain(services.database.fork(), services.now(), known)

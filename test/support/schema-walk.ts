@@ -16,27 +16,27 @@ import {
 import type { Answer } from '../actor.ts'
 
 /** What a walk fills in for arguments: a name for texts, a row's id for ids. */
-export type Words = { name: string; id: string; type: string }
+export type WalkArguments = { name: string; id: string; type: string }
 
 /** A field by itself: what asks for it, and the names on the way to it. */
-export type Asked = { query: string; path: string }
+export type FieldQuery = { query: string; path: string }
 
 /** Asks for fields; tells of each whether it was answered with something. */
-type Ask = (asked: Asked[]) => Promise<boolean[]>
+type Ask = (asked: FieldQuery[]) => Promise<boolean[]>
 
 type Step = { text: string; type: string }
 /** A field, or a type that it may have, and the fields below that. */
-type Place = Asked & { steps: Step[]; below: GraphQLField<unknown, unknown>[] }
-type Walker = { schema: GraphQLSchema; words: Words; ask: Ask; seen: Set<string> }
+type Place = FieldQuery & { steps: Step[]; below: GraphQLField<unknown, unknown>[] }
+type Walker = { schema: GraphQLSchema; words: WalkArguments; ask: Ask; seen: Set<string> }
 
 /**
  * Asks for every field that can be reached from the root fields, each by itself, since one refusal would hide what another gives away: every
  * field below every field that leads to its type, and not below what is not answered.
  */
-export async function walk(schema: GraphQLSchema, words: readonly Words[], ask: Ask): Promise<void> {
+export async function walk(schema: GraphQLSchema, words: readonly WalkArguments[], ask: Ask): Promise<void> {
   const fields = Object.values(schema.getQueryType()?.getFields() ?? {})
   const known = new Map<string, boolean>()
-  async function askOnce(asked: Asked[]): Promise<boolean[]> {
+  async function askOnce(asked: FieldQuery[]): Promise<boolean[]> {
     const fresh = asked.filter(({ query }) => !known.has(query))
     const answered = fresh.length > 0 ? await ask(fresh) : []
     for (const [index, { query }] of fresh.entries()) known.set(query, answered[index] ?? false)
@@ -68,21 +68,21 @@ function placesOf(field: GraphQLField<unknown, unknown>, above: Step[], { schema
 }
 
 /** What a query was answered with, and of each field that it asked for, by its place among them, what the answer holds. */
-export type Told = { query: string; answer: Answer; fields: { asked: Asked; data: unknown }[] }
+export type FieldAnswers = { query: string; answer: Answer; fields: { asked: FieldQuery; data: unknown }[] }
 
 /** The server takes no more aliases in a query. */
 const maxTogether = 25
 
 /** Asks for several fields in one query, each below an alias of its own. What had an error is asked for in halves: one by one in the end. */
-export async function askTogether(asked: Asked[], send: (query: string) => Promise<Answer>): Promise<Told[]> {
-  const told: Told[] = []
+export async function askInBatches(asked: FieldQuery[], send: (query: string) => Promise<Answer>): Promise<FieldAnswers[]> {
+  const told: FieldAnswers[] = []
   for (let at = 0; at < asked.length; at += maxTogether) {
     const some = asked.slice(at, at + maxTogether)
     const query = `{ ${some.map((one, index) => one.query.replace('{ ', `a${index}: `).replace(/ \}$/, '')).join(' ')} }`
     const answer = await send(query)
     if (answer.body.errors && some.length > 1) {
       const half = Math.ceil(some.length / 2)
-      for (const part of [some.slice(0, half), some.slice(half)]) told.push(...(await askTogether(part, send)))
+      for (const part of [some.slice(0, half), some.slice(half)]) told.push(...(await askInBatches(part, send)))
     } else told.push({ query, answer, fields: some.map((one, index) => ({ asked: one, data: answer.body.data?.[`a${index}`] })) })
   }
   return told
@@ -91,7 +91,7 @@ export async function askTogether(asked: Asked[], send: (query: string) => Promi
 const queryOf = (path: Step[]) => path.reduceRight((inner, { text }) => `{ ${text} ${inner} }`, '')
 const nameOf = (path: Step[]) => path.map(({ text }) => text.replace(/\(.*/s, '')).join('.')
 
-function argumentsOf(given: readonly GraphQLArgument[], words: Words): string {
+function argumentsOf(given: readonly GraphQLArgument[], words: WalkArguments): string {
   const wanted = given.filter(({ type, name }) => isNonNullType(type) || name === 'first' || isText(type, name))
   const texts = wanted.map(({ name, type }) => `${name}: ${literal(type, words)}`)
   return texts.length > 0 ? `(${texts.join(', ')})` : ''
@@ -101,7 +101,7 @@ const isText = (type: GraphQLInputType, name: string) => String(getNamedType(typ
 
 const samples: Record<string, string> = { Int: '9', Float: '1', Boolean: 'true', SemVer: '"1.0.0"', DateTime: '"2020-01-01T00:00:00Z"' }
 
-function literal(type: GraphQLInputType, words: Words): string {
+function literal(type: GraphQLInputType, words: WalkArguments): string {
   const bare = isNonNullType(type) ? type.ofType : type
   if (isListType(bare)) return `[${literal(bare.ofType, words)}]`
   if (isEnumType(bare)) return bare.getValues()[0]?.name ?? ''

@@ -10,7 +10,7 @@ const mit =
   'MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy of this software ("Software"), to deal in it.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
 
 /** Three packages: a Dart one, one for Flutter, and a plugin. */
-export async function stocked(app: TestApp) {
+export async function publishSearchFixtures(app: TestApp) {
   const alice = await app.member()
   await publish(alice, {
     name: 'plain',

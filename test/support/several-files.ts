@@ -35,13 +35,13 @@ const reasons = {
 const alone = new Set(Object.values(reasons).flat())
 
 /** Whether two instances that take turns have to answer this file as one does. */
-export const holdsInTurns = (file: string): boolean => !alone.has(nameOf(file))
+export const runsOnTwoInstances = (file: string): boolean => !alone.has(nameOf(file))
 
 /** What could show best that instances differ, of what takes little time: every run has these. */
-const telling = new Set(['contract/rows', 'oauth/oauth', 'packages/retraction', 'sessions/sessions', 'setup/setup'])
-export const isTelling = (file: string): boolean => telling.has(nameOf(file))
+const alwaysRun = new Set(['contract/rows', 'oauth/oauth', 'packages/retraction', 'sessions/sessions', 'setup/setup'])
+export const isInEveryRun = (file: string): boolean => alwaysRun.has(nameOf(file))
 
 const nameOf = (file: string): string => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
 
 /** Every file that is named here. */
-export const namedFiles: string[] = [...alone, ...telling]
+export const namedFiles: string[] = [...alone, ...alwaysRun]

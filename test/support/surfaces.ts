@@ -11,7 +11,7 @@ export const surfaceOf = (functions: Record<string, string>): Surface => ({
 })
 
 /** Stores a surface of a version of the package acme, as its analysis does. */
-export async function surfaced(app: TestApp, version: string, surface: object): Promise<void> {
+export async function storeSurface(app: TestApp, version: string, surface: object): Promise<void> {
   const id = await versionId(app, 'acme', version)
   await store(app, id, { generation: await begin(app, id), report: reportOf(1, 1), surface: gzipSync(JSON.stringify(surface)) })
 }

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { createDatabase } from './postgres.ts'
 import { freePort } from './free-port.ts'
 import { folderForTest, launch, secretForTests, type Server } from './server-process.ts'
-import { openFront } from './load-balancer.ts'
+import { openBalancer } from './load-balancer.ts'
 import { root } from './sources.ts'
 
 type Options = {
@@ -41,7 +41,7 @@ export class Pair {
   }
 
   private async openOwnFront(): Promise<void> {
-    const front = await openFront(() => this.choose())
+    const front = await openBalancer(() => this.choose())
     this.address = front.address
     const asking = setInterval(() => void Promise.all(this.ports.map((port) => this.ask(port))), 100)
     onTestFinished(async () => {

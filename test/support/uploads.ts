@@ -19,7 +19,7 @@ export async function untilStored(app: TestApp, files: number): Promise<void> {
 }
 
 /** Waits until no connection has a claim: whoever hung up keeps its place and its space for a moment after its bytes are gone. */
-export async function untilFree(app: TestApp): Promise<void> {
+export async function untilClaimsReleased(app: TestApp): Promise<void> {
   await expect.poll(() => countClaims(app), { timeout: 30_000 }).toBe(0)
 }
 

@@ -7,7 +7,7 @@ import { packageArchive } from '../support/archive.ts'
 import { anotherInstance } from '../support/instances.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { announce, finish, sendBytes, upload } from '../support/publish.ts'
-import { halfBodies, storedFiles, untilFree, untilStored } from '../support/uploads.ts'
+import { halfBodies, storedFiles, untilClaimsReleased, untilStored } from '../support/uploads.ts'
 
 const acme = () => packageArchive({ name: 'acme', version: '1.0.0' })
 
@@ -27,7 +27,7 @@ describe('the archive of an upload', () => {
     expect(await storedFiles(app)).toHaveLength(1)
     clearInterval(dripping)
     sender.destroy()
-    await untilFree(app)
+    await untilClaimsReleased(app)
     expect(await storedFiles(app)).toHaveLength(0)
     expect(await sendBytes(there, uploadId, await acme())).toMatchObject({ status: 302 })
     expect(await finish(alice, uploadId)).toMatchObject({ status: 200 })

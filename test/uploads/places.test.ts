@@ -7,7 +7,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { announce, finish, sendBytes, upload } from '../support/publish.ts'
-import { halfBodies, storedFiles, untilFree, untilStored } from '../support/uploads.ts'
+import { halfBodies, storedFiles, untilClaimsReleased, untilStored } from '../support/uploads.ts'
 
 const places = 100
 const acme = (version = '1.0.0') => packageArchive({ name: 'acme', version })
@@ -107,7 +107,7 @@ describe('the places of a person', () => {
     const oldest = await announce(alice)
     expect(await sendBytes(alice, ids[30] ?? '', Buffer.from('x'))).toMatchObject({ status: 404 })
     for (const socket of sockets) socket.destroy()
-    await untilFree(app)
+    await untilClaimsReleased(app)
     expect(await storedFiles(app)).toHaveLength(0)
     expect(await sendBytes(alice, oldest, Buffer.alloc(100_001))).toMatchObject({ status: 413 })
     await Promise.all(Array.from({ length: places }, () => announce(alice)))

@@ -5,7 +5,7 @@ import { insertRows, readRows } from '../../server/db/statements.ts'
 import { testApp } from '../app.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { announce, finish, sendBytes, upload } from '../support/publish.ts'
-import { halfBodies, storedFiles, untilFree, untilStored } from '../support/uploads.ts'
+import { halfBodies, storedFiles, untilClaimsReleased, untilStored } from '../support/uploads.ts'
 
 describe('what a person has staged', () => {
   it('is bounded, while it arrives too, and says when there is room', async () => {
@@ -23,7 +23,7 @@ describe('what a person has staged', () => {
     expect(await sendBytes(alice, third, Buffer.alloc(50_000))).toMatchObject({ status: 302 })
     expect(await sendBytes(bob, await announce(bob), Buffer.alloc(100_000))).toMatchObject({ status: 302 })
     arriving.destroy()
-    await untilFree(app)
+    await untilClaimsReleased(app)
     expect(await storedFiles(app)).toHaveLength(3)
     expect(await upload(alice, Buffer.alloc(100_000))).toBeTruthy()
     expect(await sendBytes(alice, await announce(alice), Buffer.alloc(1000))).toMatchObject(refused)

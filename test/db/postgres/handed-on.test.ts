@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { testApp } from '../../app.ts'
-import { empty, rememberUntouched } from '../../support/database-reset.ts'
+import { resetDatabase, captureBaseline } from '../../support/database-reset.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { publish } from '../../support/publish.ts'
 
@@ -21,16 +21,16 @@ const copy = () => createDatabase(() => Promise.reject(new Error('No server was 
 it('empties a database that a test has used, and puts back what was there from the beginning', async () => {
   await using _ = await testApp({ setUp: false })
   await using database = await copy()
-  const before = await inside(database.url, rememberUntouched)
+  const before = await inside(database.url, captureBaseline)
   await using app = await testApp({ env: { POSTGRES_URL: database.url }, alone: true })
   await publish(await app.admin(), { name: 'acme', version: '1.0.0' })
   await inside(database.url, (own) => own.query("delete from schema_migrations where name like '%_job_tokens'"))
   await inside(database.url, (own) => own.query("update server_settings set value = '1' where key = 'schema.version'"))
-  const used = await inside(database.url, rememberUntouched)
+  const used = await inside(database.url, captureBaseline)
   expect(Object.keys(used.rows)).toEqual(expect.arrayContaining(['users', 'packages', 'audit_entries', 'schema_migrations']))
   await app.stop()
-  expect(await inside(database.url, (own) => empty(own, before))).toBe(true)
-  expect(await inside(database.url, rememberUntouched)).toEqual(before)
+  expect(await inside(database.url, (own) => resetDatabase(own, before))).toBe(true)
+  expect(await inside(database.url, captureBaseline)).toEqual(before)
   expect(Object.keys(before.rows).toSorted()).toEqual(['schema_migrations', 'server_settings'])
 })
 
@@ -59,9 +59,9 @@ it('does not hand on a database in which a test has changed more than a few rows
   const handedOn: string[] = []
   for (const change of ['select 1', ...changes]) {
     await using database = await copy()
-    const before = await inside(database.url, rememberUntouched)
+    const before = await inside(database.url, captureBaseline)
     await inside(database.url, (own) => own.query(change))
-    if (await inside(database.url, (own) => empty(own, before))) handedOn.push(change)
+    if (await inside(database.url, (own) => resetDatabase(own, before))) handedOn.push(change)
   }
   expect(handedOn).toEqual(['select 1'])
 })

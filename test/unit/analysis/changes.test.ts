@@ -1,32 +1,32 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { analyzed, reported } from '../../support/analysis.ts'
+import { analyzePackage, reportFor } from '../../support/analysis.ts'
 
 const api = (source: string) => ({ files: { 'lib/sound.dart': `/// A.\nlibrary;\n${source}` } })
 
 /** The surface of an earlier version with this source. */
 async function before(source: string, version = '1.1.0') {
-  const answer = await analyzed(api(source))
+  const answer = await analyzePackage(api(source))
   if ('refused' in answer) throw new Error(answer.refused)
   return { version, surface: answer.surface }
 }
 
 it('notes what changed in the public API, and a version number that hides it', async () => {
   const earlier = await before('int low() => 1;\nint high() => 2;')
-  expect((await reported(api('int high() => 2;'), {}, earlier)).notes).toEqual([
+  expect((await reportFor(api('int high() => 2;'), {}, earlier)).notes).toEqual([
     'The public API has 1 removal since `1.1.0`. **1 removal in a minor release** (`low`): semantic versioning requires a major release.',
   ])
-  expect((await reported(api('int high() => 2;\nint low() => 1;\nint ebb() => 3;'), {}, earlier)).notes).toEqual([
+  expect((await reportFor(api('int high() => 2;\nint low() => 1;\nint ebb() => 3;'), {}, earlier)).notes).toEqual([
     'The public API has 1 addition since `1.1.0`.',
   ])
-  expect((await reported(api('int high() => 2;'), { version: '2.0.0' }, earlier)).notes).toEqual([
+  expect((await reportFor(api('int high() => 2;'), { version: '2.0.0' }, earlier)).notes).toEqual([
     'The public API has 1 removal since `1.1.0`.',
   ])
 })
 
 it('notes nothing where nothing changed, or nothing can be compared', async () => {
   const source = 'int low() => 1;'
-  expect((await reported(api(source), {}, await before(source))).notes).toEqual([])
+  expect((await reportFor(api(source), {}, await before(source))).notes).toEqual([])
   for (const surface of [Buffer.from('no gzip'), gzipSync('no JSON'), gzipSync('{"format":0}')])
-    expect((await reported(api(source), {}, { version: '1.1.0', surface })).notes).toEqual([])
+    expect((await reportFor(api(source), {}, { version: '1.1.0', surface })).notes).toEqual([])
 })

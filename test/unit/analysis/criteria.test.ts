@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { pointsOf } from '../../../server/analysis/report.ts'
-import { judged, reported, soundPubspec } from '../../support/analysis.ts'
+import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const no = (...said: string[]) => ({ granted: 0, reason: expect.stringContaining(said[0] ?? ''), remedy: expect.stringMatching(/\w{3}/) })
 const all = (maximum: number) => ({ granted: maximum, maximum, remedy: null })
 
 it('gives a sound package all points, and the same report every time', async () => {
-  const report = await reported()
+  const report = await reportFor()
   const { granted, maximum } = pointsOf(report)
   expect(granted).toBe(maximum)
   expect(report.sections.map(({ id, granted: points, maximum: most, status }) => [id, points, most, status])).toMatchObject([
@@ -17,7 +17,7 @@ it('gives a sound package all points, and the same report every time', async () 
   expect(report.notMeasured.map(({ id }) => id)).toEqual(
     expect.arrayContaining(['static-analysis', 'formatting', 'downgrade', 'url-reachability']),
   )
-  expect(await reported()).toEqual(report)
+  expect(await reportFor()).toEqual(report)
 })
 
 describe('the pubspec', () => {
@@ -34,12 +34,12 @@ describe('the pubspec', () => {
   ])('loses its points for %s', async (line, fault) => {
     const field = line.split(':')[0]
     const manifest = `${soundPubspec().replace(new RegExp(`^${field}: .*\n`, 'm'), '')}${line}\n`
-    expect(await judged('pubspec', { manifest })).toMatchObject(no(fault))
+    expect(await criterionFor('pubspec', { manifest })).toMatchObject(no(fault))
   })
 
   it('names everything that is wrong at once', async () => {
     const manifest = soundPubspec('executables: {tide: }').replace(/^(description|repository): .*\n/gm, '')
-    const { reason = '', remedy } = (await judged('pubspec', { manifest })) ?? {}
+    const { reason = '', remedy } = (await criterionFor('pubspec', { manifest })) ?? {}
     expect(reason.split('\n')).toEqual([
       '- There is no `description`.',
       '- `executables` names `bin/tide.dart`, which the archive does not have.',
@@ -50,7 +50,7 @@ describe('the pubspec', () => {
 
   it('accepts a homepage in place of a repository', async () => {
     const manifest = soundPubspec().replace('repository:', 'homepage:')
-    expect(await judged('pubspec', { manifest })).toMatchObject(all(10))
+    expect(await criterionFor('pubspec', { manifest })).toMatchObject(all(10))
   })
 })
 
@@ -64,22 +64,22 @@ describe('the documents', () => {
     ['changelog', 'CHANGELOG.md', '## 1.1.0\n', 'does not mention the version `1.2.0`'],
     ['license', 'LICENSE', 'All rights reserved.', 'does not match any known license'],
   ])('%s: %s with %j loses its points', async (id, path, content, fault) => {
-    expect(await judged(id, { files: { [path]: content } })).toMatchObject(no(fault))
+    expect(await criterionFor(id, { files: { [path]: content } })).toMatchObject(no(fault))
   })
 
   it('do not count code, relative links and comments as insecure links', async () => {
     const text =
       '`http://a.com` <!-- http://b.com --> [c](doc/c.md) [d](mailto:d@example.com) [e](#e)\n\n```\n<img src="http://f.com">\n```\n'
-    expect(await judged('readme', { files: { 'README.md': text } })).toMatchObject(all(5))
+    expect(await criterionFor('readme', { files: { 'README.md': text } })).toMatchObject(all(5))
   })
 
   it('takes the changelog of a pre-release to be that of its release', async () => {
-    expect(await judged('changelog', {}, { version: '1.2.0-dev.3' })).toMatchObject(all(5))
+    expect(await criterionFor('changelog', {}, { version: '1.2.0-dev.3' })).toMatchObject(all(5))
   })
 
   it('gives half the points for a license that is well known, but not OSI-approved', async () => {
     const text = 'CC0 1.0 Universal … the person associating CC0 with a Work (the "Affirmer")'
-    expect(await judged('license', { files: { LICENSE: text } })).toMatchObject({
+    expect(await criterionFor('license', { files: { LICENSE: text } })).toMatchObject({
       granted: 5,
       reason: expect.stringContaining('`CC0-1.0`'),
     })
@@ -90,11 +90,11 @@ describe('the documents', () => {
       'Permission is hereby granted, free of charge, to any person\nThe above copyright notice and this permission notice shall be included'
     const apache = 'Apache License Version 2.0 http://www.apache.org/licenses/'
     const approved = { files: { LICENSE: `${mit}\n${apache}` } }
-    expect(await judged('license', approved)).toMatchObject({ granted: 10, reason: 'It is licensed under `MIT` and `Apache-2.0`.' })
-    const tags = async (options: typeof approved) => (await reported(options)).tags.filter((tag) => tag.startsWith('license:'))
+    expect(await criterionFor('license', approved)).toMatchObject({ granted: 10, reason: 'It is licensed under `MIT` and `Apache-2.0`.' })
+    const tags = async (options: typeof approved) => (await reportFor(options)).tags.filter((tag) => tag.startsWith('license:'))
     expect(await tags(approved)).toEqual(['license:mit', 'license:apache-2.0', 'license:osi-approved', 'license:fsf-libre'])
     const other = { files: { LICENSE: `${mit}\nCC0 1.0 Universal … the "Affirmer"` } }
-    expect(await judged('license', other)).toMatchObject({ granted: 5, reason: 'Not approved by the OSI: `CC0-1.0`.' })
+    expect(await criterionFor('license', other)).toMatchObject({ granted: 5, reason: 'Not approved by the OSI: `CC0-1.0`.' })
     expect(await tags(other)).toEqual(['license:mit', 'license:cc0-1.0', 'license:fsf-libre'])
   })
 })
@@ -105,29 +105,31 @@ it('leaves out what a private package cannot have', async () => {
     'repository: http://git.internal/sound\n',
   )
   const files = { LICENSE: 'Property of Harbor Ltd.', 'README.md': '[Wiki](http://wiki.internal)' }
-  const { sections, notMeasured } = await reported({ manifest, files }, { isPrivate: true })
+  const { sections, notMeasured } = await reportFor({ manifest, files }, { isPrivate: true })
   expect(sections[0]).toMatchObject({ granted: 20, maximum: 20, status: 'passed' })
   expect(notMeasured.map(({ id }) => id)).toEqual(expect.arrayContaining(['license', 'urls']))
 })
 
 describe('the documentation', () => {
   it('needs an example that belongs to the package', async () => {
-    expect(await judged('example')).toMatchObject(all(10))
+    expect(await criterionFor('example')).toMatchObject(all(10))
     const others = { 'example/main.dart': Buffer.alloc(0), 'example/sound.dart': '' }
-    expect(await judged('example', { files: others })).toMatchObject({ reason: expect.stringContaining('example/') })
+    expect(await criterionFor('example', { files: others })).toMatchObject({ reason: expect.stringContaining('example/') })
   })
 
   it('needs doc comments on a fifth of the API', async () => {
     const functions = (count: number) => Array.from({ length: count }, (_, index) => `int f${index}() => 1;`).join('\n')
     const library = (undocumented: number) => ({ files: { 'lib/sound.dart': `/// A.\nlibrary;\n${functions(undocumented)}` } })
-    expect(await judged('api-documentation', library(4))).toMatchObject(all(10))
-    expect(await judged('api-documentation', library(5))).toMatchObject(no('1 of 6 elements of the public API have doc comments (16.6%)'))
+    expect(await criterionFor('api-documentation', library(4))).toMatchObject(all(10))
+    expect(await criterionFor('api-documentation', library(5))).toMatchObject(
+      no('1 of 6 elements of the public API have doc comments (16.6%)'),
+    )
   })
 
   it('is complete where there is no API, and not judged where nothing can be read', async () => {
-    expect(await judged('api-documentation', { files: { 'lib/sound.dart': '' } })).toMatchObject({ granted: 0 })
+    expect(await criterionFor('api-documentation', { files: { 'lib/sound.dart': '' } })).toMatchObject({ granted: 0 })
     const tooLarge = { 'lib/sound.dart': '// long\n'.repeat(1_100_000) }
-    expect(await judged('api-documentation', { files: tooLarge })).toBeUndefined()
+    expect(await criterionFor('api-documentation', { files: tooLarge })).toBeUndefined()
   })
 })
 
@@ -146,13 +148,13 @@ describe('the Dart SDK', () => {
     ['>=3.0.0 <3.11.5', '3.11.4', 10],
     ['>=3.0.0 <3.11.4', '3.11.4', 0],
   ])('%s with %s as the latest: %d points', async (constraint, dart, granted) => {
-    expect(await judged('sdk', withSdk(constraint), { dart })).toMatchObject({ granted })
+    expect(await criterionFor('sdk', withSdk(constraint), { dart })).toMatchObject({ granted })
   })
 })
 
 it('tags', async () => {
   const manifest = soundPubspec('topics: [sea]\nexecutables: {tide: }\nscreenshots: [{path: a.png, description: A}]\n')
-  const { tags } = await reported({ manifest, files: { 'bin/tide.dart': '', 'a.png': '' } })
+  const { tags } = await reportFor({ manifest, files: { 'bin/tide.dart': '', 'a.png': '' } })
   expect(tags).toEqual(
     expect.arrayContaining([
       'license:mit',
@@ -168,7 +170,7 @@ it('tags', async () => {
 })
 
 it('adds up the files by kind, and names what nobody needs', async () => {
-  const { sizes, notes } = await reported({
+  const { sizes, notes } = await reportFor({
     files: {
       'assets/a.png': Buffer.alloc(5000),
       'assets/b.ttf': Buffer.alloc(3000),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { DependencyFacts } from '../../../server/analysis/task.ts'
-import { judged, reported, soundPubspec } from '../../support/analysis.ts'
+import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const longAgo = '2025-01-01T00:00:00.000Z'
 
@@ -13,7 +13,7 @@ const known = (versions: string[], more: Partial<DependencyFacts> = {}): Depende
 
 /** The criterion for a package that depends so on `tide`. */
 const dependingOn = (constraint: string, tide: DependencyFacts | null, id = 'dependencies') =>
-  judged(id, { manifest: soundPubspec(`dependencies: {tide: '${constraint}'}`) }, { dependencies: { tide } })
+  criterionFor(id, { manifest: soundPubspec(`dependencies: {tide: '${constraint}'}`) }, { dependencies: { tide } })
 
 it.each([
   ['^1.0.0', ['1.0.0', '1.4.0'], 10, 'The latest versions here of `tide` are supported.'],
@@ -48,7 +48,7 @@ it('names a discontinued dependency, and what replaces it', async () => {
 it('does not judge what this registry does not have', async () => {
   expect(await dependingOn('^1.0.0', null)).toBeUndefined()
   const manifest = soundPubspec('dependencies: {tide: ^1.0.0, http: ^1.0.0}')
-  const { sections } = await reported({ manifest }, { dependencies: { tide: known(['1.0.0']) } })
+  const { sections } = await reportFor({ manifest }, { dependencies: { tide: known(['1.0.0']) } })
   const { reason } = sections.flatMap(({ criteria }) => criteria).find(({ id }) => id === 'dependencies') ?? {}
   expect(reason).toContain('not in this registry: `http`')
 })

@@ -2,19 +2,19 @@ import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { readApi } from '../../../server/dart/read-api.ts'
 import { surfaceOf } from '../../../server/dart/surface.ts'
-import { judged, reported, soundPubspec } from '../../support/analysis.ts'
+import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })
 
 /** The SDKs and platforms that a package of these files is tagged with. */
 async function supported(files: Record<string, string>, manifest = soundPubspec()) {
-  const { tags } = await reported({ manifest, files })
+  const { tags } = await reportFor({ manifest, files })
   return tags.filter((tag) => /^(?:sdk|platform):/.test(tag)).map((tag) => tag.split(':')[1])
 }
 
 it('gives all points to what runs everywhere', async () => {
   expect(await supported(library(''))).toEqual(['dart', 'flutter', 'android', 'ios', 'windows', 'linux', 'macos', 'web'])
-  expect(await judged('platforms')).toMatchObject({
+  expect(await criterionFor('platforms')).toMatchObject({
     granted: 20,
     reason: 'It supports Android, iOS, Linux, macOS, web, Windows.',
     remedy: null,
@@ -24,7 +24,7 @@ it('gives all points to what runs everywhere', async () => {
 it('tells by which import a platform is not supported', async () => {
   const files = { ...library("import 'src/files.dart';"), 'lib/src/files.dart': "import 'dart:io';" }
   expect(await supported(files)).not.toContain('web')
-  const { granted, reason } = (await judged('platforms', { files })) ?? {}
+  const { granted, reason } = (await criterionFor('platforms', { files })) ?? {}
   expect(granted).toBe(20)
   expect(reason).toMatch(/Not supported:\n\n- web: .*`lib\/src\/files\.dart` → `dart:io`\.$/)
 })
@@ -37,7 +37,7 @@ it('follows conditional imports', async () => {
 it('gives half the points for a web that cannot be WebAssembly', async () => {
   const files = library("import 'dart:html';")
   expect(await supported(files)).toEqual(['dart', 'flutter', 'web'])
-  expect(await judged('platforms', { files })).toMatchObject({
+  expect(await criterionFor('platforms', { files })).toMatchObject({
     granted: 10,
     reason: expect.stringContaining('cannot be compiled to WebAssembly'),
     remedy: expect.stringContaining('`package:web`'),
@@ -46,17 +46,20 @@ it('gives half the points for a web that cannot be WebAssembly', async () => {
 
 it('gives none where nothing is supported', async () => {
   const files = library("import 'dart:io';\nimport 'dart:js_interop';")
-  expect(await judged('platforms', { files })).toMatchObject({ granted: 0, reason: expect.stringMatching(/^No platform is supported/) })
+  expect(await criterionFor('platforms', { files })).toMatchObject({
+    granted: 0,
+    reason: expect.stringMatching(/^No platform is supported/),
+  })
 })
 
 it('takes the libraries of dependencies into account, as far as they are known', async () => {
   const options = { manifest: soundPubspec('dependencies: {tide: ^1.0.0}'), files: library("import 'package:tide/tide.dart';") }
   const surface = gzipSync(JSON.stringify(surfaceOf(await readApi(new Map([['lib/tide.dart', "import 'dart:io';"]]), 'tide'))))
   const tide = { sdks: [], platforms: null, dependencies: [], surface }
-  const { tags } = await reported(options, { packages: { tide } })
+  const { tags } = await reportFor(options, { packages: { tide } })
   expect(tags).toEqual(expect.arrayContaining(['platform:linux', 'sdk:dart']))
   expect(tags).not.toContain('platform:web')
-  const unknown = await reported(options, { packages: { tide: { ...tide, surface: null } } })
+  const unknown = await reportFor(options, { packages: { tide: { ...tide, surface: null } } })
   expect(unknown.tags).toContain('platform:web')
   expect(unknown.unknownPackages).toEqual(['tide'])
 })
@@ -65,7 +68,7 @@ it.each([
   ['dev_dependencies: {flutter_test: {sdk: flutter}}', ['flutter']],
   ['dev_dependencies: {test: any}', ['dart', 'flutter']],
 ])('needs the SDKs of what it is developed with: %s', async (dependencies, sdks) => {
-  const { tags } = await reported({ manifest: soundPubspec(dependencies), files: library('') })
+  const { tags } = await reportFor({ manifest: soundPubspec(dependencies), files: library('') })
   expect(tags.filter((tag) => tag.startsWith('sdk:'))).toEqual(sdks.map((sdk) => `sdk:${sdk}`))
 })
 
@@ -80,15 +83,15 @@ flutter:
 it('trusts what a plugin declares, and wants a Swift package of it', async () => {
   const manifest = plugin('{pluginClass: Sound}')
   expect(await supported({}, manifest)).toEqual(['flutter', 'android', 'ios'])
-  expect(await judged('platforms', { manifest })).toMatchObject({
+  expect(await criterionFor('platforms', { manifest })).toMatchObject({
     granted: 10,
     remedy: expect.stringContaining('`ios/sound/Package.swift`'),
   })
-  expect(await judged('platforms', { manifest, files: { 'ios/sound/Package.swift': '' } })).toMatchObject({ granted: 20 })
-  expect(await judged('platforms', { manifest: plugin('{pluginClass: Sound, sharedDarwinSource: true}') })).toMatchObject({
+  expect(await criterionFor('platforms', { manifest, files: { 'ios/sound/Package.swift': '' } })).toMatchObject({ granted: 20 })
+  expect(await criterionFor('platforms', { manifest: plugin('{pluginClass: Sound, sharedDarwinSource: true}') })).toMatchObject({
     remedy: expect.stringContaining('`darwin/sound/Package.swift`'),
   })
-  expect(await judged('platforms', { manifest: plugin('{default_package: sound_ios}') })).toMatchObject({ granted: 20 })
+  expect(await criterionFor('platforms', { manifest: plugin('{default_package: sound_ios}') })).toMatchObject({ granted: 20 })
 })
 
 it.each([
@@ -97,7 +100,7 @@ it.each([
   ['android {\n  kotlinOptions {\n  }\n}', false],
   ["apply plugin: 'com.android.library'", true],
 ])('tells whether %j builds with the Kotlin of Gradle: %s', async (gradle, isBuiltIn) => {
-  const { tags } = await reported({ manifest: plugin('{pluginClass: Sound}'), files: { 'android/build.gradle': gradle } })
+  const { tags } = await reportFor({ manifest: plugin('{pluginClass: Sound}'), files: { 'android/build.gradle': gradle } })
   expect(tags.includes('is:built-in-kotlin')).toBe(isBuiltIn)
   expect(tags).toEqual(expect.arrayContaining(['is:plugin', 'is:darwin-legacy-native-build']))
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Described } from '../../support/openapi.ts'
+import { ResponseValidator } from '../../support/openapi.ts'
 
 const json = { 'content-type': 'application/json; charset=utf-8' }
 const likes = {
@@ -13,7 +13,7 @@ const likes = {
 
 /** What is found wrong with an answer. */
 function problems(answer: Partial<typeof likes> & { headers?: object }, serverUrl = 'http://localhost'): string[] {
-  const described = new Described(serverUrl)
+  const described = new ResponseValidator(serverUrl)
   described.compare({ ...likes, ...answer })
   return [...described.mismatches]
 }
@@ -39,7 +39,7 @@ it.each([
 })
 
 it('fails a test whose server gave an undescribed answer', () => {
-  const described = new Described('http://localhost')
+  const described = new ResponseValidator('http://localhost')
   expect(() => described.require()).not.toThrow()
   described.compare({ ...likes, status: 202 })
   expect(() => described.require()).toThrow('GET /api/packages/acme/likes answered 202: /api/packages/{pkg}/likes has no such status')
