@@ -66,7 +66,7 @@ it('says that a reload helps when an upgraded server knows neither hash nor text
   await page.getByLabel('Name', { exact: true }).fill('Alice Anders')
   const sent = await sendFromOtherRelease(page, unknown)
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('alert').getByText('If it was upgraded since you opened the page, reload the page.').waitFor()
+  await page.getByRole('alert').getByText('If the server was upgraded after you opened the page, reload the page.').waitFor()
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Alice Anders')
   expect(sent.length).toBe(4)
 })

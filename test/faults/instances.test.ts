@@ -17,7 +17,7 @@ it('refuses a second instance with another secret, and lets one start with new s
   const refused = await launch({ JWT_SECRET: otherSecret })
   expect(await refused.exit).toBe(78)
   expect(refused.log()).toMatch(/ERROR JWT_SECRET: differs from the one on another running instance with this database\./)
-  expect(refused.log()).toMatch(/ERROR The server does not start: .* counts as running for 30 seconds\./)
+  expect(refused.log()).toMatch(/ERROR The server cannot start: .* counts as running for 30 seconds\./)
   for (const secret of [secretForTests, otherSecret]) expect(refused.log()).not.toContain(secret)
 
   const rotating = await launch({ JWT_SECRET: otherSecret, JWT_SECRET_PREVIOUS: secretForTests })

@@ -45,6 +45,6 @@ it('reports a DATA_DIR that does not exist yet, one that is a file, and one that
   expect(await at(join(folder, 'new'))).toMatchObject({ status: 'warning', message: expect.stringContaining('does not exist yet') })
   expect(await at(join(folder, 'file'))).toMatchObject({
     status: 'failed',
-    message: expect.stringMatching(/^DATA_DIR: .* a file has that name/),
+    message: expect.stringMatching(/^DATA_DIR: .* a file already has this name/),
   })
 })
