@@ -12,7 +12,7 @@ const updateNames: AfterPackageChange = async (em, change, changer) => {
   await deleteConfusableName(em, change.name)
 }
 
-/** Updates the search index. A publish updates it itself, from the texts that it has at hand. */
+/** Updates the search index, except after a publish, which indexes the version itself from the texts in memory. */
 const updateSearch: AfterPackageChange = async (em, change, { config }) => {
   if (change.kind === 'changed') await refreshIndex(em, config, change.packageId)
   if (change.kind === 'visibility')
@@ -36,7 +36,7 @@ const updateAnalyses: AfterPackageChange = async (em, change, { config, viewer, 
 
 const updates: readonly AfterPackageChange[] = [updateNames, updateSearch, updateAnalyses]
 
-/** Updates everything that is kept about packages after one of them changed, in the same transaction. */
+/** Runs all updates that follow a change to a package, in the same transaction. */
 export const afterPackageChange: AfterPackageChange = async (em, change, changer) => {
   for (const update of updates) await update(em, change, changer)
 }

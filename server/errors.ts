@@ -65,7 +65,7 @@ export const csrfMismatch = (
   message = 'The X-CSRF-Token header is missing or does not belong to this session. Reload the page and try again.',
 ) => new ApiError('CsrfMismatch', message)
 
-/** 404. */
+/** 404: the resource does not exist, or the caller may not know that it does. */
 export const notFound = (message: string) => new ApiError('NotFound', message)
 
 /** 404: no route matches the path, often because of a wrong base URL. The message contains the correct one. */

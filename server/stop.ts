@@ -15,8 +15,8 @@ type Running = {
 const reserveMs = 1000
 
 /**
- * Shuts the server down gracefully, regardless of the state of clients, database and storage. The readiness probe reports the shutdown for
- * DRAIN_DELAY_MS; then requests and jobs have DRAIN_TIMEOUT_MS to finish. Anything that does not finish in time is abandoned and logged.
+ * Shuts the server down gracefully, even if clients, the database or the storage do not respond. The readiness probe reports the shutdown for
+ * DRAIN_DELAY_MS; then requests and jobs have DRAIN_TIMEOUT_MS to finish. Requests and jobs that do not finish in time are abandoned and logged.
  */
 export async function stopServer({ services, app, worker, timers }: Running): Promise<void> {
   const { config, log, stopping } = services

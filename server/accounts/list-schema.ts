@@ -30,7 +30,7 @@ builder.queryField('users', (t) =>
           description: 'Only users who have not signed in since this time. For accounts that never signed in, the time of creation counts.',
         }),
         orderBy: t.arg({ type: UserOrderEnum, description: 'Sort order. Default: CREATED.' }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, { orderBy, ...args }, { em }) => listUsers(em, args, orderBy ?? 'created', args),
     },

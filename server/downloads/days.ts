@@ -4,7 +4,7 @@ export const dayOf = (moment: Date): number => Math.floor(moment.getTime() / msP
 /** Returns when a day begins. */
 export const startOfDay = (day: number): Date => new Date(day * msPerDay)
 
-/** Returns the day before the 30-day window, which consists of today and the 29 days before. */
+/** Returns the last day before the 30-day window. The window consists of today and the 29 days before. */
 export const lastDayBeforeWindow = (today: number): number => today - 30
 
 const msPerDay = 86_400_000

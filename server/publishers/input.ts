@@ -14,7 +14,7 @@ export const slug = z
   )
   .refine((id) => id !== 'verify', 'is reserved by this server. Choose another')
 
-// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended here
 const noControl = /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]*$/
 
 /** Multiline plain text. */
@@ -40,7 +40,7 @@ export const contactEmail = z
 
 function isWebAddress(text: string): boolean {
   // The URL parser silently fixes malformed input; reject such input instead.
-  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+  // oxlint-disable-next-line no-control-regex -- control characters are intended here
   if (!/^https?:\/\/[^\s\\\u0000-\u001f\u007f]+$/i.test(text) || !URL.canParse(text)) return false
   const { hostname, username, password } = new URL(text)
   return hostname !== '' && !username && !password

@@ -37,7 +37,7 @@ export async function setMember(context: SignedInContext, id: string, person: Pe
       return member
     })
   return ('email' in person ? limitLookups(context, change) : change()).catch((error: unknown) => {
-    // The account was deleted at the same time.
+    // The account was deleted concurrently.
     throw error instanceof ForeignKeyConstraintViolationException ? unknownUser(person) : error
   })
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** An e-mail address, trimmed, at most 254 characters (RFC 5321). Case is preserved. */
 export const email = z.string().trim().max(254, 'must be at most 254 characters long').pipe(z.email('must be an e-mail address'))
 
-// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+// oxlint-disable-next-line no-control-regex -- control characters are intended here
 const noControl = /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/
 
 /** Matches a visible character: not blank (including the Braille blank U+2800, which Unicode treats as a symbol) and not invisible by default. */

@@ -12,7 +12,7 @@ export type PackageChange =
 type Changer = { config: Config; viewer: Viewer; now: () => Date }
 
 /**
- * Updates what other features keep about packages, in the transaction of the change and with everything flushed. The features are listed in
- * server/after-package-change.ts, because packages must not import them.
+ * Updates the data that other features derive from packages, such as the search index. Runs in the transaction of the change, after a flush. The
+ * features are registered in server/after-package-change.ts, because packages must not import them.
  */
 export type AfterPackageChange = (em: EntityManager, change: PackageChange, changer: Changer) => Promise<void>

@@ -35,7 +35,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
   try {
     return await limitLookups(context, add)
   } catch (error) {
-    // The account was deleted at the same time.
+    // The account was deleted concurrently.
     if (error instanceof ForeignKeyConstraintViolationException) throw unknownUser(email)
     throw error
   }

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { type Setting, writeSetting } from '../../settings/service.ts'
 
 /**
- * Random value that changes whenever a package becomes public, becomes private or is deleted. Cached public answers depend on it, because such a
- * change can affect what the public can read of other packages.
+ * Identifier of the latest change of visibility: replaced whenever a package becomes public, becomes private or is deleted. Cached public answers
+ * depend on it, because such a change can affect what the public can read of other packages.
  */
 export const visibilityMark: Setting<string | null> = { key: 'visibility_mark', schema: z.string().nullable(), initial: null }
 
