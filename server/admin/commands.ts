@@ -117,4 +117,4 @@ export async function person(em: EntityManager, email = '') {
 export const byOperator = (done: string): string => `The operator ${done}, on the command line`
 
 const unknown = (email: string) => notFound(`There is no user with the e-mail address ${email}.`)
-const justChanged = () => conflict('The accounts were changed a moment ago. Try again.')
+const justChanged = () => conflict('The accounts were changed at the same time. Try again.')

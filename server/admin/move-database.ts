@@ -29,7 +29,7 @@ export async function moveToPostgres(config: Config, url = config.POSTGRES_URL):
 }
 
 function destination(config: Config, url: string | undefined): Config {
-  if (config.DB_BACKEND !== 'sqlite') throw conflict('The server uses PostgreSQL already. Run this with the settings of the SQLite file.')
+  if (config.DB_BACKEND !== 'sqlite') throw conflict('The server already uses PostgreSQL. Run this with the settings of the SQLite file.')
   if (url === undefined) throw invalidInput('No target database. Give its URL as an argument or in POSTGRES_URL.')
   const read = variables.POSTGRES_URL.schema.safeParse(url)
   if (!read.success) throw invalidInput(`Invalid database URL: ${read.error.issues[0]?.message}.`)

@@ -20,7 +20,7 @@ export async function* parseBlobList(lines: AsyncIterable<string>, name: string)
   let last = ''
   for await (const line of lines) {
     const [, sha256, bytes, store] = /^([0-9a-f]{64})\t(\d{1,15})\t(archives|docs)$/.exec(line) ?? []
-    if (!sha256 || `${sha256} ${store}` <= last) throw conflict(`${name} has a line that does not name a blob, or is not in order.`)
+    if (!sha256 || `${sha256} ${store}` <= last) throw conflict(`${name} has a line that is invalid or out of order.`)
     last = `${sha256} ${store}`
     yield { sha256, bytes: Number(bytes), store: store === 'docs' ? 'docs' : 'archives' }
   }

@@ -215,7 +215,7 @@ it('looks whether the place is empty before it brings anything', async () => {
     if (operation === 'GetObject' && !key.endsWith('manifest.json')) read.push(key)
     return null
   }
-  await expect(restoreBackup(place, address)).rejects.toThrow('A backup is restored into an empty database only')
+  await expect(restoreBackup(place, address)).rejects.toThrow('A backup can only be restored into an empty database')
   expect([read, scratchIn({ config: place })]).toEqual([[], []])
 })
 

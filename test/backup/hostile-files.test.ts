@@ -130,8 +130,8 @@ it('refuses a list of blobs that names more than the manifest says, or a blob tw
     [another + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is not in order'],
     [line + another, {}, 'is missing or corrupt'],
     [line, { bytes: manifest.blobs.bytes - 1 }, 'is missing or corrupt'],
-    [`../../victim\t1\tarchives\n`, {}, 'does not name a blob'],
-    ['x'.repeat(2 ** 20), {}, 'does not name a blob'],
+    [`../../victim\t1\tarchives\n`, {}, 'has a line that is invalid'],
+    ['x'.repeat(2 ** 20), {}, 'has a line that is invalid'],
   ] as const) {
     writeList(text, blobs)
     await expect(restoreBackup(place, folder), text.slice(0, 80)).rejects.toThrow(message)

@@ -105,7 +105,7 @@ it('finds audit entries that are not in their order', async () => {
   await verifyAuditOrder(entries, 'log', findings)
   expect(findings.result.problems.map(({ problem }) => problem)).toEqual([
     'The audit entry 2 is duplicated or out of order',
-    'The audit entry 3 is of 1970-01-01T00:00:20.000Z, earlier than 1 before it',
+    'The audit entry 3 has the time 1970-01-01T00:00:20.000Z, which is earlier than that of the previous entry 1',
     'The audit entry 4 has no timestamp',
   ])
 })

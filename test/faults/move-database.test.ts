@@ -235,7 +235,7 @@ it('refuses a database that is not empty, and arguments that mean nothing', asyn
   await expect(moveToPostgres(app.config, url)).rejects.toThrow(/^The database "test_\w+" on 127\.0\.0\.1:\d+ is not empty\./)
   await expect(moveToPostgres(app.config)).rejects.toThrow('No target database')
   await expect(moveToPostgres(app.config, 'mysql://localhost/snug')).rejects.toThrow('write postgres://')
-  await expect(moveToPostgres(to)).rejects.toThrow('The server uses PostgreSQL already')
+  await expect(moveToPostgres(to)).rejects.toThrow('The server already uses PostgreSQL')
   await expect(moveToPostgres(app.config, url.replace(/[^/]*$/, 'none'))).rejects.toThrow('does not exist')
   rmSync(app.config.SQLITE_PATH)
   await expect(moveToPostgres(app.config, url)).rejects.toThrow('There is no database at')

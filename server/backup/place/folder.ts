@@ -78,7 +78,8 @@ function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 
       try {
         await writeHashed(partial, expecting(source, expected))
         makeFolder(dirname(path))
-        if (!(await isWithoutLinks(root, dirname(path)))) throw conflict(`${dirname(path)} is a link or in one. Links are not followed.`)
+        if (!(await isWithoutLinks(root, dirname(path))))
+          throw conflict(`${dirname(path)} is a symbolic link or inside of one. Links are not followed.`)
         await rename(partial, path)
       } finally {
         source.destroy()

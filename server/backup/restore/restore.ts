@@ -79,7 +79,7 @@ async function* listWithin({ blobs }: Manifest, files: SnapshotFiles): AsyncGene
 function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: Manifest): void {
   if (database !== DB_BACKEND) {
     const onward = database === 'sqlite' ? ', then move it to PostgreSQL' : ': it cannot be converted to SQLite'
-    throw conflict(`The backup is of a server on ${database}; DB_BACKEND is ${DB_BACKEND}. Restore it on ${database}${onward}.`)
+    throw conflict(`The backup is for ${database}, but DB_BACKEND is ${DB_BACKEND}. Restore it on ${database}${onward}.`)
   }
   const known = new Set(migrationNames(DB_BACKEND))
   if (migrations.some((name) => !known.has(name)))
@@ -97,5 +97,7 @@ async function requireEmpty(config: Config, { archives, docs }: Stores): Promise
     [docs, config.DOCS_PATH],
   ] as const)
     for await (const _ of store.list())
-      throw conflict(`The store ${name} has archives or documentation. A backup is restored into an empty store only: name another one.`)
+      throw conflict(
+        `The store ${name} already contains archives or documentation. A backup can only be restored into an empty store. Use another one.`,
+      )
 }

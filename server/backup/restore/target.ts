@@ -22,4 +22,4 @@ export const settingsLeftOut: readonly string[] = [holdSetting.key, ownerSetting
 
 /** Builds the error for a target database that is in use. A restore never overwrites data. */
 export const occupied = () =>
-  conflict('The database has accounts or packages. A backup is restored into an empty database only: name another one.')
+  conflict('The database already contains accounts or packages. A backup can only be restored into an empty database. Use another one.')

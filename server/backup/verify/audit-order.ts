@@ -19,7 +19,10 @@ export async function verifyAuditOrder(
     if (entry.id <= before) findings.add(where, `The audit entry ${entry.id} is duplicated or out of order`)
     if (Number.isNaN(entry.at)) findings.add(where, `The audit entry ${entry.id} has no timestamp`)
     if (latest && entry.at < latest.at - toleranceMs)
-      findings.add(where, `The audit entry ${entry.id} is of ${new Date(entry.at).toISOString()}, earlier than ${latest.id} before it`)
+      findings.add(
+        where,
+        `The audit entry ${entry.id} has the time ${new Date(entry.at).toISOString()}, which is earlier than that of the previous entry ${latest.id}`,
+      )
     before = entry.id
     if (!latest || entry.at > latest.at) latest = entry
   }
