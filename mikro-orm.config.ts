@@ -4,7 +4,7 @@ import { defineConfig as sqlite } from '@mikro-orm/sqlite'
 import { commonOptions } from './server/db/options.ts'
 import { entities } from './server/entities.ts'
 
-// For MikroORM's own tools; the server makes its own connection from the same options.
+// Configuration for the MikroORM command line. The server opens its own connections with the same options.
 const url = process.env.POSTGRES_URL ?? 'postgres://localhost/snug'
 export default process.env.DB_BACKEND === 'postgres'
   ? postgres({ ...commonOptions('postgres'), entities, clientUrl: url, extensions: [Migrator] })

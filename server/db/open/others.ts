@@ -24,7 +24,7 @@ export async function otherServers(em: EntityManager, silentMs = silenceMs): Pro
   return rows.map(({ name, since }) => ({ name, since: toDate(since) }))
 }
 
-/** Returns the time at which the oldest other server on this database connected, or null if there is none. */
+/** Returns the time at which the oldest other server on this database connected, or null if this is the only server. */
 export async function othersSince(em: EntityManager): Promise<Date | null> {
   const moments = (await otherServers(em)).map(({ since }) => since.getTime())
   return moments.length === 0 ? null : new Date(Math.min(...moments))

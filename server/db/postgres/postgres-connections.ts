@@ -140,7 +140,7 @@ export class PostgresConnections {
     return performance.now() - this.#outSince > noConnectionMs ? 0 : noConnectionMs
   }
 
-  /** Lets all waiting callers share one connection attempt, so that PostgreSQL is not flooded with rejected ones. */
+  /** Shares one connection attempt among all waiting callers, so that PostgreSQL is not flooded with rejected ones. */
   #attemptOnce(): Promise<void> {
     this.#trying ??= this.#connectOrFail(this.#pool)
       .then((client) => this.release(client, false))
