@@ -8,7 +8,7 @@ import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts
 import { bytesOf, streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './marker-file.ts'
-import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
+import { listRemoved, purgeRemoved, restoreRemoved, moveToRemoved } from './filesystem-removed.ts'
 import { factsOf, hashOf, measure } from './measured.ts'
 import { groupModes, type Modes, privateModes, setModesBelow } from './modes.ts'
 import { stagedName, storedAt } from './names.ts'
@@ -49,7 +49,7 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
     has: async (sha256) => existsSync(places.blob(sha256)),
     list: () => listStored(places.stored),
     remove: async (sha256, { at, before = null }) =>
-      promoting.has(sha256) ? null : setAside(places.blob(sha256), places.removed, sha256, { at, before }),
+      promoting.has(sha256) ? null : moveToRemoved(places.blob(sha256), places.removed, sha256, { at, before }),
     listRemoved: () => listRemoved(places.removed),
     restore: (sha256) => space.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256), modes)),
     purge: (before) => purgeRemoved(places.removed, before),

@@ -8,7 +8,7 @@ const minFreeBytes = 1024 ** 2
  */
 const fullForMs = 60_000
 
-/** Detects a full volume. */
+/** Detects that the volume of a store is full. */
 export type FreeSpace = {
   /** Runs a write and converts out-of-space and storage failures into errors for clients. @throws ApiError ServiceUnavailable. */
   write<Result>(work: () => Promise<Result>): Promise<Result>

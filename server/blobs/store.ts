@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 /** Size and checksums that were computed while bytes were stored. */
 export type StoredBytes = {
   bytes: number
-  /** In hex. */
+  /** SHA-256 in hex. */
   sha256: string
   /** Base64 of the big-endian CRC-32C, as in the `x-goog-hash` header. */
   crc32c: string

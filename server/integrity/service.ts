@@ -4,7 +4,7 @@ import { enqueue } from '../jobs/queue.ts'
 import { handler } from '../jobs/handler.ts'
 import type { Progress } from '../jobs/lease.ts'
 import type { Services } from '../services.ts'
-import { unnamedArchives } from '../store/collect.ts'
+import { orphanedArchives } from '../store/collect.ts'
 import { IntegrityReport } from './entity.ts'
 import { ArchiveFault } from '../packages/faults/entity.ts'
 import { clearFault, recordFault } from '../packages/faults/faults.ts'
@@ -135,7 +135,7 @@ async function hashOf(blobs: Services['blobs'], sha256: string): Promise<string 
 function orphans(services: Checked, report: Report) {
   let done = 0
   const hourAgo = new Date(services.now().getTime() - 3_600_000)
-  return unnamedArchives(services, hourAgo, () => report({ phase: 'orphans', done: done++, total: null }))
+  return orphanedArchives(services, hourAgo, () => report({ phase: 'orphans', done: done++, total: null }))
 }
 
 async function forgetOld(em: EntityManager): Promise<void> {

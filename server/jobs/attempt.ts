@@ -3,12 +3,12 @@ import type { Services } from '../services.ts'
 import { describeFailure, outageOf } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
-import { backOffMs, fail, finish, type Held, type Progress, release, renew } from './lease.ts'
+import { backOffMs, fail, finish, type ClaimedJob, type Progress, release, renew } from './lease.ts'
 
-type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number; failures: FailureLog }
+type Context = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number; failures: FailureLog }
 
 /** A running attempt. */
-export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
+export type Attempt = { held: ClaimedJob; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
 
 /** Maximum interval between lease renewals in milliseconds. A renewal also detects cancellation. */
 const renewMs = 5000
@@ -17,8 +17,8 @@ const progressMs = 1000
 const maxErrorLength = 1000
 
 /** Runs a claimed job and renews its lease. Never rejects: failures are recorded with the job and logged. */
-export function attempt(circumstances: Circumstances, handler: Handler, held: Held): Attempt {
-  const { database, now, leaseMs } = circumstances
+export function attempt(context: Context, handler: Handler, held: ClaimedJob): Attempt {
+  const { database, now, leaseMs } = context
   const controller = new AbortController()
   const reported: Progress = {}
   let stopping = false
@@ -28,7 +28,7 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
     if (!(await renew(database.fork(), held, now(), leaseMs, reported)))
       controller.abort(new Error('The job was cancelled or taken over by another process.'))
   }
-  const renewInBackground = () => void renewLease().catch((error: unknown) => logRenewalFailure(circumstances, held, error))
+  const renewInBackground = () => void renewLease().catch((error: unknown) => logRenewalFailure(context, held, error))
   const timer = setInterval(renewInBackground, Math.min(renewMs, leaseMs / 3))
   timer.unref()
   const progress = (latest: Progress) => {
@@ -44,12 +44,12 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
       await finish(database.fork(), held, now(), reported)
       return 'done'
     } catch (error) {
-      if (!stopping) return await record(circumstances, handler, held, error)
+      if (!stopping) return await record(context, handler, held, error)
       await release(database.fork(), held, now())
       return 'interrupted'
     }
   }
-  const ended = observed(circumstances, held, run).finally(() => clearInterval(timer))
+  const ended = observed(context, held, run).finally(() => clearInterval(timer))
   const stop = () => {
     stopping = true
     controller.abort(new Error('The server is stopping.'))
@@ -57,7 +57,7 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
 }
 
-function logRenewalFailure({ log, failures }: Circumstances, { id, kind }: Held, error: unknown): void {
+function logRenewalFailure({ log, failures }: Context, { id, kind }: ClaimedJob, error: unknown): void {
   if (isRefusedForMove(error)) return
   if (outageOf(error) !== null) failures.failed(kind, error, (text) => `job ${id}: cannot renew its lease: ${text}`)
   else log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
@@ -66,7 +66,7 @@ function logRenewalFailure({ log, failures }: Circumstances, { id, kind }: Held,
 /** Outcome of an attempt. `retried` and `interrupted` jobs run again. */
 type Outcome = 'done' | 'retried' | 'failed' | 'interrupted'
 
-async function observed({ failures, metrics, tracing }: Circumstances, held: Held, run: () => Promise<Outcome>): Promise<void> {
+async function observed({ failures, metrics, tracing }: Context, held: ClaimedJob, run: () => Promise<Outcome>): Promise<void> {
   const began = performance.now()
   try {
     const outcome = await (tracing ? tracing.attempt(held, run) : run())
@@ -81,17 +81,17 @@ async function observed({ failures, metrics, tracing }: Circumstances, held: Hel
 const maxInterruptions = 5
 
 /** Returns the number of this attempt without interrupted ones. A killed server cannot record why its jobs ended. */
-const attemptsOf = ({ attempts, interruptions }: Held): number => Math.max(attempts - interruptions, 1)
+const attemptsOf = ({ attempts, interruptions }: ClaimedJob): number => Math.max(attempts - interruptions, 1)
 
-async function runHandler(handler: Handler, { interruptions, payload }: Held, work: Work): Promise<void> {
+async function runHandler(handler: Handler, { interruptions, payload }: ClaimedJob, work: Work): Promise<void> {
   if (interruptions >= maxInterruptions) throw new PermanentFailure(`The server ended ${interruptions} times while it ran this job.`)
   await handler.run(work, JSON.parse(payload))
 }
 
 async function record(
-  { database, log, now, failures }: Circumstances,
-  { maxAttempts, gaveUp }: Handler,
-  held: Held,
+  { database, log, now, failures }: Context,
+  { maxAttempts, onPermanentFailure }: Handler,
+  held: ClaimedJob,
   error: unknown,
 ): Promise<Outcome> {
   const { id, kind, subject } = held
@@ -104,6 +104,6 @@ async function record(
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
   const shown = message.slice(0, maxErrorLength) || 'The job failed without an error message.'
   const isOurs = await fail(database.fork(), held, now(), shown, retryAt)
-  if (isFinal && isOurs) await gaveUp?.(subject, shown)
+  if (isFinal && isOurs) await onPermanentFailure?.(subject, shown)
   return isFinal ? 'failed' : 'retried'
 }

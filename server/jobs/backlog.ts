@@ -7,7 +7,7 @@ export type Backlog = {
   oldestDueSeconds: number
 }
 
-/** Maximum count. A larger queue is simply long. */
+/** Maximum count per kind and state, which bounds the cost of counting. */
 const maxCount = 10_000
 
 /** Returns the backlog of the workers. Each queue is counted up to 10,000, so the cost does not grow with its length. */

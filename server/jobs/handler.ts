@@ -23,9 +23,9 @@ export type Handler = {
   /** Maximum number of concurrent jobs of this kind in a process. Unlimited by default. */
   maxConcurrent: number | (() => Promise<number>)
   /** Whether the kind has its own slots, separate from the shared ones. For long-running or numerous jobs. Requires `maxConcurrent`. */
-  isApart: boolean
+  hasOwnSlots: boolean
   /** Called when a job has failed permanently. */
-  gaveUp?: ((subject: string, error: string) => Promise<void>) | undefined
+  onPermanentFailure?: ((subject: string, error: string) => Promise<void>) | undefined
 }
 
 /** A failure that must not be retried, because it would only be repeated. */
@@ -50,7 +50,12 @@ export type Handlers = Readonly<Record<string, Handler>>
 export function handler<Payload>(
   schema: z.ZodType<Payload>,
   run: (work: Work, payload: Payload) => Promise<void>,
-  { maxAttempts = 5, maxConcurrent = Number.POSITIVE_INFINITY, isApart = false, gaveUp }: Partial<Omit<Handler, 'run'>> = {},
+  {
+    maxAttempts = 5,
+    maxConcurrent = Number.POSITIVE_INFINITY,
+    hasOwnSlots = false,
+    onPermanentFailure,
+  }: Partial<Omit<Handler, 'run'>> = {},
 ): Handler {
-  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent, isApart, gaveUp }
+  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent, hasOwnSlots, onPermanentFailure }
 }

@@ -6,7 +6,7 @@ import { withoutSync } from '../db/sqlite/without-sync.ts'
 import { Job } from './entity.ts'
 
 /** A job that this process has claimed. */
-export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts' | 'interruptions' | 'priority' | 'owner'> & {
+export type ClaimedJob = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts' | 'interruptions' | 'priority' | 'owner'> & {
   lease: string
 }
 
@@ -23,7 +23,7 @@ export async function claim(
   now: Date,
   leaseMs: number,
   { own = [], isUrgent = false }: { own?: string[]; isUrgent?: boolean } = {},
-): Promise<Held | null> {
+): Promise<ClaimedJob | null> {
   // Usually no job is due. Check without writing.
   const wanted = { kinds, now, own, isUrgent }
   const states = await findDue(em.fork(), wanted)
@@ -54,7 +54,7 @@ function nextJob({ kinds, now, own, isUrgent }: Wanted): { sql: string; values: 
   return { sql, values: [...kinds, now, ...own] }
 }
 
-/** Returns the states in which jobs need action. */
+/** Returns `running` if jobs lost their lease, and `queued` if jobs are due. */
 async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable[]> {
   const [lost, waiting] = [lostJobs(wanted), nextJob(wanted)]
   const sql = `select distinct state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting`
@@ -67,7 +67,11 @@ async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable[]> {
  */
 export async function requeueLost(em: EntityManager, wanted: Omit<Wanted, 'isUrgent'>): Promise<void> {
   const { sql, values } = lostJobs(wanted)
-  const lost = await readRows<Pick<Held, 'id' | 'lease' | 'interruptions'>>(em.fork(), `select id, lease, interruptions ${sql}`, values)
+  const lost = await readRows<Pick<ClaimedJob, 'id' | 'lease' | 'interruptions'>>(
+    em.fork(),
+    `select id, lease, interruptions ${sql}`,
+    values,
+  )
   for (const { id, lease, interruptions } of lost) {
     const waitMs = interruptions === 0 ? 0 : backOffMs(interruptions)
     const again = { ...free, interruptions: interruptions + 1, error: interrupted }
@@ -89,13 +93,13 @@ export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (time
 const skipLocked = (em: EntityManager) => (em.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : '')
 
 /** Claims the next job. Returns null if other callers claimed or locked all candidates. */
-async function take(em: EntityManager, { leaseMs, ...wanted }: Wanted & { leaseMs: number }): Promise<Held | null> {
+async function take(em: EntityManager, { leaseMs, ...wanted }: Wanted & { leaseMs: number }): Promise<ClaimedJob | null> {
   const next = nextJob(wanted)
   const lease = random()
   const update = `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
     where id = (select id ${next.sql} ${skipLocked(em)}) returning id, kind, subject, payload, attempts, interruptions, priority, owner`
   const values = [lease, later(wanted.now, leaseMs), wanted.now, ...next.values]
-  const row = await withoutSync(() => readRow<Omit<Held, 'lease'>>(em, update, values))
+  const row = await withoutSync(() => readRow<Omit<ClaimedJob, 'lease'>>(em, update, values))
   return row ? { ...row, lease } : null
 }
 
@@ -105,16 +109,16 @@ export type Progress = { done?: number | undefined; total?: number | null | unde
  * Renews the lease of a job and saves its progress. Called at least three times per lease (see attempt.ts). Returns false if another process has
  * taken over the job.
  */
-export async function renew(em: EntityManager, held: Held, now: Date, leaseMs: number, progress: Progress = {}): Promise<boolean> {
+export async function renew(em: EntityManager, held: ClaimedJob, now: Date, leaseMs: number, progress: Progress = {}): Promise<boolean> {
   return change(em, held, { ...columnsOf(progress), leased_until: later(now, leaseMs) })
 }
 
 /** Marks a job as done. Returns false if another process has taken over the job. */
-export const finish = (em: EntityManager, held: Held, now: Date, progress: Progress): Promise<boolean> =>
+export const finish = (em: EntityManager, held: ClaimedJob, now: Date, progress: Progress): Promise<boolean> =>
   change(em, held, { ...columnsOf(progress), ...free, state: 'done', finished_at: now, error: null })
 
 /** Ends a failed attempt. The job is retried at `retryAt`, or fails permanently if that is null. */
-export async function fail(em: EntityManager, held: Held, now: Date, error: string, retryAt: Date | null): Promise<boolean> {
+export async function fail(em: EntityManager, held: ClaimedJob, now: Date, error: string, retryAt: Date | null): Promise<boolean> {
   const failed = { ...free, state: 'failed', finished_at: now, error }
   return retryAt === null ? change(em, held, failed) : requeue(em, held, { ...free, run_at: retryAt, error }, failed)
 }
@@ -130,7 +134,7 @@ async function requeue(em: EntityManager, held: Lease, queued: Changes, failed: 
 }
 
 /** Returns a job to the queue without counting the attempt. */
-export async function release(em: EntityManager, held: Held, now: Date): Promise<boolean> {
+export async function release(em: EntityManager, held: ClaimedJob, now: Date): Promise<boolean> {
   try {
     return await change(em, held, { ...free, state: 'queued', run_at: now, attempts: held.attempts - 1 })
   } catch (failure) {
@@ -146,7 +150,7 @@ export const releaseAll = (em: EntityManager, now: Date): Promise<number> =>
 const free = { lease: null, leased_until: null }
 
 /** A claimed job to update, identified by its lease. `lock` is the locking clause. */
-type Lease = Pick<Held, 'id' | 'lease'> & { lock?: string }
+type Lease = Pick<ClaimedJob, 'id' | 'lease'> & { lock?: string }
 type Changes = Readonly<Record<string, Value>>
 
 /** Returns the column values for the reported progress. Unreported columns keep their values. */

@@ -2,7 +2,7 @@ import type { Log } from '../http/log.ts'
 import type { Services } from '../services.ts'
 import { openFailureLog } from './failure-log.ts'
 
-type Surroundings = { log: Log; database: Pick<Services['database'], 'moveState'> }
+type Dependencies = { log: Log; database: Pick<Services['database'], 'moveState'> }
 
 /**
  * Runs `work` every `intervalMs` milliseconds without overlap. The timer does not keep the process alive. A failure is logged (a known outage only
@@ -13,7 +13,7 @@ type Surroundings = { log: Log; database: Pick<Services['database'], 'moveState'
 export function runPeriodically(
   name: string,
   intervalMs: number,
-  { log, database }: Surroundings,
+  { log, database }: Dependencies,
   work: () => Promise<unknown>,
 ): () => void {
   let busy = false

@@ -5,7 +5,7 @@ import { yieldToRequests } from './yield-to-requests.ts'
 import { describeFailure } from './failure.ts'
 import { type FailureLog, openFailureLog } from './failure-log.ts'
 import type { Handlers } from './handler.ts'
-import { claim, type Held } from './lease.ts'
+import { claim, type ClaimedJob } from './lease.ts'
 import { onJobCommitted } from './wake.ts'
 
 export type WorkerOptions = {
@@ -21,7 +21,7 @@ export type WorkerOptions = {
   isInUse?: () => boolean
 }
 
-type Surroundings = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'>
+type Dependencies = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'>
 
 export type Worker = {
   /** Resolves when no job is due or running. */
@@ -30,7 +30,7 @@ export type Worker = {
   stop(): Promise<void>
 }
 
-type Circumstances = Surroundings & {
+type Context = Dependencies & {
   handlers: Handlers
   concurrency: number
   leaseMs: number
@@ -40,13 +40,13 @@ type Circumstances = Surroundings & {
 type State = {
   running: Set<Attempt>
   stopping: boolean
-  /** Set when another look for jobs is requested while one is running. */
-  wanted: boolean
-  looking: Promise<void> | null
-  /** The logged failure of the last look for jobs, or null if it succeeded. */
-  told: string | null
+  /** Set when another poll is requested while one is running. */
+  isPollRequested: boolean
+  polling: Promise<void> | null
+  /** The logged failure of the last poll, or null if it succeeded. */
+  loggedFailure: string | null
   /** The timer of a pause after a background job. */
-  rest: NodeJS.Timeout | null
+  pauseTimer: NodeJS.Timeout | null
 }
 
 /**
@@ -54,28 +54,28 @@ type State = {
  * instances may run; each job is claimed by only one of them.
  */
 export function startWorker(
-  services: Surroundings,
+  services: Dependencies,
   handlers: Handlers,
   { concurrency = 2, pollMs = 5000, leaseMs = 60_000, graceMs = 5000, isInUse = () => false }: WorkerOptions = {},
 ): Worker {
-  const state: State = { running: new Set(), stopping: false, wanted: false, looking: null, told: null, rest: null }
+  const state: State = { running: new Set(), stopping: false, isPollRequested: false, polling: null, loggedFailure: null, pauseTimer: null }
   const { running } = state
-  const circumstances = { ...services, handlers, concurrency, leaseMs, isInUse, failures: openFailureLog(services.log) }
-  const look = () => wake(circumstances, state)
-  const timer = setInterval(look, pollMs)
+  const context = { ...services, handlers, concurrency, leaseMs, isInUse, failures: openFailureLog(services.log) }
+  const poll = () => wake(context, state)
+  const timer = setInterval(poll, pollMs)
   timer.unref()
-  const unsubscribe = onJobCommitted(services.database.orm.em, look)
-  look()
+  const unsubscribe = onJobCommitted(services.database.orm.em, poll)
+  poll()
   return {
     async settled() {
-      while (state.looking || running.size) await (state.looking ?? Promise.race([...running].map(({ ended }) => ended)))
+      while (state.polling || running.size) await (state.polling ?? Promise.race([...running].map(({ ended }) => ended)))
     },
     async stop() {
       state.stopping = true
       clearInterval(timer)
-      clearTimeout(state.rest ?? undefined)
+      clearTimeout(state.pauseTimer ?? undefined)
       unsubscribe()
-      await state.looking
+      await state.polling
       for (const one of running) one.stop()
       await inTime(Promise.all([...running].map(({ ended }) => ended)), graceMs)
       await Promise.all([...running].map((one) => one.abandon()))
@@ -83,69 +83,69 @@ export function startWorker(
   }
 }
 
-/** Starts a look for due jobs. If one is already running, another one follows. */
-function wake(circumstances: Circumstances, state: State): void {
-  state.wanted = true
+/** Polls for due jobs. If a poll is already running, another one follows. */
+function wake(context: Context, state: State): void {
+  state.isPollRequested = true
   if (state.stopping) return
-  state.looking ??= yieldToRequests(() => startDueJobs(circumstances, state))
+  state.polling ??= yieldToRequests(() => startDueJobs(context, state))
     .then(() => {
-      state.told = null
-      circumstances.failures.worked(looking)
+      state.loggedFailure = null
+      context.failures.worked(pollName)
     })
-    .catch((error: unknown) => logPollFailure(circumstances, state, error))
+    .catch((error: unknown) => logPollFailure(context, state, error))
     .finally(() => {
-      state.looking = null
-      if (state.wanted) wake(circumstances, state)
+      state.polling = null
+      if (state.isPollRequested) wake(context, state)
     })
 }
 
-/** Name of the look for due jobs in the log. */
-const looking = 'looking for jobs'
+/** Name of polls in the log. */
+const pollName = 'looking for jobs'
 
-/** Logs a failed look for due jobs. Consecutive identical failures are logged once. */
-function logPollFailure({ failures }: Circumstances, state: State, error: unknown): void {
+/** Logs a failed poll. Consecutive identical failures are logged once. */
+function logPollFailure({ failures }: Context, state: State, error: unknown): void {
   if (isRefusedForMove(error)) return
   const { text } = describeFailure(error)
-  if (text !== state.told) failures.failed(looking, error, () => `${looking}: ${text}`)
-  state.told = text
+  if (text !== state.loggedFailure) failures.failed(pollName, error, () => `${pollName}: ${text}`)
+  state.loggedFailure = text
 }
 
-async function startDueJobs(circumstances: Circumstances, state: State): Promise<void> {
+async function startDueJobs(context: Context, state: State): Promise<void> {
   const { running } = state
   let limits: Limits | undefined
   while (!state.stopping) {
-    if (state.wanted) limits = undefined
-    state.wanted = false
-    limits ??= await limitsOf(circumstances.handlers)
-    const held = await claimNext(circumstances, state, limits)
-    const handler = held && circumstances.handlers[held.kind]
+    if (state.isPollRequested) limits = undefined
+    state.isPollRequested = false
+    limits ??= await limitsOf(context.handlers)
+    const held = await claimNext(context, state, limits)
+    const handler = held && context.handlers[held.kind]
     if (handler) {
-      const [begun, since] = [attempt(circumstances, handler, held), performance.now()]
+      const [begun, since] = [attempt(context, handler, held), performance.now()]
       running.add(begun)
       const goOn = () => {
         running.delete(begun)
-        if (isBackground(held) && circumstances.isInUse()) pause(circumstances, state, performance.now() - since)
-        wake(circumstances, state)
+        if (isBackground(held) && context.isInUse()) pause(context, state, performance.now() - since)
+        wake(context, state)
       }
       begun.ended.then(goOn, goOn)
-    } else if (!state.wanted) return
+    } else if (!state.isPollRequested) return
   }
 }
 
 /** Returns whether a job is a background job. */
-const isBackground = ({ priority }: Held): boolean => priority > 0
+const isBackground = ({ priority }: ClaimedJob): boolean => priority > 0
 
 /** Pause after a background job, as a multiple of its duration, and maximum pause in milliseconds. */
 const pauseFactor = 2
 const maxPauseMs = 1000
 
 /** Pauses background jobs for a while. Urgent jobs still start. */
-function pause(circumstances: Circumstances, state: State, tookMs: number): void {
+function pause(context: Context, state: State, tookMs: number): void {
   const ms = Math.min(tookMs * pauseFactor, maxPauseMs)
-  clearTimeout(state.rest ?? undefined)
-  state.rest = setTimeout(() => {
-    state.rest = null
-    wake(circumstances, state)
+  clearTimeout(state.pauseTimer ?? undefined)
+  state.pauseTimer = setTimeout(() => {
+    state.pauseTimer = null
+    wake(context, state)
   }, ms).unref()
 }
 
@@ -161,16 +161,16 @@ async function limitsOf(handlers: Handlers): Promise<Limits> {
 
 /** Claims a job of the kinds that share slots, if a slot is free, or otherwise one of a kind with its own slots. */
 async function claimNext(
-  { database, now, handlers, concurrency, leaseMs }: Circumstances,
-  { running, rest: resting }: State,
+  { database, now, handlers, concurrency, leaseMs }: Context,
+  { running, pauseTimer }: State,
   limits: Limits,
-): Promise<Held | null> {
+): Promise<ClaimedJob | null> {
   const own = Array.from(running, ({ held }) => held.id)
-  const sharing = [...running].filter(({ held }) => !handlers[held.kind]?.isApart).length
+  const sharing = [...running].filter(({ held }) => !handlers[held.kind]?.hasOwnSlots).length
   const open = [...limits].filter(([kind, most]) => countOf(running, kind) < most).map(([kind]) => kind)
-  const [shared, apart] = [open.filter((kind) => !handlers[kind]?.isApart), open.filter((kind) => handlers[kind]?.isApart)]
+  const [shared, apart] = [open.filter((kind) => !handlers[kind]?.hasOwnSlots), open.filter((kind) => handlers[kind]?.hasOwnSlots)]
   for (const kinds of [sharing < concurrency ? shared : [], ...apart.map((kind) => [kind])]) {
-    const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, { own, isUrgent: resting !== null }) : null
+    const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, { own, isUrgent: pauseTimer !== null }) : null
     if (held) return held
   }
   return null

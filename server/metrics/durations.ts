@@ -56,7 +56,7 @@ function* valuesOf(routes: ReadonlyMap<string, ReadonlyMap<string, Series[]>>): 
       for (const [digit, { counts, seconds }] of classes.entries()) {
         const labels = { method, route, status: `${digit}xx` }
         let total = 0
-        // Buckets are cumulative.
+        // Prometheus buckets are cumulative: each one includes all smaller ones.
         const upTo = counts.map((count, at) => ({ le: buckets[at] ?? '+Inf', value: (total += count) }))
         if (total === 0) continue
         for (const { le, value } of upTo) yield { metricName: `${name}_bucket`, labels: { ...labels, le }, value }

@@ -22,7 +22,7 @@ export type Gauges = {
   text(): Promise<string>
 }
 
-/** Milliseconds for which values are reused. */
+/** Milliseconds for which the values of a source are cached. */
 const keptMs = 5000
 /** Timeout in milliseconds for reading a source, so that a scrape does not wait for an unavailable database. */
 const patienceMs = 2000

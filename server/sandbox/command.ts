@@ -90,7 +90,7 @@ function bubblewrap({ folder, readable, network }: Permissions, root: boolean): 
           proxySocket,
         ]
       : []
-  // Both are in memory and have no size limit.
+  // `/` and `/dev` are in-memory file systems without a size limit, so they become read-only.
   const sealed = ['--remount-ro', '/', '--remount-ro', '/dev']
   const start = root ? [] : ['--chdir', folder]
   const system = [...systemFolders(), '--dir', '/etc', ...etc]

@@ -89,7 +89,7 @@ async function isInUse(place: string, name: string): Promise<boolean> {
   return found === null || Date.now() - found.mtimeMs < otherMachinesMs
 }
 
-/** Matches names of the form machine.process.suffix. Earlier releases used other names. */
+/** Matches folder and lock names of the form machine.process.suffix. Earlier releases used other names. */
 const ownedName = /^(?=([0-9a-f]{8})\.)(\1\.[0-9a-f-]{36})\.(\w+)$/
 
 const machine = () => createHash('sha256').update(hostname()).digest('hex').slice(0, 8)

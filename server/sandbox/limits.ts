@@ -1,20 +1,20 @@
 /** Resource limits of a job. */
 export type Limits = {
-  /** Wall-clock time. */
+  /** Wall-clock time in seconds. */
   seconds: number
-  /** CPU time per process. */
+  /** CPU time per process, in seconds. */
   cpuSeconds: number
   /** Data memory per process, and resident memory of all processes together. */
   memoryBytes: number
-  /** Number of processes and threads. */
+  /** Maximum number of processes and threads. */
   processes: number
-  /** Size of a single file. */
+  /** Maximum size of a single file. */
   fileBytes: number
-  /** Size of the job's folder. */
+  /** Maximum size of the job's folder. */
   folderBytes: number
-  /** Open files per process. */
+  /** Maximum number of open files per process. */
   openFiles: number
-  /** Output on stdout and stderr together. */
+  /** Maximum output on stdout and stderr together, in bytes. */
   outputBytes: number
 }
 

@@ -4,7 +4,7 @@ const longestLine = 2000
 export type Output = {
   /** Adds output. Returns false if the limit is exceeded. */
   take: (stream: 'stdout' | 'stderr', chunk: Buffer) => boolean
-  /** Completes a last line without a line break. */
+  /** Ends the output: a trailing line without a line break becomes a complete line. */
   end: () => void
   lines: () => string[]
   stdout: () => Buffer

@@ -23,9 +23,9 @@ import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from
 export const analysis = (services: Services) =>
   handler(analysisPayload, (work, { isForOthers }) => withoutSync(() => analyze(services, work, isForOthers)), {
     maxAttempts: 3,
-    isApart: true,
+    hasOwnSlots: true,
     maxConcurrent: () => concurrencyLimit(services),
-    gaveUp: (versionId, error) => giveUp(services, versionId, error),
+    onPermanentFailure: (versionId, error) => giveUp(services, versionId, error),
   })
 
 async function analyze(services: Services, work: Work, isForOthers: boolean): Promise<void> {

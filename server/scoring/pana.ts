@@ -22,9 +22,9 @@ import { beginRun, notePana, storeFindings } from './store.ts'
 export const panaAnalysis = (services: Services) =>
   handler(z.unknown(), (work) => analyze(services, work), {
     maxAttempts: 3,
-    isApart: true,
+    hasOwnSlots: true,
     maxConcurrent: async () => ((await isPanaReady(services)) ? concurrencyLimit(services) : 0),
-    gaveUp: (versionId, error) =>
+    onPermanentFailure: (versionId, error) =>
       error.startsWith(noDocs)
         ? keepEarlierDocs(services, versionId, error)
         : keepBuiltInReport(services, versionId, { error, level: 'warning' }),

@@ -10,7 +10,7 @@ import { adminCommand } from '../version.ts'
 /** Days for which removed archives are kept. */
 export const graceDays = 7
 
-type Circumstances = { em: EntityManager; blobs: BlobStore; now: () => Date; say: (line: string) => void }
+type Context = { em: EntityManager; blobs: BlobStore; now: () => Date; say: (line: string) => void }
 type Candidate = { sha256: string; bytes: number }
 
 /** The result of a collection, or its plan. */
@@ -37,16 +37,16 @@ export const heldBackCollection = (reads: Reads): Promise<HeldBack | null> => re
  * archives and more than 1% of all requires confirmation (`confirmed`). Every removal is logged. Several instances may collect concurrently.
  * @throws Error before the setup is complete, and if the store does not belong to the database.
  */
-export async function collectArchives(circumstances: Circumstances, { confirmed = false } = {}): Promise<Collection> {
-  const { em, blobs, now, say } = circumstances
+export async function collectArchives(context: Context, { confirmed = false } = {}): Promise<Collection> {
+  const { em, blobs, now, say } = context
   const at = now()
-  const { candidates, stored } = await findUnnamed(circumstances, at)
+  const { candidates, stored } = await findOrphaned(context, at)
   if (!confirmed && needsConfirmation(candidates.length, stored)) {
     const heldBack = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
-    await noteHeldBack(em, heldBack)
+    await saveHeldBack(em, heldBack)
     return { removed: [], purged: [], heldBack }
   }
-  await noteHeldBack(em, null)
+  await saveHeldBack(em, null)
   const removed: Candidate[] = []
   for (const { sha256 } of candidates) {
     const bytes = await blobs.remove(sha256, { at, before: daysBefore(at, 1) })
@@ -54,7 +54,7 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
     removed.push({ sha256, bytes })
     say(`removed archive ${sha256} (${bytes} bytes): no version refers to it. It can be restored for ${graceDays} days.`)
   }
-  await keepNamed(circumstances, daysBefore(at, graceDays))
+  await restoreReferenced(context, daysBefore(at, graceDays))
   // While a backup is running, removed archives are not purged, because the backup may still need them.
   const purged = (await areRemovalsHeld(em, at)) ? [] : await blobs.purge(daysBefore(at, graceDays))
   for (const { sha256, bytes, removedAt } of purged)
@@ -63,18 +63,18 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
 }
 
 /** Returns what a collection would do now, without changing anything. */
-export async function planCollection(circumstances: Circumstances): Promise<Collection> {
-  const at = circumstances.now()
-  const { candidates, stored } = await findUnnamed(circumstances, at)
+export async function planCollection(context: Context): Promise<Collection> {
+  const at = context.now()
+  const { candidates, stored } = await findOrphaned(context, at)
   const purged: RemovedBytes[] = []
-  for await (const one of circumstances.blobs.listRemoved()) if (one.removedAt < daysBefore(at, graceDays)) purged.push(one)
+  for await (const one of context.blobs.listRemoved()) if (one.removedAt < daysBefore(at, graceDays)) purged.push(one)
   const facts = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
   return { removed: candidates, purged, heldBack: needsConfirmation(candidates.length, stored) ? facts : null }
 }
 
 /** Lists the orphaned archives that were stored before `before`. Calls `onStored` for every stored archive. */
-export async function* unnamedArchives(
-  { em, blobs }: Pick<Circumstances, 'em' | 'blobs'>,
+export async function* orphanedArchives(
+  { em, blobs }: Pick<Context, 'em' | 'blobs'>,
   before: Date,
   onStored: () => void,
 ): AsyncGenerator<Candidate> {
@@ -83,14 +83,14 @@ export async function* unnamedArchives(
     onStored()
     if (storedAt < before) batch.push(blob)
     if (batch.length < batchSize) continue
-    yield* await unnamed(em, batch)
+    yield* await filterOrphaned(em, batch)
     batch = []
   }
-  yield* await unnamed(em, batch)
+  yield* await filterOrphaned(em, batch)
 }
 
 /** Returns the blobs that no version refers to, as its archive or its documentation. */
-export async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
+export async function filterOrphaned<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
   if (blobs.length === 0) return []
   const marks = blobs.map(() => '?').join(', ')
   const rows: { sha256: string }[] = await em.execute(
@@ -114,30 +114,30 @@ const daysBefore = (moment: Date, days: number) => new Date(moment.getTime() - d
 const sumOf = (candidates: Candidate[]) => candidates.reduce((sum, { bytes }) => sum + bytes, 0)
 const needsConfirmation = (removals: number, stored: number) => removals > 20 && removals * 100 > stored
 
-async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
+async function findOrphaned({ em, blobs }: Context, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
   const [owner] = await em.execute<unknown[]>("select 1 from users where role = 'owner'")
   if (!owner) throw new Error('The setup is not complete, so nothing is collected.')
   if (!(await isOwnStore(em, blobs))) throw new Error('The archive store does not belong to this database, so nothing is collected.')
   let stored = 0
   const candidates: Candidate[] = []
-  for await (const one of unnamedArchives({ em, blobs }, daysBefore(at, 1), () => stored++)) candidates.push(one)
+  for await (const one of orphanedArchives({ em, blobs }, daysBefore(at, 1), () => stored++)) candidates.push(one)
   return { candidates, stored }
 }
 
 /** Restores archives that are due for deletion although a version refers to them and no other copy exists. */
-async function keepNamed({ em, blobs, say }: Circumstances, before: Date): Promise<void> {
+async function restoreReferenced({ em, blobs, say }: Context, before: Date): Promise<void> {
   const leaving: Candidate[] = []
   for await (const one of blobs.listRemoved()) if (one.removedAt < before) leaving.push(one)
   for (let start = 0; start < leaving.length; start += batchSize) {
     const batch = leaving.slice(start, start + batchSize)
-    const mayGo = new Set(await unnamed(em, batch))
+    const mayGo = new Set(await filterOrphaned(em, batch))
     for (const { sha256 } of batch.filter((one) => !mayGo.has(one)))
       if (!(await blobs.has(sha256)) && (await blobs.restore(sha256))) say(`restored archive ${sha256}: a version refers to it.`)
   }
 }
 
 /** Saves the pending confirmation. Writes only changes, because this runs every few minutes. */
-async function noteHeldBack(em: EntityManager, heldBack: HeldBack | null): Promise<void> {
+async function saveHeldBack(em: EntityManager, heldBack: HeldBack | null): Promise<void> {
   const noted = await readSettingIn(em, heldBackSetting)
   if (noted?.archives === heldBack?.archives && noted?.stored === heldBack?.stored) return
   await writeSetting(em, heldBackSetting, heldBack)

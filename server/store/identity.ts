@@ -39,7 +39,7 @@ export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore | null,
 export async function joinStore(em: EntityManager, blobs: BlobStore, place: Place): Promise<void> {
   const [known, marked] = [await readSettingIn(em, storeId), await blobs.identity()]
   if (known !== null && known === marked) return
-  // If another instance is faster, its id is used.
+  // Another instance may store its id first. That id is used then.
   const id = known ?? (await lockSetting(em, { key: storeId.key, schema: z.string(), initial: randomUUID() }))
   // An empty store may be claimed from another database that has no archives either. The other database is rejected from then on.
   if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw refusal('other', place)

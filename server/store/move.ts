@@ -3,11 +3,11 @@ import pLimit from 'p-limit'
 import { randomUUID } from 'node:crypto'
 import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
 import { conflict } from '../errors.ts'
-import { unnamed } from './collect.ts'
+import { filterOrphaned } from './collect.ts'
 import { databaseId } from './identity.ts'
 
 /** The source and destination of a move, and whether documentation is moved as well. */
-type Circumstances = { em: EntityManager; from: BlobStore; to: BlobStore; withDocs: boolean }
+type Context = { em: EntityManager; from: BlobStore; to: BlobStore; withDocs: boolean }
 /** Progress of a move. `bytes` counts copied bytes. */
 export type MoveProgress = { done: number; total: number; copied: number; bytes: number }
 /** Result of a move. `faults` lists archives that are missing or corrupt at the source. */
@@ -23,28 +23,28 @@ const batchSize = 200
  * size and takes seconds if nothing is left to copy. The source is not changed. `report` receives the progress.
  * @throws ApiError Conflict if one of the stores belongs to another database.
  */
-export async function moveBlobs(circumstances: Circumstances, report: (progress: MoveProgress) => void = () => {}): Promise<Move> {
-  const { id, isComplete } = await requireOwn(circumstances)
-  const listed = isComplete ? await sizesIn(circumstances.to) : new Map<string, number>()
-  const move: Move = { done: 0, total: await countNamed(circumstances), copied: 0, bytes: 0, faults: [] }
+export async function moveBlobs(context: Context, report: (progress: MoveProgress) => void = () => {}): Promise<Move> {
+  const { id, isComplete } = await requireOwn(context)
+  const listed = isComplete ? await sizesIn(context.to) : new Map<string, number>()
+  const move: Move = { done: 0, total: await countReferenced(context), copied: 0, bytes: 0, faults: [] }
   const limit = pLimit(atOnce)
-  for await (const batch of named(circumstances)) {
+  for await (const batch of referenced(context)) {
     const unlisted = batch.filter(({ sha256, bytes }) => listed.get(sha256) !== bytes)
     move.done += batch.length - unlisted.length
     // Wait for all copies before throwing an error.
     const ended = await Promise.allSettled(
-      unlisted.map(({ sha256 }) => limit(() => moveOne(circumstances, sha256, move).then(() => report(move)))),
+      unlisted.map(({ sha256 }) => limit(() => moveOne(context, sha256, move).then(() => report(move)))),
     )
     report(move)
     for (const one of ended) if (one.status === 'rejected') throw one.reason
   }
-  if ((await circumstances.to.identify(id)) !== id)
+  if ((await context.to.identify(id)) !== id)
     throw conflict('Another database claimed the destination during the move. Choose another destination.')
   return move
 }
 
 /** Returns the id of the database and whether the destination has it, because a run was completed or a server used it. */
-async function requireOwn({ em, from, to }: Circumstances): Promise<{ id: string; isComplete: boolean }> {
+async function requireOwn({ em, from, to }: Context): Promise<{ id: string; isComplete: boolean }> {
   const [id, source, destination] = [await databaseId(em), await from.identity(), await to.identity()]
   if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')
   if (destination !== null && destination !== id) throw conflict('The store to copy to belongs to another database. Nothing was copied.')
@@ -58,12 +58,12 @@ async function sizesIn(store: BlobStore): Promise<Map<string, number>> {
   return sizes
 }
 
-async function moveOne({ em, from, to }: Circumstances, sha256: string, move: Move): Promise<void> {
+async function moveOne({ em, from, to }: Context, sha256: string, move: Move): Promise<void> {
   if (!(await isWhole(to, sha256))) {
     const bytes = await copyOne(from, to, sha256)
     if (typeof bytes === 'string') {
       // The version was deleted in the meantime, so a missing archive is not a fault.
-      if ((await unnamed(em, [{ sha256 }])).length > 0) return void move.total--
+      if ((await filterOrphaned(em, [{ sha256 }])).length > 0) return void move.total--
       move.faults.push({ sha256, kind: bytes })
     } else [move.copied, move.bytes] = [move.copied + 1, move.bytes + bytes]
   }
@@ -107,16 +107,16 @@ function faultOf(error: unknown): 'missing' | 'damaged' {
   throw error
 }
 
-async function countNamed({ em, withDocs }: Circumstances): Promise<number> {
+async function countReferenced({ em, withDocs }: Context): Promise<number> {
   const docs = withDocs ? ' + (select count(*) from version_docs where sha256 is not null)' : ''
   const [row] = await em.execute<{ total: number | string }[]>(`select (select count(*) from package_versions)${docs} as total`)
   return Number(row?.total)
 }
 
-type Named = { sha256: string; bytes: number }
+type Referenced = { sha256: string; bytes: number }
 
 /** Yields batches of the hashes and sizes that existing versions refer to, oldest versions first. */
-async function* named({ em, withDocs }: Circumstances): AsyncGenerator<Named[]> {
+async function* referenced({ em, withDocs }: Context): AsyncGenerator<Referenced[]> {
   const [newest] = await em.execute<{ id: string }[]>('select id from package_versions order by id desc limit 1')
   if (newest === undefined) return
   yield* hashesIn(
@@ -128,7 +128,7 @@ async function* named({ em, withDocs }: Circumstances): AsyncGenerator<Named[]> 
   if (withDocs) yield* hashesIn(em, newest.id, docs)
 }
 
-async function* hashesIn(em: EntityManager, newest: string, select: string): AsyncGenerator<Named[]> {
+async function* hashesIn(em: EntityManager, newest: string, select: string): AsyncGenerator<Referenced[]> {
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
     const sql = `${select} order by 1 limit ${batchSize}`
     const rows: { id: string; sha256: string; bytes: number | string | null }[] = await em.execute(sql, [after, newest])

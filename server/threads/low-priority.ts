@@ -7,7 +7,7 @@ import { getPriority, setPriority } from 'node:os'
  */
 export function lowerPriority(by = 10): void {
   if (process.platform !== 'linux') return
-  // A server started with a low priority may not raise it, so keep it as the minimum.
+  // Relative to the current priority, because a process that was started with a low priority may not raise it.
   const priority = Math.min(getPriority() + by, 19)
   try {
     setPriority(priority)

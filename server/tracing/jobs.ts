@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type SpanContext, SpanKind } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
-import type { Held } from '../jobs/lease.ts'
+import type { ClaimedJob } from '../jobs/lease.ts'
 import { onEnqueued } from '../jobs/wake.ts'
 import type { Spans } from './spans.ts'
 
@@ -18,7 +18,7 @@ export function traceAttempts(spans: Spans) {
         if (root) askedBy.set(id, root.span.spanContext())
       })
     },
-    async attempt<Outcome extends string>({ id, kind, attempts }: Held, run: () => Promise<Outcome>): Promise<Outcome> {
+    async attempt<Outcome extends string>({ id, kind, attempts }: ClaimedJob, run: () => Promise<Outcome>): Promise<Outcome> {
       const cause = askedBy.get(id)
       const attributes = { 'snug.job.id': id, 'snug.job.kind': kind, 'snug.job.attempt': attempts }
       const links = cause ? [{ context: cause }] : []

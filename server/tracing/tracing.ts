@@ -7,14 +7,14 @@ import type { StatementWatch } from '../db/meter.ts'
 import type { Log } from '../http/log.ts'
 import { shownName } from '../http/remark.ts'
 import type { RequestEnd } from '../http/request-log/request-log.ts'
-import type { Held } from '../jobs/lease.ts'
+import type { ClaimedJob } from '../jobs/lease.ts'
 import { withoutValues } from './statements.ts'
 import { traceBlobs } from './blobs.ts'
 import { traceAttempts } from './jobs.ts'
 import { traceRequests } from './requests.ts'
 import { openSpans, type Spans } from './spans.ts'
 
-/** Traces the work of the server. */
+/** Creates OpenTelemetry spans for the work of the server. */
 export type Tracing = {
   /** Traces requests. Call this before other hooks are added. Returns a function to call when a request ends. */
   requests(app: FastifyInstance): (end: RequestEnd) => void
@@ -27,7 +27,7 @@ export type Tracing = {
   /** Records which request or job enqueues a job. */
   jobs(em: EntityManager): void
   /** Traces a job attempt. */
-  attempt<Outcome extends string>(held: Held, run: () => Promise<Outcome>): Promise<Outcome>
+  attempt<Outcome extends string>(held: ClaimedJob, run: () => Promise<Outcome>): Promise<Outcome>
   /** Flushes pending spans, for at most two seconds by default. */
   close(limitMs?: number): Promise<void>
 }

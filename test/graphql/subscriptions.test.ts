@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, it } from 'vitest'
 import { newId } from '../../server/db/base.ts'
-import { claim, finish, type Held, renew } from '../../server/jobs/lease.ts'
+import { claim, finish, type ClaimedJob, renew } from '../../server/jobs/lease.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { subscribeAt } from '../support/events.ts'
@@ -13,7 +13,7 @@ import { publish } from '../support/publish.ts'
 const query = 'subscription ($id: ID!) { jobProgress(id: $id) { subject state done total phase } }'
 const idOf = (id: string) => ({ id: encodeGlobalID('Job', id) })
 
-async function runningJob({ services }: TestApp): Promise<Held> {
+async function runningJob({ services }: TestApp): Promise<ClaimedJob> {
   const em = services.database.fork()
   await em.transactional((inner) => enqueue(inner, { kind: 'task', subject: 'a' }, services.now()))
   const held = await claim(em, ['task'], services.now(), 60_000)
@@ -21,7 +21,7 @@ async function runningJob({ services }: TestApp): Promise<Held> {
   return held
 }
 
-const advance = ({ services }: TestApp, held: Held, done: number) =>
+const advance = ({ services }: TestApp, held: ClaimedJob, done: number) =>
   renew(services.database.fork(), held, services.now(), 60_000, { done, total: 9, phase: 'copying' })
 
 it('sends what is there, and again after each change, until the end', async () => {

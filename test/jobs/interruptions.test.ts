@@ -51,8 +51,8 @@ it('counts no attempt against a job that a killed server was running', async () 
 
 it('gives up a job while which the server ended five times, without running it again, until an administrator retries it', async () => {
   await using jobs = await jobsApp()
-  const [id, gaveUp] = [await jobs.ask('a'), Array<string>()]
-  const options = { gaveUp: async (subject: string, error: string) => void gaveUp.push(`${subject}: ${error}`) }
+  const [id, onPermanentFailure] = [await jobs.ask('a'), Array<string>()]
+  const options = { onPermanentFailure: async (subject: string, error: string) => void onPermanentFailure.push(`${subject}: ${error}`) }
   for (let kill = 0; kill < 5; kill++) {
     expect(await jobs.takeAndDie()).toBe('a')
     jobs.advance(dayMs)
@@ -60,7 +60,7 @@ it('gives up a job while which the server ended five times, without running it a
   expect(await work(jobs.app, options)).toEqual([])
   const error = 'The server ended 5 times while it ran this job.'
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'failed', error })
-  expect(gaveUp).toEqual([`a: ${error}`])
+  expect(onPermanentFailure).toEqual([`a: ${error}`])
   await retryJob(jobs.app.services.database.fork(), id, jobs.app.services.now())
   expect(await work(jobs.app, options)).toEqual([['a', 1]])
 })

@@ -91,7 +91,7 @@ it('keeps work that is apart from taking the room of others, and runs no more of
       await held
       running--
     },
-    { isApart: true, maxConcurrent: async () => may },
+    { hasOwnSlots: true, maxConcurrent: async () => may },
   )
   const quick: string[] = []
   const worker = startWorker(
@@ -123,7 +123,7 @@ it('rests after what may take its time while the server is in use, but not befor
       seen.push({ subject, began, ended: performance.now() })
       if (subject === 'first') await ask(app, { kind: 'work', subject: 'fresh' })
     },
-    { isApart: true, maxConcurrent: 1 },
+    { hasOwnSlots: true, maxConcurrent: 1 },
   )
   for (const [subject, seconds] of [
     ['first', 30],
@@ -147,7 +147,7 @@ it('tries no further where that would fail the same way, and tells the handler',
     async () => {
       throw new PermanentFailure('It is too large.')
     },
-    { gaveUp: async (subject, error) => void told.push(subject, error) },
+    { onPermanentFailure: async (subject, error) => void told.push(subject, error) },
   )
   const worker = startWorker(app.services, { hopeless })
   await ask(app, { kind: 'hopeless', subject: 'a' })

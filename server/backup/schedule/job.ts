@@ -27,7 +27,11 @@ export function backupJob({ config, database, log, now }: Services, place: strin
     log.error(`The old backups in ${place} could not be deleted: ${problem}`)
     await failed(`Backup ${id} is complete, but the old ones could not be deleted: ${problem}`)
   }
-  return handler(z.object({}), backUp, { maxConcurrent: 1, isApart: true, gaveUp: async (_subject, error) => void (await failed(error)) })
+  return handler(z.object({}), backUp, {
+    maxConcurrent: 1,
+    hasOwnSlots: true,
+    onPermanentFailure: async (_subject, error) => void (await failed(error)),
+  })
 }
 
 /** Logs a completed backup; as a warning if archives or documentation are missing from it. */

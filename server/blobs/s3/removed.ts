@@ -14,7 +14,7 @@ type Removal = { at: Date; before: Date | null }
  * has no atomic move. Records the completed removal in `settled`.
  * @returns the size in bytes, or null if the bytes do not exist or are too recent.
  */
-export async function setAside(
+export async function moveToRemoved(
   bucket: Bucket,
   settled: LRUCache<string, true>,
   sha256: string,

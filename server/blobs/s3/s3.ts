@@ -10,7 +10,7 @@ import { reported } from './errors.ts'
 import { readMarker, writeMarker } from './marker.ts'
 import type { BucketUse } from './problems.ts'
 import { promote } from './promote.ts'
-import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './removed.ts'
+import { listRemoved, purgeRemoved, restoreRemoved, moveToRemoved } from './removed.ts'
 import type { S3Config } from './settings.ts'
 import { discard, openStaged, stage, stageWhole } from './staged.ts'
 import { checkBucket } from './start-check.ts'
@@ -43,7 +43,7 @@ function storeIn(bucket: Bucket): BlobStore {
     promote: async (name, sha256) => serialized(sha256, () => promote(bucket, { verifier, settled }, name, sha256)),
     discard: async (name) => discard(bucket, name),
     ...readsOf(bucket, verifier),
-    remove: async (sha256, { at, before = null }) => serialized(sha256, () => setAside(bucket, settled, sha256, { at, before })),
+    remove: async (sha256, { at, before = null }) => serialized(sha256, () => moveToRemoved(bucket, settled, sha256, { at, before })),
     listRemoved: () => listRemoved(bucket),
     restore: async (sha256) => serialized(sha256, () => restoreRemoved(bucket, settled, sha256)),
     purge: (before) => reported(() => purgeRemoved(bucket, before)),

@@ -19,11 +19,11 @@ export function moveStateOf({ DB_BACKEND, SQLITE_PATH }: Where): MoveState {
 /** Rejects writes to an SQLite file that is being moved or was moved, so that no write is acknowledged that the move did not copy. */
 export type WriteGuard = {
   /** Call before a write. @throws WritesRefused if a move was detected less than 200 ms ago. */
-  begin: () => void
+  beforeWrite: () => void
   /** Call when the file is locked. @throws WritesRefused if a move holds the lock. */
-  whenLocked: () => void
+  onLocked: () => void
   /** Call while holding the lock of the file. A move writes its marker before it releases the lock. @throws WritesRefused if the file was moved. */
-  whenMine: () => void
+  onLockAcquired: () => void
 }
 
 /** Milliseconds after a rejected write during which the lock is not checked again, because waiting for it blocks the event loop. */
@@ -32,20 +32,20 @@ const knownMs = 200
 /** Returns a guard for this process's writes to an SQLite file. */
 export function guardWrites(config: Where): WriteGuard {
   let movingUntil = 0
-  const whenMine = () => {
+  const onLockAcquired = () => {
     if (existsSync(moveMarkerPath(config.SQLITE_PATH))) throw new WritesRefused('moved')
   }
   return {
-    begin() {
+    beforeWrite() {
       if (performance.now() >= movingUntil) return
-      whenMine()
+      onLockAcquired()
       throw new WritesRefused('moving')
     },
-    whenLocked() {
+    onLocked() {
       const state = moveStateOf(config)
       if (state === 'moving') movingUntil = performance.now() + knownMs
       if (state) throw new WritesRefused(state)
     },
-    whenMine,
+    onLockAcquired,
   }
 }

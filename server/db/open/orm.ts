@@ -80,7 +80,7 @@ export async function openDatabase(
     // Check that the database is usable before anything else, because later steps may create directories.
     const isCurrent = await isMigrated(orm, config)
     await beforeMigrating?.(orm)
-    if (!isCurrent) await bringUpToDate(orm, config, onMigration)
+    if (!isCurrent) await migrateSchema(orm, config, onMigration)
     meterStatements(orm, watch)
     const { reads, heavyReads } = await openSources(opened, { onQuery, watch, onReplica })
     const close = async () => {
@@ -120,12 +120,12 @@ function refuseMoving(config: DatabaseConfig): void {
 }
 
 /** Migrates the schema on a connection without timeouts, because migrations may take long. */
-async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, report?: MigrationListener): Promise<void> {
-  const patient = config.DB_BACKEND === 'sqlite' ? orm : await openWithoutTimeouts(config)
+async function migrateSchema(orm: MikroORM, config: DatabaseConfig, report?: MigrationListener): Promise<void> {
+  const unlimited = config.DB_BACKEND === 'sqlite' ? orm : await openWithoutTimeouts(config)
   try {
-    await migrate(patient, config, report)
+    await migrate(unlimited, config, report)
   } finally {
-    if (patient !== orm) await patient.close(true)
+    if (unlimited !== orm) await unlimited.close(true)
   }
 }
 
@@ -142,7 +142,7 @@ export async function openUnlocked(config: DatabaseConfig, { isMove = false }: P
   const orm = await openWithoutTimeouts(config)
   try {
     if (!isMove) await refuseUnfinished(orm, config)
-    if (!(await isMigrated(orm, config))) throw await unready(orm, config)
+    if (!(await isMigrated(orm, config))) throw await schemaNotCurrent(orm, config)
     return orm
   } catch (error) {
     await orm.close(true)
@@ -151,7 +151,7 @@ export async function openUnlocked(config: DatabaseConfig, { isMove = false }: P
 }
 
 /** Returns the error for a database whose schema is not current. */
-async function unready(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
+async function schemaNotCurrent(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
   const { isNew } = await migrationsOf(orm, config)
   if (!isNew) return new Error('The database was last used by an older version. Start this version of the server once.')
   const [name, setting] = [nameOfDatabase(config), config.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL']

@@ -168,7 +168,7 @@ export class PostgresConnections {
     const clients = this.#clients
     this.#clients = new Set()
     this.#replacePool(new DatabaseAway('PostgreSQL does not answer.'))
-    // Closes clients with a pending query. The query fails.
+    // Disconnect the clients. Their pending queries fail.
     for (const client of clients) void (client as unknown as Client).end().catch(() => {})
   }
 

@@ -50,7 +50,7 @@ function driver(connections: PostgresConnections): Driver {
     savepoint: (connection, name) => (connection as Lease).run(`savepoint ${quoted(name)}`),
     rollbackToSavepoint: (connection, name) => (connection as Lease).run(`rollback to ${quoted(name)}`),
     releaseSavepoint: (connection, name) => (connection as Lease).run(`release ${quoted(name)}`),
-    releaseConnection: async (connection) => (connection as Lease).give(),
+    releaseConnection: async (connection) => (connection as Lease).release(),
     destroy: () => connections.close(),
   }
 }
@@ -102,7 +102,7 @@ class Lease implements DatabaseConnection {
     throw new Error('Rows are not streamed.')
   }
 
-  give(): void {
+  release(): void {
     this.#connections.release(this.#client, this.#isUseless)
   }
 

@@ -53,7 +53,7 @@ export class Replica {
   static async open(config: DatabaseConfig, primary: PostgresConnections, report: ReplicaListener): Promise<Replica> {
     const watch = await PostgresWatch.openSecondary(primary.watch, config.POSTGRES_READ_URL ?? '')
     const replica = new Replica(config, primary, watch, report)
-    // A failing primary is reported elsewhere.
+    // Errors of the primary are reported elsewhere.
     await replica.look().catch(() => null)
     return replica
   }

@@ -56,6 +56,6 @@ export type Source = {
   close(): Promise<void>
   pool?: PostgresConnections
   replica?: Replica
-  /** Cache hits and misses. */
+  /** Number of cache hits and misses of `recalled`. */
   counts?: Readonly<Recalled>
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { entryBytes } from '../../caches/caches.ts'
 import { unmetered } from '../meter.ts'
 import type { Parameter, Source } from './reads.ts'
-import { isBusy } from '../sqlite/sqlite-turn.ts'
+import { isBusy } from '../sqlite/sqlite-lease.ts'
 
 /** Maximum number of prepared statements. Each combination of search filters is its own statement. */
 const maxPrepared = 200
@@ -48,9 +48,9 @@ export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): 
     return row
   }
   return {
-    row: (sql, parameters) => whenFree(() => prepare(sql).get(...parameters)),
-    rows: (sql, parameters) => whenFree(() => prepare(sql).all(...parameters)),
-    recalled: (sql, parameters) => whenFree(() => recall(sql, parameters)),
+    row: (sql, parameters) => retryWhileLocked(() => prepare(sql).get(...parameters)),
+    rows: (sql, parameters) => retryWhileLocked(() => prepare(sql).all(...parameters)),
+    recalled: (sql, parameters) => retryWhileLocked(() => recall(sql, parameters)),
     counts,
     async close() {
       db.close()
@@ -85,7 +85,7 @@ function rowCache(maxBytes: number) {
 const copyOf = (text: string): string => JSON.parse(JSON.stringify(text)) as string
 
 /** Fast path: no retry overhead for the hottest reads. */
-function whenFree<T>(read: () => T): Promise<T> {
+function retryWhileLocked<T>(read: () => T): Promise<T> {
   try {
     return Promise.resolve(read())
   } catch (error) {

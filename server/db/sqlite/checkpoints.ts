@@ -53,7 +53,7 @@ export function checkpointInThread(path: string, writer: Writer): void {
     isEnded = true
     clearInterval(timer)
     await underWay
-    // The checkpoint may outlast the pause.
+    // Wait for the checkpoint, which may outlast the pause of the writers.
     await Promise.allSettled([copying])
   })
 }

@@ -2,8 +2,8 @@ import type { Database } from 'better-sqlite3'
 import { type Dialect, type Driver, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { unmetered } from '../meter.ts'
 import type { PoolState } from '../pool-state.ts'
-import { type Shared, Turn } from './sqlite-turn.ts'
-import { openTurns, type Turns } from '../turns.ts'
+import { type Shared, Lease } from './sqlite-lease.ts'
+import { createMutex, type Mutex } from '../mutex.ts'
 import type { WriteGuard } from '../location/write-guard.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { WriteGuard } from '../location/write-guard.ts'
  */
 export class SqliteWriter implements Dialect {
   readonly #open: () => Database
-  readonly #turns: Turns
+  readonly #mutex: Mutex
   readonly #guard: WriteGuard
   #native: Database
   #closed = false
@@ -22,10 +22,10 @@ export class SqliteWriter implements Dialect {
   /** Whether a transaction is open. Tracked here, because querying SQLite would dominate the cost of the hottest reads. */
   inTransaction = false
 
-  /** `open` returns a configured connection, `turnMs` is the maximum wait for it in milliseconds, and `guard` may reject writes. */
-  constructor(open: () => Database, turnMs: number, guard: WriteGuard) {
+  /** `open` returns a configured connection, `lockMs` is the maximum wait for it in milliseconds, and `guard` may reject writes. */
+  constructor(open: () => Database, lockMs: number, guard: WriteGuard) {
     this.#open = open
-    this.#turns = openTurns(turnMs)
+    this.#mutex = createMutex(lockMs)
     this.#guard = guard
     this.#native = open()
   }
@@ -38,20 +38,20 @@ export class SqliteWriter implements Dialect {
 
   /** Returns the usage of the connection as a pool of size one. */
   pool(): PoolState {
-    const { isTaken, waiting } = this.#turns.state()
-    return { pool: 'transactions', max: 1, open: 1, idle: isTaken ? 0 : 1, waiting }
+    const { isLocked, waiting } = this.#mutex.state()
+    return { pool: 'transactions', max: 1, open: 1, idle: isLocked ? 0 : 1, waiting }
   }
 
   /** Blocks writers while `work` runs, for at most `maxMs` milliseconds. Reads continue. */
   async pause(work: () => Promise<unknown>, maxMs: number): Promise<void> {
-    await this.#turns.take()
+    await this.#mutex.lock()
     const enough = Promise.withResolvers<void>()
     const timer = setTimeout(() => enough.resolve(), maxMs)
     try {
       await Promise.race([work(), enough.promise])
     } finally {
       clearTimeout(timer)
-      this.#turns.give()
+      this.#mutex.unlock()
     }
   }
 
@@ -69,7 +69,7 @@ export class SqliteWriter implements Dialect {
     const shared = {
       native,
       renew: () => this.#renew(),
-      turns: this.#turns,
+      mutex: this.#mutex,
       guard: this.#guard,
       onWrite: () => void this.written++,
       onTransaction: (isOpen: boolean) => void (this.inTransaction = isOpen),
@@ -109,17 +109,17 @@ function driver(shared: Shared, close: () => Promise<void>): Driver {
   return {
     init: async () => {},
     async acquireConnection() {
-      const turn = new Turn(shared)
-      await unmetered(() => turn.take())
-      return turn
+      const lease = new Lease(shared)
+      await unmetered(() => lease.acquire())
+      return lease
     },
-    beginTransaction: (connection) => (connection as Turn).begin(),
-    commitTransaction: async (connection) => (connection as Turn).commit(),
-    rollbackTransaction: async (connection) => (connection as Turn).rollback(),
-    savepoint: async (connection, name) => (connection as Turn).run(`savepoint ${quoted(name)}`),
-    rollbackToSavepoint: async (connection, name) => (connection as Turn).run(`rollback to ${quoted(name)}`),
-    releaseSavepoint: async (connection, name) => (connection as Turn).run(`release ${quoted(name)}`),
-    releaseConnection: async (connection) => (connection as Turn).give(),
+    beginTransaction: (connection) => (connection as Lease).begin(),
+    commitTransaction: async (connection) => (connection as Lease).commit(),
+    rollbackTransaction: async (connection) => (connection as Lease).rollback(),
+    savepoint: async (connection, name) => (connection as Lease).run(`savepoint ${quoted(name)}`),
+    rollbackToSavepoint: async (connection, name) => (connection as Lease).run(`rollback to ${quoted(name)}`),
+    releaseSavepoint: async (connection, name) => (connection as Lease).run(`release ${quoted(name)}`),
+    releaseConnection: async (connection) => (connection as Lease).release(),
     destroy: close,
   }
 }

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openTurns, type Turns } from '../../../server/db/turns.ts'
-import { Turn } from '../../../server/db/sqlite/sqlite-turn.ts'
+import { createMutex, type Mutex } from '../../../server/db/mutex.ts'
+import { Lease } from '../../../server/db/sqlite/sqlite-lease.ts'
 import { guardWrites } from '../../../server/db/location/write-guard.ts'
 import { skipsSync, withoutSync } from '../../../server/db/sqlite/without-sync.ts'
 
@@ -25,19 +25,19 @@ afterAll(() => {
 /** How SQLite forces commits: 2 all of them, 1 none. */
 const forcing = () => native.pragma('synchronous', { simple: true })
 
-const turn = (turns = openTurns(1000)) =>
-  new Turn({
+const lease = (mutex = createMutex(1000)) =>
+  new Lease({
     native: () => native,
     renew: () => expect.unreachable(),
     onWrite: () => {},
     onTransaction: () => {},
-    turns,
+    mutex,
     guard: guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: join(folder, 'some.sqlite') }),
   })
 
-async function begun(turns?: Turns) {
-  const one = turn(turns)
-  await one.take()
+async function begun(mutex?: Mutex) {
+  const one = lease(mutex)
+  await one.acquire()
   await one.begin()
   return one
 }
@@ -47,21 +47,21 @@ it.each(['commit', 'rollback'] as const)('skips the disk sync only for transacti
   expect(forcing()).toBe(1)
   one.run("insert into notes values ('a')")
   one[end]()
-  one.give()
+  one.release()
   const other = await begun()
   expect(forcing()).toBe(2)
   other.commit()
-  other.give()
+  other.release()
 })
 
 it('skips the disk sync for statements outside of a transaction, but not for later ones', async () => {
   const insert = CompiledQuery.raw('insert into notes select cast(synchronous as text) from pragma_synchronous')
   for (const work of [withoutSync, (run: () => Promise<unknown>) => run()]) {
-    const one = turn()
-    await one.take()
+    const one = lease()
+    await one.acquire()
     // The pragma as a table says how this very statement is committed.
     await work(() => one.executeQuery(insert))
-    one.give()
+    one.release()
   }
   expect(native.prepare('select text from notes order by rowid desc limit 2').pluck().all()).toEqual(['2', '1'])
 })
@@ -70,12 +70,12 @@ it('forces what waited for another process while something else had its turn', a
   const other = new SqliteDatabase(join(folder, 'some.sqlite'))
   native.pragma('busy_timeout = 0')
   other.exec('begin immediate')
-  const turns = openTurns(1000)
+  const mutex = createMutex(1000)
   const commit = async () => {
-    const one = await begun(turns)
+    const one = await begun(mutex)
     const how = forcing()
     one.commit()
-    one.give()
+    one.release()
     return how
   }
   const both = Promise.all([commit(), withoutSync(commit)])

@@ -3,16 +3,16 @@ import { LRUCache } from 'lru-cache'
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unmetered } from '../meter.ts'
-import type { Turns } from '../turns.ts'
+import type { Mutex } from '../mutex.ts'
 import { skipsSync } from './without-sync.ts'
 import { DatabaseAway } from '../unavailable.ts'
 import type { WriteGuard } from '../location/write-guard.ts'
 
-/** State shared by all turns: the connection, a function to reopen it, the lock, and the guard against moves. */
+/** State shared by all leases: the connection, a function to reopen it, the lock, and the guard against moves. */
 export type Shared = {
   native: () => Database
   renew: () => void
-  turns: Turns
+  mutex: Mutex
   guard: WriteGuard
   onWrite: () => void
   onTransaction: (isOpen: boolean) => void
@@ -23,23 +23,23 @@ const busyMs = 1500
 const retryMs = 20
 
 /** The write connection while one caller holds it for a statement or a transaction. */
-export class Turn implements DatabaseConnection {
+export class Lease implements DatabaseConnection {
   readonly #shared: Shared
-  #isMine = false
+  #isHeld = false
   #inTransaction = false
 
   constructor(shared: Shared) {
     this.#shared = shared
   }
 
-  async take(): Promise<void> {
-    await this.#shared.turns.take()
-    this.#isMine = true
+  async acquire(): Promise<void> {
+    await this.#shared.mutex.lock()
+    this.#isHeld = true
   }
 
-  give(): void {
-    if (this.#isMine) this.#shared.turns.give()
-    this.#isMine = false
+  release(): void {
+    if (this.#isHeld) this.#shared.mutex.unlock()
+    this.#isHeld = false
   }
 
   async begin(): Promise<void> {
@@ -50,10 +50,10 @@ export class Turn implements DatabaseConnection {
   /** Locks the file immediately. A transaction that starts with a read could not be upgraded after another process wrote. */
   #lock(): void {
     const { native, guard } = this.#shared
-    guard.begin()
+    guard.beforeWrite()
     native().exec('begin immediate')
     try {
-      guard.whenMine()
+      guard.onLockAcquired()
     } catch (error) {
       this.#undo()
       throw error
@@ -150,7 +150,7 @@ export class Turn implements DatabaseConnection {
     if (!this.#shared.native().inTransaction) throw new DatabaseAway('SQLite has rolled the transaction back.')
   }
 
-  /** Retries while another process locks the file. Releases the turn between attempts, so the sync mode is set again for each attempt. */
+  /** Retries while another process locks the file. Releases the connection between attempts, so the sync mode is set again for each attempt. */
   async #retryWhileLocked<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + busyMs
     const isForced = !skipsSync()
@@ -160,13 +160,13 @@ export class Turn implements DatabaseConnection {
         return work()
       } catch (error) {
         if (!isBusy(error)) throw error
-        this.#shared.guard.whenLocked()
+        this.#shared.guard.onLocked()
         if (performance.now() > deadline) throw error
       }
-      this.give()
+      this.release()
       await unmetered(async () => {
         await sleep(retryMs)
-        await this.take()
+        await this.acquire()
       })
     }
   }

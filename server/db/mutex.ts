@@ -1,23 +1,23 @@
 import { DatabaseAway } from './unavailable.ts'
 
 /** A FIFO mutex. */
-export type Turns = {
+export type Mutex = {
   /** Resolves when the caller holds the lock. @throws DatabaseAway on timeout. */
-  take(): Promise<void>
+  lock(): Promise<void>
   /** Releases the lock. */
-  give(): void
+  unlock(): void
   /** Returns whether the lock is held, and the number of waiting callers. */
-  state(): { isTaken: boolean; waiting: number }
+  state(): { isLocked: boolean; waiting: number }
 }
 
 /** Creates a FIFO mutex. Callers wait at most `patienceMs` milliseconds. */
-export function openTurns(patienceMs: number): Turns {
+export function createMutex(patienceMs: number): Mutex {
   const waiting: (() => void)[] = []
-  let taken = false
+  let locked = false
   return {
-    async take() {
-      if (!taken) {
-        taken = true
+    async lock() {
+      if (!locked) {
+        locked = true
         return
       }
       await new Promise<void>((resolve, reject) => {
@@ -32,11 +32,11 @@ export function openTurns(patienceMs: number): Turns {
         waiting.push(begin)
       })
     },
-    give() {
+    unlock() {
       const next = waiting.shift()
       if (next) next()
-      else taken = false
+      else locked = false
     },
-    state: () => ({ isTaken: taken, waiting: waiting.length }),
+    state: () => ({ isLocked: locked, waiting: waiting.length }),
   }
 }
