@@ -72,7 +72,7 @@ function checkForm(name: string, spec: Json, fail: Fail): Origin {
   return { source, url: source === 'hosted' ? checkHosted(name, sources.hosted ?? null, fail) : null }
 }
 
-/** Validates `hosted: url` and `hosted: {name, url}`. Returns the normalized URL, or null if there is none. */
+/** Validates `hosted: url` and `hosted: {name, url}`. Returns the normalized URL, or null if the URL is omitted. */
 function checkHosted(name: string, described: Json, fail: Fail): string | null {
   if (described === null) return null
   if (typeof described === 'string')

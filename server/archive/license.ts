@@ -29,8 +29,8 @@ export const isOsiApproved = (id: string): boolean => id !== 'unknown' && !['BSD
 export const isFsfLibre = (id: string): boolean => id !== 'unknown' && !['0BSD', 'LGPL-2.0', 'MIT-0'].includes(id)
 
 /**
- * Recognition rules for a license. `body` is a phrase of the license text itself, for licenses whose `phrases` also occur where they are only
- * mentioned.
+ * Recognition rules for a license. `body` is a phrase of the license text itself, for licenses whose `phrases` also occur in texts that only mention
+ * the license.
  */
 type License = { id: string; phrases: string[]; without?: string[]; body?: string }
 

@@ -27,7 +27,7 @@ export function collisionKey(path: string): string {
 }
 
 const maxPath = 1024
-/** NAME_MAX of common file systems, in bytes. */
+/** Maximum length of a file or directory name in bytes: NAME_MAX of common file systems. */
 const maxSegment = 255
 const ascii = /^[\x20-\x7e]*$/
 

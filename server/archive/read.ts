@@ -13,7 +13,7 @@ import { tarFraming, watch, watchEnd, type TarFraming } from './tar-framing.ts'
 /** Archive limits; sizes in bytes. `exampleBytes` limits all example candidates together, which are kept until the package name is known. */
 export type ArchiveLimits = typeof archiveLimits
 
-/** Source: what the pub client packs and accepts. */
+/** Default limits. Source: what the pub client packs and accepts. */
 const archiveLimits = {
   unpackedBytes: 256 * 1024 ** 2,
   entries: 65_536,

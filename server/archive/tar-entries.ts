@@ -4,7 +4,7 @@ import { packageRejected } from '../errors.ts'
 /** The header of a tar entry. */
 export type TarEntry = { path: string; type: string; size: number }
 
-/** Called for each entry. Returns a consumer for the content, or undefined to skip it. May throw to stop. */
+/** Called for each entry. Returns a consumer for the entry's content, or undefined to skip the content. May throw to stop. */
 export type Visitor = (entry: TarEntry) => ((chunk: Uint8Array) => void) | undefined
 
 /** Unpacks a tar for a visitor. Errors of the visitor and the source are rethrown unchanged. Throws `PackageRejected` for an invalid tar. */

@@ -1,7 +1,7 @@
 import { checkExtension, isExtension, maxExtension } from './tar-extension.ts'
 import { refuse } from './refuse.ts'
 
-/** Limits of a tar: total unpacked bytes, and number of entries. */
+/** Limits for a tar: total unpacked bytes, and number of entries. */
 export type TarLimits = { unpackedBytes: number; entries: number }
 
 /** Progress of checking a tar. */
@@ -44,10 +44,10 @@ export function watchEnd({ filled, body, padding, announced }: TarFraming): void
 
 const noExtension: { type: string; content: Buffer[] } | null = null
 const emptyBlock = Buffer.alloc(512)
-/** One mebibyte. Tar writers pad with at most a few hundred blocks. */
+/** Maximum padding at the end: 1 MiB. Tar writers pad with at most a few hundred blocks. */
 const maxEmptyBlocks = 2048
 const files = '0\0'
-/** Includes links and devices, which read.ts rejects with their path in the message. */
+/** Type flags of entries. Links and devices are included, because read.ts rejects them with their path in the message. */
 const entryTypes = `${files}123456`
 
 const tooLarge = ({ unpackedBytes }: TarLimits) =>

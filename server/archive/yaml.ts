@@ -28,7 +28,7 @@ export function readYaml(text: string, file: string): JsonObject {
 
 type Fail = (fault: string, node?: Node | null) => never
 
-/** Sufficient for any pubspec, and far from a stack overflow. */
+/** Maximum nesting: sufficient for any pubspec, and far from a stack overflow. */
 const maxDepth = 64
 
 function value(node: unknown, depth: number, fail: Fail): Json {

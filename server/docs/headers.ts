@@ -11,7 +11,7 @@ import { publicUrl } from '../http/public-url.ts'
 export function pageHeaders(context: Context): FastifyReply {
   const { request, reply, config } = context
   const assets = `${publicUrl(request, config.SERVER_URL)}/documentation/-/`
-  // The server adds this header over HTTPS, but browsers block a page that has both this header and a sandbox.
+  // Over HTTPS the server sets `cross-origin-opener-policy`, but browsers block sandboxed pages that have this header.
   return reply
     .removeHeader('cross-origin-opener-policy')
     .header(

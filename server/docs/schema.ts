@@ -26,10 +26,10 @@ const ApiDocumentationRef = builder.objectRef<ApiDocumentation>('ApiDocumentatio
   description: 'The generated API documentation of a version. Existing pages stay available while newer ones are generated.',
   fields: (t) => ({
     state: t.expose('state', { type: StateRef, description: 'State of the documentation.' }),
-    url: t.expose('url', { type: 'URL', nullable: true, description: 'URL of the pages. Null if there are none.' }),
+    url: t.expose('url', { type: 'URL', nullable: true, description: 'URL of the pages. Null without pages.' }),
     engine: t.string({
       nullable: true,
-      description: 'Generator of the pages: `built-in` or `dartdoc`. Null if there are none.',
+      description: 'Generator of the pages: `built-in` or `dartdoc`. Null without pages.',
       resolve: ({ docs }) => docs?.engine ?? null,
     }),
     engineVersion: t.string({

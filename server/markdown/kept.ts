@@ -7,7 +7,7 @@ type Store = Pick<Services, 'database' | 'log' | 'now'>
 
 /** Maximum size of the cached HTML. Beyond it, the oldest entries are deleted; rendering a text again takes milliseconds. */
 const maxBytes = 256 * 1024 ** 2
-/** Check the total size after this many new texts. */
+/** Number of new texts after which the total size is checked. */
 const trimEvery = 100
 /** Time after which a text that took too long is rendered again, because the machine may have been busy. */
 const retryMs = 24 * 3_600_000

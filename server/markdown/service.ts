@@ -23,7 +23,7 @@ type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | '
 
 /**
  * Renders a Markdown text as sanitized HTML. Each text is rendered once, in a worker thread with a timeout, and cached in the database by its
- * content. A text that takes too long or becomes too large is returned as plain text. With `isKept: false`, for drafts, the result is cached in
+ * content. A text that takes too long or becomes too large is returned as plain text. With `persist: false`, for drafts, the result is cached in
  * memory only.
  * @throws ApiError ServiceUnavailable when the queue is full or the text waits too long.
  */

@@ -14,7 +14,7 @@ const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
 const inTurn = takeFairTurns({
   atOnce: availableParallelism() > 2 ? 2 : 1,
   waiting: 1000,
-  // The maximum number of texts that a single query can request within its cost limit. The bytes per query are limited separately.
+  // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
   waitingPerKey: 500,
   maxWaitMs: 10_000,
   refusal: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),

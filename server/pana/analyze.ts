@@ -43,7 +43,7 @@ export type PanaTask = {
 
 export type PanaResult = Documentation & { report: Report; log: string[]; usage: Outcome['usage'] }
 
-/** Path of the zip file, or why there is none. Both are null if no documentation was requested. */
+/** Path of the zip file, or why packing failed. Both are null if no documentation was requested. */
 type Documentation = { docs: string | null; docsFailure: string | null }
 
 /** Maximum size of pana's stdout, which contains only the report. */
@@ -84,7 +84,7 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
       const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
       const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(redact(line))) })
       const log = outcome.lines.map((line) => logLine(redact(line)))
-      // A result from an incomplete SDK says nothing about the package.
+      // A result from an incomplete SDK is not a valid result for the package.
       if (!existsSync(sdk.mark)) throw new PanaFailed('The SDK was removed or rebuilt while pana used it.', log)
       const summary = summaryOf(outcome, redact, log, task.seconds)
       const report = toReport(summary, { isPrivate: task.isPrivate, sizes: sizesOf(files) })

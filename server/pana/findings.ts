@@ -5,12 +5,12 @@ export type Finding = {
   title: string
   granted: number
   maximum: number
-  /** Tables and other content that is not a fault, as Markdown. */
+  /** Tables and other content that does not describe a fault, as Markdown. */
   remarks: string
   faults: Fault[]
 }
 
-/** A fault that cost points, and how to fix it, if pana says so; both as Markdown. */
+/** A fault that cost points, and how to fix the fault, if known; both as Markdown. */
 export type Fault = { fault: string; remedy: string }
 
 // Source: `_makeSummary` and `Issue.markdown` in lib/src/report/_common.dart of pana.

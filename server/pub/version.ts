@@ -5,7 +5,7 @@ export type Identifier = bigint | string
 export type Version = {
   text: string
   release: [major: bigint, minor: bigint, patch: bigint]
-  /** Empty for a stable version. */
+  /** Pre-release identifiers; empty for a stable version. */
   preRelease: Identifier[]
   build: Identifier[]
 }

@@ -18,7 +18,7 @@ import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from
 
 /**
  * Creates the handler for jobs that analyze a version with the built-in engine: report, public API and documentation. The work is committed without
- * waiting for the disk (`unforced`). A power failure that loses results also loses the job's completion, so the job is repeated.
+ * waiting for the disk (`withoutSync`). A power failure that loses results also loses the job's completion, so the job is repeated.
  */
 export const analysis = (services: Services) =>
   handler(analysisPayload, (work, { isForOthers }) => withoutSync(() => analyze(services, work, isForOthers)), {
@@ -32,7 +32,7 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
   const versionId = work.subject
   const subject = await readFacts(services, versionId)
   const begun = subject && (await begin(services, versionId))
-  // The version was deleted.
+  // The version was deleted after the job was queued.
   if (!begun) return
   const folder = await makeJobFolder(services.config)
   try {

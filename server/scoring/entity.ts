@@ -29,7 +29,7 @@ export const ScoreReport = defineEntity({
     tags: p.text().default(''),
     /** Why the last analysis failed; null if it succeeded. */
     error: p.string().length(1000).nullable(),
-    /** Output of the engine. */
+    /** Log output of the analysis engine. */
     log: p.text().nullable(),
   },
 })

@@ -103,7 +103,7 @@ type DependencyRow = {
  */
 export const isDependencyHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
 
-/** Maximum number of transitive packages, and the maximum total bytes of their surfaces. Packages beyond these limits count as unknown. */
+/** Maximum number of transitive packages, and the maximum total bytes of their API surfaces. Packages beyond these limits count as unknown. */
 const [maxPackages, maxBytes] = [500, 32 * 1024 ** 2]
 
 /**

@@ -99,7 +99,7 @@ async function keepEarlierDocs({ database }: Services, versionId: string, error:
   })
 }
 
-/** In UTF-16 code units. */
+/** Maximum length of the stored log, in UTF-16 code units. The end of the log is kept. */
 const maxLogLength = 64 * 1024
 
 /** Keeps the built-in engine's report and adds a note on why pana produced none. */

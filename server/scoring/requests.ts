@@ -18,7 +18,7 @@ import { currentSettings, isScoringOn, isSwitchedOff } from '../settings/scoring
 export const analysisKind = 'analysis'
 export const panaKind = 'analysis.pana'
 
-/** Background analyses have a higher value, so newly published versions run first. */
+/** Priority of background analyses. Lower values run first, so newly published versions take precedence. */
 const remainingPriority = 10
 
 /** The caller and the time of a request. */
@@ -82,7 +82,7 @@ export async function versionsToRepeat(
      where r.engine = 'built-in' and r.report like ? limit 1000`,
     [name, version, hosted, `%"unknownPackages":[%"${name}"%`],
   )
-  // The `like` condition also matches other lists of package names in the report.
+  // Filter again: the `like` condition also matches other lists of package names in the report.
   return rows.filter(({ report }) => reportSchema.parse(JSON.parse(report)).unknownPackages?.includes(name)).map(({ id }) => id)
 }
 

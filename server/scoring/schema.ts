@@ -180,7 +180,7 @@ builder.objectFields(ScoreRef, (t) => ({
   log: t.string({
     extensions: { cost: 5 },
     nullable: true,
-    description: 'Output of the engine, or null if there is none. Visible only to those who manage the package.',
+    description: 'Output of the engine, or null if the engine printed nothing. Visible only to those who manage the package.',
     resolve: async ({ of }, _args, context) => ((await viewerCan(context, canSeeActivity, of.package)) ? logOf(context, of.id) : null),
   }),
 }))

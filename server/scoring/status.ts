@@ -97,7 +97,7 @@ const jobsOf = (kind: string) =>
       `select subject, state, error from jobs where kind = '${kind}' and subject in (${marks(ids)}) and state in ('queued', 'running', 'failed')`,
       ids,
     )
-    // Later entries override earlier ones, so a running or queued job takes precedence over a failed one.
+    // The last row per version wins, so sort running and queued jobs after failed ones.
     return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))
   })
 const loadJob = jobsOf(analysisKind)

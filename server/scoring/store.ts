@@ -168,5 +168,7 @@ async function writeSurface(em: EntityManager, versionId: string, surface: Buffe
   await changeRows(em, upsert, [versionId, surface])
 }
 
-/** In UTF-16 code units. Reports list only the first findings of each kind, so real ones have about a tenth of this size. */
+/**
+ * Maximum length of a report in UTF-16 code units. Reports list only the first findings of each kind, so real ones have about a tenth of this size.
+ */
 const maxReportLength = 512 * 1024

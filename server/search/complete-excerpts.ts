@@ -63,11 +63,14 @@ type Reviewed = { id: string; is_wrong: boolean | number | null; is_miscounted: 
 /** The nil UUID. Sorts before every package id. */
 const first = '00000000-0000-0000-0000-000000000000'
 
-/** Public packages without the excerpt they need. Parameter: `hostedHere`. */
+/** SQL: selects public packages that need an excerpt but have none. Parameter: the value of `hostedHere`. */
 const selectMissing = `select p.id from packages p join package_search_documents d on d.package_id = p.id and d.shown_to = 1
   where ${hasPublicVersion('p')} and not exists (select 1 from package_search_excerpts e where e.package_id = p.id)`
 
-/** Parameters: `hostedHere` twice, the last day outside the download window, `hostedHere` again, and the id after which to start. */
+/**
+ * SQL: selects packages whose excerpts need a review. Parameters: `hostedHere` twice, the last day outside the download window, `hostedHere` again,
+ * and the id after which to start.
+ */
 const selectReviewed = `select p.id, d.shown_to <> ${shownTo} or (e.id is not null) <> (d.shown_to = 1 and ${hasPublicVersion('p')}) as is_wrong,
     e.downloads <> ${downloadsOf('d.package_id')} as is_miscounted
   from (select * from packages where visibility = 'public' and id > ? order by id limit 50) p

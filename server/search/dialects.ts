@@ -20,7 +20,7 @@ export type Dialect = {
   withTerms: (selection: Selection, breadth: Breadth, options?: { api: boolean }) => Statement
   /** Returns the ids of documents that have at least one of these terms in their tag and spelling index. */
   marked: (reach: Reach, terms: readonly string[]) => Statement
-  /** Returns the ids of all documents within a reach. */
+  /** Returns the ids of all documents that belong to a reach (see `Reach`). */
   everything: (reach: Reach) => Statement
   /** Returns the names most similar to `name`. */
   similar: (name: string, reach: Reach, limit: number) => Statement
@@ -30,7 +30,7 @@ export type Dialect = {
 
 export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (backend === 'sqlite' ? sqlite : postgres)
 
-/** SQL condition: the document `d` is within a reach. The numbers are literals so that the planner can use the partial indexes. */
+/** SQL condition: the document `d` belongs to a reach (see `Reach`). The numbers are literals so that the planner can use the partial indexes. */
 export const isWithin: Record<Reach, string> = {
   public: 'd.shown_to = 2',
   excerpts: 'd.shown_to = 1',
@@ -39,8 +39,8 @@ export const isWithin: Record<Reach, string> = {
 }
 
 /**
- * Returns the table of documents for a reach. Excerpts are joined with `packages` to check that the package is still public: an instance of an
- * earlier release, which does not maintain excerpts, may have made the package private.
+ * Returns the SQL table of the documents of a reach (see `Reach`). Excerpts are joined with `packages` to check that the package is still public: an
+ * instance of an earlier release, which does not maintain excerpts, may have made the package private.
  */
 export const documentsOf = (reach: Reach): string =>
   reach === 'excerpts'
@@ -48,7 +48,7 @@ export const documentsOf = (reach: Reach): string =>
         join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${isPublicPackage('p')})`
     : 'package_search_documents'
 
-/** Returns the name of the term index for a reach and breadth. */
+/** Returns the name of the full-text table for a reach (see `Reach`) and breadth. */
 function termsOf(reach: Reach, breadth: Breadth): string {
   const index = reach === 'excerpts' ? 'package_search_excerpts' : 'package_search'
   return breadth === 'full' ? `${index}_full` : `${index}_brief`

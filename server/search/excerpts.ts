@@ -14,7 +14,7 @@ import { textColumns, type TextRow, textsOf, textTables } from '../packages/vers
 // are hidden from anonymous callers, so the excerpt's texts, tags, score, dates and downloads come from the remaining versions only. Packages whose
 // versions are all public have no excerpt.
 
-/** The package's own data that its excerpt contains. */
+/** The data in an excerpt that comes from the package rather than from its versions. */
 type Excerpted = { packageId: string; name: string; facts: Omit<Facts, 'pubspec' | 'license' | 'hasRetracted' | 'analyzed'> }
 
 /**

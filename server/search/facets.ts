@@ -60,7 +60,7 @@ async function sample(source: Source, parts: readonly Selection[]): Promise<{ ta
   return { tags: first.map(({ tags }) => tags), scores: first.map(({ score }) => score), isExact: rows.length <= maxSampled }
 }
 
-/** Counts packages by minimum score. */
+/** Counts packages by minimum score, in steps such as `>=90`. */
 function countScores(scores: number[]): FacetValue[] {
   const counts = scoreSteps.map((least) => ({ value: `>=${least}`, count: scores.filter((score) => score >= least).length }))
   return counts.filter(({ count }) => count > 0)

@@ -13,7 +13,7 @@ export type ListSort = keyof typeof orders
 export type ListRange = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
- * Lists the packages that any part selects, sorted by time or number (descending) or by name.
+ * Lists the packages that match any of the given selections, sorted by time or number (descending) or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
 export async function listPackages(
@@ -81,7 +81,7 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
-/** Counts the packages that the parts select. */
+/** Counts the packages that match any of the given selections. */
 export async function countMatches({ heavyReads, backend }: Source, parts: readonly Selection[]): Promise<number> {
   const dialect = dialectOf(backend)
   let total = 0

@@ -13,14 +13,14 @@ export type WordSelection = Selection & { terms: QueryTerms }
 /** A matching package. `isOnlyMentioned`: some words occur only in its README. */
 export type Ranked = { id: string; name: string; score: number; isOnlyMentioned: boolean }
 
-/** Returns up to `limit` packages that match any part, best first. Runs at most three statements per part. */
+/** Returns up to `limit` packages that match any of the given selections, best first. Runs at most three statements per selection. */
 export async function rankPackages(source: Source, parts: readonly WordSelection[], limit: number): Promise<Ranked[]> {
   const weights = await weightsOf(source, parts)
   const [best, others]: [Ranked[], Ranked[]] = [[], []]
   for (const part of parts) {
     const scored = (await candidatesOf(source, part)).map((row) => rankedRow(row, part, weights))
     best.push(...scored)
-    // Fewer candidates than the limit per kind means that there are no further matches.
+    // If there are fewer candidates than the limit per kind, there are no further matches.
     if (scored.length < maxCandidatesPerKind || limit <= scored.length) continue
     const known = new Set(scored.map(({ id }) => id))
     others.push(...(await allOf(source, part, limit)).filter(({ id }) => !known.has(id)))
@@ -28,7 +28,7 @@ export async function rankPackages(source: Source, parts: readonly WordSelection
   return [...best.toSorted(better), ...others].slice(0, limit)
 }
 
-/** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement per part. */
+/** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement per selection. */
 export async function countWords(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
   const counts = (parts[0]?.terms.words ?? []).map(() => 0)
   for (const { terms, reach } of parts) {
@@ -45,7 +45,7 @@ export async function countWords(source: Source, parts: readonly WordSelection[]
   return counts
 }
 
-/** Returns the first names that start with `prefix`, in order, among the packages that the parts select. */
+/** Returns the first names that start with `prefix`, in order, among the packages that match any of the given selections. */
 export async function completeIn(source: Source, parts: readonly Selection[], prefix: string, limit: number): Promise<string[]> {
   const names: string[] = []
   for (const part of parts) {

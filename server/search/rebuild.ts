@@ -77,7 +77,7 @@ const packagesAtOnce = 100
 /** Target duration of one transaction in milliseconds. The package in progress is always completed. */
 const sliceMs = 15
 
-/** The dependencies of indexing. */
+/** The services that indexing needs. */
 type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 
 /** Which packages to index, and how to record progress. */

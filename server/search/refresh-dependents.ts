@@ -8,10 +8,9 @@ import { lockEntries } from './index-package.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
 
 /**
- * Updates the index entries of packages that became public or private, and of their dependents: anonymous callers cannot find versions that depend on
- * a private package. New packages need no call, since they are private and a missing package counts as private; the same holds for dependents that
- * are private. The visibility lock serializes such changes until the transaction ends, and caches are invalidated. Excerpts are recreated after the
- * commit.
+ * Updates the search documents of packages that became public or private, and of their public dependents: anonymous callers cannot find versions that
+ * depend on a private package. A new package needs no call, because it is private and missing packages count as private. Locks visibility changes
+ * until the transaction ends, which also invalidates caches of visible packages. Excerpts are recreated after the commit.
  */
 export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
   if (names.length === 0) return

@@ -34,9 +34,7 @@ export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'p
 /** Returns the selection of all packages that the caller can find. */
 export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
 
-/**
- * Splits a selection into parts that are queried separately: for anonymous callers, one over full documents and one over excerpts, if there are any.
- */
+/** Returns the selections to query separately. For anonymous callers, these are one over full documents and one over excerpts, if there are any. */
 export async function partsOf<Part extends Selection>({ heavyReads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
   if (selection.reach !== 'public' || !(await heavyReads.get('select id from package_search_excerpts limit 1'))) return [selection]
   return [selection, { ...selection, reach: 'excerpts' }]

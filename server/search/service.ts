@@ -7,9 +7,9 @@ import { correct, suggestNames } from './typos.ts'
 export type SearchSort = 'relevance' | ListSort
 
 export type SearchRequest = {
-  /** The caller. */
+  /** The caller, or null for an anonymous caller. */
   searcher: Searcher
-  /** The query. Blank selects all packages. */
+  /** The query as typed. A blank query selects all packages. */
   query?: string | null | undefined
   /** Defaults to relevance, or to the update time for a query without words. */
   sort?: SearchSort | null | undefined

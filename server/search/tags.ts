@@ -54,7 +54,7 @@ export function tagsOf(facts: Facts): Tag[] {
 export const analyzedFlags = ['null-safe', 'dart3-compatible', 'wasm-ready'] as const
 
 /**
- * Filters a report's tags to those that search supports. Visibility and ownership never come from a report.
+ * Returns the tags of a report that search supports. Visibility and ownership never come from a report.
  * Source: pub.dev's tags, without its license tags for organization approval (OSI, FSF).
  */
 export const searchableTags = (tags: readonly string[]): string[] =>

@@ -115,7 +115,7 @@ const maxQueryLength = 200
 const maxWords = 8
 /** In UTF-16 code units; the maximum length of a package name. */
 const maxTermLength = 64
-/** In UTF-16 code units. */
+/** Length of the indexed part of a README, in UTF-16 code units. */
 const maxReadmeLength = 65_536
 const maxTerms = 3000
 const maxApiTerms = 1000

@@ -58,7 +58,7 @@ export async function releaseClaim({ em }: SignedInContext, { uploadId, as }: Cl
   await em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingAs: null, receivingUntil: null, reservedBytes: null })
 }
 
-/** 409: another connection is already sending the archive of this upload. */
+/** Returns the 409 error for an upload whose archive another connection is already sending. */
 export const otherConnection = () =>
   conflict(
     'Another connection is already sending the archive of this upload. Wait until it has finished, or publish again to start a new upload.',

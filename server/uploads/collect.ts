@@ -23,7 +23,7 @@ export async function collectGarbage(
   const uploads = await em.nativeDelete(Upload, { $or: [{ message: null, expiresAt: { $lt: hourAgo } }, { expiresAt: { $lt: dayAgo } }] })
   const { removed, heldBack } = await collectArchives({ em, blobs, now, say: (line) => log.info(`collecting: ${line}`) })
   if (heldBack) log.warning(`collecting: ${describeHeldBack(heldBack)}`)
-  // If `collectArchives` held back, delete no staged bytes either.
+  // If the collection is held back until an administrator confirms it, delete no staged bytes either.
   const staged = heldBack ? 0 : await blobs.collectStaged(dayAgo)
   return { uploads, blobs: removed.length + staged }
 }

@@ -19,7 +19,7 @@ export const Upload = defineEntity({
     /** The connection that is sending the archive, and when its claim expires without a heartbeat. */
     receivingAs: p.uuid().nullable(),
     receivingUntil: p.datetime(3).nullable(),
-    /** Staging space reserved by that connection, in bytes. */
+    /** Staging space reserved by the sending connection, in bytes. */
     reservedBytes: p.bigint('number').nullable(),
     /** The result message of the finished upload; null before. */
     message: p.string().length(500).nullable(),

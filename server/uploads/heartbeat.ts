@@ -8,7 +8,7 @@ export type Heartbeat = {
   recordActivity(): void
   /** Records that the body is complete. The claim is then renewed without further data while the server processes the archive. */
   complete(): void
-  /** Rejects when the claim is lost, when it has expired because no data arrived, or when the database is unavailable. */
+  /** A promise that rejects when the claim is lost, when it has expired because no data arrived, or when the database is unavailable. */
   lost: Promise<never>
   stop(): void
 }

@@ -17,7 +17,7 @@ const maxPending = 100
 /** Time after which a received but unfinished upload may be replaced. Clients normally finish an upload immediately. */
 const finishWithinMs = 10_000
 
-/** A new upload. */
+/** An upload that was just created. */
 export type NewUpload = Pick<Upload, 'id' | 'expiresAt'>
 
 /**
@@ -100,7 +100,7 @@ export async function lockOwnUploads(em: EntityManager, { database, viewer }: Si
   if (database.backend === 'postgres') await readRows(em, 'select id from users where id = ? for no key update', [viewer.id])
 }
 
-/** 404, the same for uploads that never existed, belong to another user, have expired or were replaced. */
+/** Returns the 404 error, identical for uploads that never existed, belong to another user, have expired or were replaced. */
 export const unknownUpload = () => notFound('This upload does not exist or has expired. Uploads expire after 10 minutes. Publish again.')
 
 async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {

@@ -55,7 +55,7 @@ async function readHeld(chunks: AsyncIterator<Buffer, undefined>, limit: number)
 
 type Next = IteratorResult<Buffer, undefined>
 
-/** Yields the chunks already read, the pending chunk, and the rest. */
+/** Yields the chunks already read, the pending chunk, and the rest of the body. */
 async function* resumed(read: Buffer[], coming: Promise<Next>, rest: AsyncIterator<Buffer, undefined>): AsyncGenerator<Buffer, undefined> {
   yield* read
   for (let next = await coming; !next.done; next = await rest.next()) yield next.value

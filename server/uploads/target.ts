@@ -1,7 +1,7 @@
 import { toDate } from '../db/reads/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 
-/** The package to publish into, and the state of the version number there. */
+/** The package to publish into, and whether the version number is already published or deleted there. */
 export type Target = {
   id: string
   name: string

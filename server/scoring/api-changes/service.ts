@@ -37,7 +37,7 @@ declare module '../../caches/caches.ts' {
 export async function compareVersions(context: Context, version: PackageVersion, from: string | null): Promise<Comparison | null> {
   const pkg = await loadPackage(context, version.package.id)
   if (!pkg) return null
-  // Both functions only find versions that the caller may read.
+  // `versionBefore` and `findVersion` only return versions that the caller may read.
   const earlier = from === null ? await versionBefore(context, pkg, version) : await findVersion(context, pkg, from)
   if (!earlier) return null
   const key = `${earlier.id} ${version.id}`

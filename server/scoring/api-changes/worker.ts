@@ -12,7 +12,7 @@ export type Task = { earlier: Side; later: Side }
 
 /** Maximum number of changes returned per kind. */
 const maxListed = 500
-/** Maximum unpacked size of a surface in bytes. */
+/** Maximum unpacked size of an API surface in bytes. */
 const maxBytes = 64 * 1024 ** 2
 
 answerQuestions(({ earlier, later }: Task) => {
@@ -28,7 +28,7 @@ const counted = ({ added, removed, changed }: ApiChanges) => ({
   changes: { added: added.slice(0, maxListed), removed: removed.slice(0, maxListed), changed: changed.slice(0, maxListed) },
 })
 
-/** Returns null for a surface in another format, written by an earlier engine. */
+/** Unpacks an API surface. Returns null for another format, written by an earlier engine. */
 function read({ surface }: Side): Surface | null {
   return surfaceSchema.safeParse(JSON.parse(gunzipSync(surface, { maxOutputLength: maxBytes }).toString())).data ?? null
 }
