@@ -3,7 +3,7 @@ import { audit } from '../audit/service.ts'
 import type { Config } from '../config/config.ts'
 import { conflict, invalidInput, notFound } from '../errors.ts'
 import type { Services } from '../services.ts'
-import { renewIndex } from '../search/rebuild.ts'
+import { scheduleReindex } from '../search/rebuild.ts'
 import { normalHostedUrl } from '../pub/hosted-url.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
 import { hostedHere } from '../packages/hosting/hosted-here.ts'
@@ -68,5 +68,5 @@ async function applyToAll(em: EntityManager, address: string): Promise<void> {
   const named = await em.execute<object[]>('select 1 from package_dependencies where hosted_url = ? limit 1', [address])
   if (named.length === 0) return
   await markVisibilityChange(em)
-  await renewIndex(em)
+  await scheduleReindex(em)
 }

@@ -11,7 +11,7 @@ import { parseVersion } from '../pub/version.ts'
 import { binary } from '../rest/route.ts'
 import { findDocs, type FoundVersion } from './find.ts'
 import { pageHeaders } from './headers.ts'
-import { PagesLost, replaceLost } from './lost.ts'
+import { PagesLost, regenerateLost } from './lost.ts'
 import { sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
 import { findPage, readPage } from './read-page.ts'
 import type { KnownDocs } from './service.ts'
@@ -69,7 +69,7 @@ async function sendPage(context: Context): Promise<unknown> {
     return await sendPacked(context, version, packed)
   } catch (error) {
     if (!(error instanceof PagesLost)) throw error
-    await replaceLost(context, packed.sha256)
+    await regenerateLost(context, packed.sha256)
     return sendMissing(context, name, (await findDocs(context, audienceOf(context), name, wanted)) ?? version)
   }
 }

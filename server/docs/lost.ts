@@ -15,7 +15,7 @@ type RecoveryServices = Pick<Services, 'config' | 'database' | 'docs' | 'log' | 
  * an error instead.
  * @throws ApiError ServiceUnavailable while the store is unavailable or full, or the database is read-only: the pages may not be lost.
  */
-export async function replaceLost(services: RecoveryServices, sha256: string): Promise<void> {
+export async function regenerateLost(services: RecoveryServices, sha256: string): Promise<void> {
   const { docs, database, log, now } = services
   await docs.check().catch((error: unknown) => {
     throw storageAway(error)

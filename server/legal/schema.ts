@@ -59,7 +59,7 @@ builder.queryField('legalPreview', (t) =>
   t.withAuth(byOwner).string({
     description: 'Renders a text as on a legal page, as sanitized HTML.',
     args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB.', ...legalText }) },
-    resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { isKept: false }),
+    resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { persist: false }),
   }),
 )
 

@@ -50,7 +50,7 @@ export async function resetLegalDocument({ em, viewer, ip }: SignedInContext, ki
 }
 
 /** Renders a legal page as sanitized HTML. Relative links are resolved within the site; links to other sites must be absolute. */
-export const renderLegal = (context: Context, markdown: string, options?: { isKept: boolean }): Promise<string> =>
+export const renderLegal = (context: Context, markdown: string, options?: { persist: boolean }): Promise<string> =>
   renderText(context, { source: markdown, links: { kind: 'site', serverUrl: context.config.SERVER_URL } }, options)
 
 const builtIn = (kind: LegalKind): LegalText => ({ kind, markdown: defaultMarkdown(kind), isCustom: false, updatedAt: null })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Context } from '../access/context.ts'
 import { turnKey } from '../http/limits/limits.ts'
 import { nextSlice } from '../threads/slices.ts'
-import { findCachedHtml, cacheHtml } from './kept.ts'
+import { findCachedHtml, cacheHtml } from './html-cache.ts'
 import { renderInThread } from './threads.ts'
 import type { Task } from './worker.ts'
 
@@ -27,7 +27,7 @@ type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | '
  * memory only.
  * @throws ApiError ServiceUnavailable when the queue is full or the text waits too long.
  */
-export async function renderText(caller: Caller, task: Task, { isKept = true } = {}): Promise<string> {
+export async function renderText(caller: Caller, task: Task, { persist = true } = {}): Promise<string> {
   const hash = keyOf(task)
   let html = caller.caches.texts.get(hash)
   if (html !== undefined) {
@@ -36,7 +36,7 @@ export async function renderText(caller: Caller, task: Task, { isKept = true } =
   }
   let current = inProgress.get(hash)
   if (!current) {
-    current = renderOnce(caller, hash, task, isKept).finally(() => inProgress.delete(hash))
+    current = renderOnce(caller, hash, task, persist).finally(() => inProgress.delete(hash))
     inProgress.set(hash, current)
   }
   const mine = yieldAfterLong(current)
@@ -63,12 +63,12 @@ const longLength = 64 * 1024
 
 const inProgress = new Map<string, Promise<string>>()
 
-async function renderOnce(caller: Caller, hash: string, task: Task, isKept: boolean): Promise<string> {
-  const kept = isKept ? await findCachedHtml(caller, hash) : undefined
+async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
+  const kept = persist ? await findCachedHtml(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asPlainText(task.source)
   const rendered = await renderInThread(caller.viewer?.id ?? turnKey(caller.ip), task)
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
-  if (isKept) await cacheHtml(caller, hash, html)
+  if (persist) await cacheHtml(caller, hash, html)
   return html ?? asPlainText(task.source)
 }
 

@@ -19,7 +19,7 @@ import { logLine, redactPaths } from './log.ts'
 import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit } from './problems.ts'
 import { readablePackages } from './readable-packages.ts'
 import { readSummary, type Summary } from './summary.ts'
-import { faultOfReport } from './symptoms.ts'
+import { environmentFault } from './symptoms.ts'
 import { toReport } from './to-report.ts'
 
 export type PanaTask = {
@@ -136,7 +136,7 @@ function summaryOf({ end, code, stdout }: Outcome, redact: (text: string) => str
   const summary = readSummary(redact(stdout.toString('utf8')))
   if (summary === null && log.some((line) => outOfMemory.test(line))) throw new PanaOverLimit(overLimit.memory(seconds), log)
   if (summary === null) throw new PanaFailed(`pana exited with code ${code ?? 'none'} without a report: ${log.at(-1) ?? 'no output'}`, log)
-  const fault = faultOfReport(summary, log)
+  const fault = environmentFault(summary, log)
   if (fault) throw fault
   return summary
 }

@@ -12,7 +12,7 @@ const needsFlutter = /(?:requires the Flutter SDK|depends on [\w ]+ from sdk whi
  * Returns an error if the report blames the package for a problem of the environment, or null. When dependencies cannot be fetched, pana's report
  * grants the package no points.
  */
-export function faultOfReport({ report, errorMessage }: Summary, log: string[]): PanaFailed | null {
+export function environmentFault({ report, errorMessage }: Summary, log: string[]): PanaFailed | null {
   if (!report) return new PanaFailed(errorMessage ?? 'pana returned a report without sections.', log)
   const analysis = report.sections.find(({ id }) => id === 'analysis')
   if (!analysis || analysis.grantedPoints > 0) return null

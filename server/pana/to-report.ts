@@ -1,7 +1,7 @@
 import type { Criterion, Report, Section } from '../analysis/report.ts'
 import { type Finding, findingsIn, joined } from './findings.ts'
 import type { PanaSection, Summary } from './summary.ts'
-import { measured, type Unmeasured } from './unmeasured.ts'
+import { withoutUnmeasured, type Unmeasured } from './unmeasured.ts'
 
 /** Converts pana's output to a report. pana knows neither `sizes` nor whether the package is private. */
 export function toReport(
@@ -29,7 +29,7 @@ function versionOf({ panaVersion, sdkVersion, flutterVersions }: Summary['runtim
 function toSection(section: PanaSection, isPrivate: boolean, notMeasured: Unmeasured[]): Section {
   const criteria = findingsIn(section).flatMap((found, index) => {
     const id = idOf(section.id, found.title, index)
-    const { finding, unmeasured } = measured(id, found, { isPrivate })
+    const { finding, unmeasured } = withoutUnmeasured(id, found, { isPrivate })
     notMeasured.push(...unmeasured)
     return finding === null ? [] : [toCriterion(id, finding)]
   })

@@ -57,7 +57,7 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
  * The numbers of the analysis and of the documentation attempt (null without documentation), whether pana runs afterwards, and whether the version
  * already has a report by pana, which then stays.
  */
-type Begun = { generation: number; attempt: number | null; panaFollows: boolean; keepsPana: boolean }
+type Begun = { generation: number; attempt: number | null; panaFollows: boolean; keepsPanaReport: boolean }
 
 /** Begins an analysis. Returns null if the version was deleted. */
 async function begin(services: Services, versionId: string): Promise<Begun | null> {
@@ -66,9 +66,9 @@ async function begin(services: Services, versionId: string): Promise<Begun | nul
   if (generation === null) return null
   const panaFollows = await isPanaInstalled(services)
   // The report and documentation by pana stay until a new run of pana replaces them.
-  const keepsPana = panaFollows && (await hasReportOf(em, versionId, 'pana'))
-  const attempt = (await areDocsOn(services)) && !keepsPana ? await beginAttempt(em, versionId) : null
-  return { generation, attempt, panaFollows, keepsPana }
+  const keepsPanaReport = panaFollows && (await hasReportOf(em, versionId, 'pana'))
+  const attempt = (await areDocsOn(services)) && !keepsPanaReport ? await beginAttempt(em, versionId) : null
+  return { generation, attempt, panaFollows, keepsPanaReport }
 }
 
 type Made = { begun: Begun; result: AnalysisResult }
@@ -89,10 +89,10 @@ async function storePages(services: Services, versionId: string, { subject, begu
 
 function storeReport(services: Services, work: Work, { begun, result, learnedOf }: Kept): Promise<void> {
   const versionId = work.subject
-  const { generation, panaFollows, keepsPana } = begun
+  const { generation, panaFollows, keepsPanaReport } = begun
   const surface = Buffer.from(result.surface)
   return services.database.fork().transactional(async (em) => {
-    const isStored = keepsPana
+    const isStored = keepsPanaReport
       ? await storeSurface(em, services.config, versionId, { generation, surface })
       : await storeFindings(em, services.config, versionId, { generation, report: result.report, surface })
     if (isStored && panaFollows) await requestPana(em, work, services.now())

@@ -141,13 +141,13 @@ async function readTransitivePackages(
   let bytes = 0
   for (const { name, pubspec, surface } of rows) {
     bytes += surface?.length ?? 0
-    packages[name] = { ...needsOf(storedPubspec(pubspec)), surface: surface === null || bytes > maxBytes ? null : Buffer.from(surface) }
+    packages[name] = { ...requirementsOf(storedPubspec(pubspec)), surface: surface === null || bytes > maxBytes ? null : Buffer.from(surface) }
   }
   return packages
 }
 
 /** Returns the parts of a pubspec that determine where a package can be used. */
-const needsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surface'> => ({
+const requirementsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surface'> => ({
   sdks: otherSdksOf(pubspec),
   platforms: pubspec.platforms.length > 0 ? pubspec.platforms : pubspec.pluginPlatforms,
   dependencies: pubspec.dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? [name] : [])),

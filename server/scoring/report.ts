@@ -45,7 +45,7 @@ const loadText = batched(async (em, ids) => {
 
 /** Renders Markdown from a report as safe HTML. The text is short and repeats across reports, so the result is cached in memory only. */
 export const renderRemark = (context: Context, source: string): Promise<string> =>
-  renderText(context, { source, links: { kind: 'whole' } }, { isKept: false })
+  renderText(context, { source, links: { kind: 'whole' } }, { persist: false })
 
 /** Returns the engine's output of the last successful analysis, or null. */
 export const logOf = (context: Pick<Context, 'em'>, versionId: string): Promise<string | null> => loadLog(context, versionId)

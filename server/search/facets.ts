@@ -1,4 +1,4 @@
-import { isCommon, matched, walked } from './listing.ts'
+import { isCommon, matchedDocuments, scannedDocuments } from './listing.ts'
 import { flags } from './query.ts'
 import { partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
@@ -51,7 +51,7 @@ const shownFilters = (searcher: Searcher): Facet['filter'][] => {
 async function sample(source: Source, parts: readonly Selection[]): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
   const rows: { tags: string; score: number }[] = []
   for (const part of parts) {
-    const { sql, parameters, conditions } = (await isCommon(source, part)) ? walked(source, part) : matched(source, part)
+    const { sql, parameters, conditions } = (await isCommon(source, part)) ? scannedDocuments(source, part) : matchedDocuments(source, part)
     const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
     const select = `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`
     rows.push(...(await source.heavyReads.all<{ tags: string; score: number }>(select, ...parameters)))

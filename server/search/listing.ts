@@ -60,7 +60,7 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
     )
   }
 
-  const all = walked(source, selection)
+  const all = scannedDocuments(source, selection)
   if (isAll(selection)) return read({ ...all, conditions: [...all.conditions, ...beyondPlace], parameters: [...all.parameters, ...place] })
   if (!selection.terms) {
     // If at least a tenth of all packages have the tags, scanning ten times the page size in sort order fills a page, which is cheaper than sorting
@@ -70,7 +70,7 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
     const found = await read({ sql: `(${first}) d`, conditions: all.conditions, parameters })
     if (found.length === limit) return found
   }
-  const { sql, parameters } = matched(source, selection)
+  const { sql, parameters } = matchedDocuments(source, selection)
   return read({ sql, conditions: beyondPlace, parameters: [...parameters, ...place] })
 }
 
@@ -111,13 +111,13 @@ export function documentConditions(
 }
 
 /** Returns the selected documents as a table `d`, using the term index. */
-export function matched({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
+export function matchedDocuments({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
   const { sql, parameters } = dialectOf(backend).matching(selection, breadthOf(selection))
   return { sql: `(${sql}) m join ${documentsOf(selection.reach)} d on d.id = m.id`, parameters, conditions: [] }
 }
 
 /** Returns all documents in sort order, filtered row by row. Efficient when many documents match. */
-export function walked(source: Source, selection: Selection): Statement & { conditions: string[] } {
+export function scannedDocuments(source: Source, selection: Selection): Statement & { conditions: string[] } {
   return { sql: `${documentsOf(selection.reach)} d`, ...documentConditions(source, selection) }
 }
 
@@ -135,15 +135,18 @@ const breadthOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')
 const isAll = ({ terms, all, none, scores }: Selection) => !terms && all.length === 0 && none.length === 0 && scores.length === 0
 
 /** Number of matches above which filtering in sort order is cheaper than sorting all matches. */
-const many = 2000
+const manyMatches = 2000
 
 /** Returns whether a selection has no search words and matches many packages. */
 export async function isCommon({ heavyReads, backend }: Source, selection: Selection): Promise<boolean> {
   if (selection.terms) return false
   if (isAll(selection)) return true
   const { sql, parameters } = dialectOf(backend).matching(selection, 'full')
-  const row = await heavyReads.get<{ total: string | number }>(`select count(*) as total from (${sql} limit ${many}) m`, ...parameters)
-  return Number(row?.total) >= many
+  const row = await heavyReads.get<{ total: string | number }>(
+    `select count(*) as total from (${sql} limit ${manyMatches}) m`,
+    ...parameters,
+  )
+  return Number(row?.total) >= manyMatches
 }
 
 /** Returns the keyset position of a row. PostgreSQL returns large integers as strings, hence the conversions. */

@@ -13,14 +13,14 @@ import { refreshIndex } from './refresh-index.ts'
 type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
 
 /** Version of the index format. Increment it when terms, tags or visibility are computed differently: every package is then reindexed. */
-const form = 5
-export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
+const indexFormat = 5
+export const storedFormat: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** Id of the last package reindexed in the current format; null when all packages are. A restart continues from this package. */
-export const renewedTo: Setting<string | null> = { key: 'search.renewedTo', schema: z.string().nullable(), initial: null }
+export const reindexedTo: Setting<string | null> = { key: 'search.renewedTo', schema: z.string().nullable(), initial: null }
 
 /** Schedules a full reindex for the next server start, or for the start in progress. */
-export const renewIndex = (em: EntityManager): Promise<void> => writeSetting(em, renewedTo, beforeAll)
+export const scheduleReindex = (em: EntityManager): Promise<void> => writeSetting(em, reindexedTo, beforeAll)
 
 /**
  * Indexes missing packages, and all packages after the index format has changed. Runs in the background: transactions last a few milliseconds, and
@@ -29,21 +29,21 @@ export const renewIndex = (em: EntityManager): Promise<void> => writeSetting(em,
 export async function completeIndex(services: Rebuilder): Promise<void> {
   const { database, log, config, now } = services
   const indexer = { config, now, fork: () => database.fork() }
-  under.add(database)
+  indexing.add(database)
   try {
     await nextTurn()
-    await noticeOtherForm(database)
-    const renewed = await readSetting(database.reads, renewedTo)
+    await scheduleIfFormatChanged(database)
+    const reindexed = await readSetting(database.reads, reindexedTo)
     let done = 0
-    if (renewed !== null) {
-      done += await indexAfter(indexer, renewed, everyOne)
-      await database.fork().transactional((em) => writeSetting(em, renewedTo, null))
+    if (reindexed !== null) {
+      done += await indexAfter(indexer, reindexed, allPackages)
+      await database.fork().transactional((em) => writeSetting(em, reindexedTo, null))
     }
-    done += await indexAfter(indexer, beforeAll, missing)
+    done += await indexAfter(indexer, beforeAll, missingPackages)
     await recountDependents(services)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
-    under.delete(database)
+    indexing.delete(database)
   }
 }
 
@@ -55,21 +55,21 @@ export async function rebuildIndex(
   { config, em, now }: Pick<Indexer, 'config' | 'now'> & { em: EntityManager },
   report: (done: number, all: number) => void,
 ): Promise<number> {
-  const start = (await readSettingIn(em, renewedTo)) ?? beforeAll
+  const start = (await readSettingIn(em, reindexedTo)) ?? beforeAll
   const counts = 'select count(*) as n, count(case when id <= ? then 1 end) as done from packages'
   const row = await readRow<{ n: number | string; done: number | string }>(em, counts, [start])
-  await writeSetting(em, renewedTo, start)
-  const indexed = await indexAfter({ config, now, fork: () => em.fork() }, start, everyOne, (count) =>
+  await writeSetting(em, reindexedTo, start)
+  const indexed = await indexAfter({ config, now, fork: () => em.fork() }, start, allPackages, (count) =>
     report(Number(row?.done) + count, Number(row?.n)),
   )
-  await writeSetting(em, renewedTo, null)
+  await writeSetting(em, reindexedTo, null)
   return indexed
 }
 
 /** Returns whether packages are still being added to the index. */
-export const isIncomplete = (database: Services['database']): boolean => under.has(database)
+export const isIncomplete = (database: Services['database']): boolean => indexing.has(database)
 
-const under = new WeakSet<Services['database']>()
+const indexing = new WeakSet<Services['database']>()
 
 /** The nil UUID. Sorts before every package id. */
 const beforeAll = '00000000-0000-0000-0000-000000000000'
@@ -81,29 +81,29 @@ const sliceMs = 15
 type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 
 /** Which packages to index, and how to record progress. */
-type Course = { where: string; keep: (em: EntityManager, id: string) => Promise<void> }
+type IndexPlan = { where: string; recordProgress: (em: EntityManager, id: string) => Promise<void> }
 
-const missing: Course = {
+const missingPackages: IndexPlan = {
   where: 'not exists (select 1 from package_search_documents d where d.package_id = p.id)',
-  keep: async () => {},
+  recordProgress: async () => {},
 }
-const everyOne: Course = { where: 'true', keep: (em, id) => writeSetting(em, renewedTo, id) }
+const allPackages: IndexPlan = { where: 'true', recordProgress: (em, id) => writeSetting(em, reindexedTo, id) }
 
 /** Schedules a full reindex when the index was built in another format. */
-async function noticeOtherForm(database: Services['database']): Promise<void> {
-  if ((await readSetting(database.reads, storedForm)) === form) return
+async function scheduleIfFormatChanged(database: Services['database']): Promise<void> {
+  if ((await readSetting(database.reads, storedFormat)) === indexFormat) return
   await database.fork().transactional(async (em) => {
-    await renewIndex(em)
-    await writeSetting(em, storedForm, form)
+    await scheduleReindex(em)
+    await writeSetting(em, storedFormat, indexFormat)
   })
 }
 
 /** Indexes the packages after `start` in id order. The fixed order prevents deadlocks between instances that start at the same time. */
-async function indexAfter(indexer: Indexer, start: string, course: Course, report: (done: number) => void = () => {}): Promise<number> {
+async function indexAfter(indexer: Indexer, start: string, plan: IndexPlan, report: (done: number) => void = () => {}): Promise<number> {
   let done = 0
-  for (let window = await windowAfter(indexer, start, course); window; window = await windowAfter(indexer, window.end, course)) {
+  for (let window = await windowAfter(indexer, start, plan); window; window = await windowAfter(indexer, window.end, plan)) {
     for (let ids = window.ids; ids.length > 0;) {
-      const indexed = await indexSlice(indexer, ids, course)
+      const indexed = await indexSlice(indexer, ids, plan)
       ids = ids.slice(indexed)
       done += indexed
       report(done)
@@ -115,7 +115,7 @@ async function indexAfter(indexer: Indexer, start: string, course: Course, repor
 }
 
 /** Returns the next batch of packages by id, and which of them to index. */
-async function windowAfter({ fork }: Indexer, start: string, { where }: Course) {
+async function windowAfter({ fork }: Indexer, start: string, { where }: IndexPlan) {
   const rows = await readRows<{ id: string; wanted: boolean | number }>(
     fork(),
     `select p.id, (${where}) and exists (select 1 from package_versions v where v.package_id = p.id and v.version = p.latest_version) as wanted
@@ -127,7 +127,7 @@ async function windowAfter({ fork }: Indexer, start: string, { where }: Course) 
 }
 
 /** Indexes as many packages as fit into one short transaction. Returns their number. */
-function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Course): Promise<number> {
+function indexSlice({ config, fork, now }: Indexer, ids: string[], { recordProgress }: IndexPlan): Promise<number> {
   return fork().transactional(async (em) => {
     const startedAt = performance.now()
     let done = 0
@@ -140,7 +140,7 @@ function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Cou
       if (performance.now() - startedAt > sliceMs) break
     }
     const last = ids[done - 1]
-    if (last !== undefined) await keep(em, last)
+    if (last !== undefined) await recordProgress(em, last)
     return done
   })
 }

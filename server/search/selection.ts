@@ -47,7 +47,7 @@ export async function selectionOf(source: Source, query: string, searcher: Searc
   if (!terms && text.trim()) return null
   const wantsUnlisted = filters.some(({ filter, value, negated }) => filter === 'is' && value === 'unlisted' && !negated)
   if (wantsUnlisted && !searcher) return null
-  const all: Tag[][] = wantsUnlisted && searcher && !isServerAdmin(searcher) ? [await administered(source, searcher.id)] : []
+  const all: Tag[][] = wantsUnlisted && searcher && !isServerAdmin(searcher) ? [await administeredTags(source, searcher.id)] : []
   const none: Tag[] = []
   const alternatives = new Map<Filter, Tag[]>()
   for (const wanted of filters) {
@@ -74,7 +74,7 @@ async function tagOf({ reads }: Source, { filter, value }: QueryFilter, searcher
 }
 
 /** Returns the tags of packages that the user administers, as an uploader or as an admin of the publisher. */
-async function administered({ reads }: Source, userId: string): Promise<Tag[]> {
+async function administeredTags({ reads }: Source, userId: string): Promise<Tag[]> {
   const sql = "select publisher_id as publisher from publisher_members where user_id = ? and role = 'admin'"
   const rows = await reads.all<{ publisher: string }>(sql, userId)
   return [`uploader:${userId}`, ...rows.map(({ publisher }) => `publisher:${publisher}` as const)]

@@ -57,12 +57,12 @@ function apiTerms(names: readonly string[]): string[] {
 
 /** Converts a query to terms. Returns null when there is nothing to search for. `imagePicker` is searched as two words and as one. */
 export function queryTerms(query: string): QueryTerms | null {
-  const runs = runsOf(query.slice(0, maxQueryLength)).slice(0, maxWords)
+  const runs = wordsOf(query.slice(0, maxQueryLength)).slice(0, maxWords)
   const terms = runs.flatMap((run) => splitTerms(run).map((term) => ({ term, joined: run.toLowerCase() }))).slice(0, maxWords)
   if (terms.length === 0) return null
   const words = terms.map(({ term, joined }, index): QueryWord => {
     const others = joined !== term && !unspaced.test(joined) ? [joined] : []
-    const prefixes = isShort(term) && index < terms.length - 1 ? [] : relatives(term)
+    const prefixes = isShort(term) && index < terms.length - 1 ? [] : stemsOf(term)
     return { exact: [term, ...others], prefixes: [...new Set([...prefixes, ...others])] }
   })
   const names = new Set([terms.map(({ term }) => term), runs.map((run) => run.toLowerCase())].map((parts) => parts.join('_')))
@@ -73,7 +73,7 @@ export function queryTerms(query: string): QueryTerms | null {
 export function respelled(terms: QueryTerms, index: number, spelling: string): QueryTerms {
   const [typed = ''] = terms.words[index]?.exact ?? []
   const words = terms.words.map((word, at) =>
-    at === index ? { exact: [spelling, ...word.exact], prefixes: [...new Set([...relatives(spelling), ...word.prefixes])] } : word,
+    at === index ? { exact: [spelling, ...word.exact], prefixes: [...new Set([...stemsOf(spelling), ...word.prefixes])] } : word,
   )
   const asNamed = (name: string) =>
     name
@@ -88,7 +88,7 @@ export function respelled(terms: QueryTerms, index: number, spelling: string): Q
  * indexed whole and in parts. Chinese and Japanese have no spaces between words and become overlapping pairs of characters.
  */
 export function termsOf(text: string): string[] {
-  return runsOf(text).flatMap((run) => {
+  return wordsOf(text).flatMap((run) => {
     const whole = run.toLowerCase()
     const parts = splitTerms(run)
     return parts.length > 1 && !unspaced.test(run) ? [whole, ...parts] : parts
@@ -96,7 +96,7 @@ export function termsOf(text: string): string[] {
 }
 
 /** Returns the words of a text in their original case. */
-function runsOf(text: string): string[] {
+function wordsOf(text: string): string[] {
   const plain = text
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
@@ -105,7 +105,7 @@ function runsOf(text: string): string[] {
 }
 
 function splitTerms(run: string): string[] {
-  if (unspaced.test(run)) return pairs(run)
+  if (unspaced.test(run)) return characterPairs(run)
   const parts = (camelCase.test(run) ? run.match(camelPart) : null) ?? [run]
   // Keep `iOS` and `OAuth` whole: a part would have a single letter.
   return (parts.some((part) => part.length < 2) ? [run] : parts).map((part) => part.toLowerCase())
@@ -129,7 +129,7 @@ const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]/v
 const camelCase = /^(?=.*[a-z])(?=.+[A-Z])[A-Za-z0-9]+$/
 const camelPart = /[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z0-9]+/g
 
-function pairs(run: string): string[] {
+function characterPairs(run: string): string[] {
   const characters = Array.from(run)
   if (characters.length === 1) return characters
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
@@ -146,7 +146,7 @@ function partsOf(joined: string): string[] {
 const withoutMarkup = (markdown: string) => markdown.replace(/https?:\/\/[^\s)>\]]+|<[^<>]{0,500}>/g, ' ')
 
 /** Returns the stems that a word shares with its English plural, singular, participle and gerund. Prefix matching needs no further stemming. */
-function relatives(term: string): string[] {
+function stemsOf(term: string): string[] {
   if (!/^[a-z]{4,}$/.test(term)) return [term]
   const singular = singularOf(term)
   if (/[^aeiou]y$/.test(singular)) return [singular, `${singular.slice(0, -1)}ies`]

@@ -32,7 +32,7 @@ export async function admit(context: SignedInContext, submission: Submission): P
     return { isNewName: false }
   }
   // A deleted package loses its uploaders. If it was deleted concurrently, treat its name as new; the name is then reserved.
-  if (await em.count(Package, { id: target.id })) throw notYours(context, target.name)
+  if (await em.count(Package, { id: target.id })) throw notAnUploader(context, target.name)
   return admitNewName(context, submission)
 }
 
@@ -77,7 +77,7 @@ async function publishWithin(
   const { name } = submission.pubspec
   const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
-    throw isNewName ? conflict(`Someone else has just taken the package name ${name}.`) : notYours(context, name)
+    throw isNewName ? conflict(`Someone else has just taken the package name ${name}.`) : notAnUploader(context, name)
   await inSameTransaction(em, existing ? [] : await checkNewName(em, context, name))
   if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
@@ -132,5 +132,5 @@ async function refuseDeleted(em: EntityManager, { pubspec: { name, version } }: 
 const deleted = (name: string, version: string) =>
   conflict(`${name} ${version} was deleted. Its version number cannot be reused. Publish a new version.`)
 
-const notYours = (actor: Actor, name: string) =>
+const notAnUploader = (actor: Actor, name: string) =>
   insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.${adviceForAdmin(actor)}`)

@@ -14,7 +14,7 @@ import { isReceiving } from './service.ts'
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
   const uploads = (await readRows<Row>(em, selectUnfinished, [context.viewer.id])).map(unfinishedOf)
-  const [expired, live] = [uploads.filter((one) => isOver(one, now)), uploads.filter((one) => !isOver(one, now))]
+  const [expired, live] = [uploads.filter((one) => isExpired(one, now)), uploads.filter((one) => !isExpired(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : reserved(one, now)) }))
   requireSpace(others, bytes, spaceOf(context), now)
@@ -49,7 +49,7 @@ const unfinishedOf = (row: Row) => ({
 
 type Unfinished = ReturnType<typeof unfinishedOf>
 
-const isOver = (upload: Unfinished, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
+const isExpired = (upload: Unfinished, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
 const staged = ({ stagedAs, bytes }: Unfinished): number => (stagedAs === null ? 0 : bytes)
 const reserved = (upload: Unfinished, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
-import { trimRendered } from '../../server/markdown/kept.ts'
+import { trimRendered } from '../../server/markdown/html-cache.ts'
 import { renderText } from '../../server/markdown/service.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
@@ -68,7 +68,7 @@ it('keeps what it rendered by content, for every package, instance and start', a
   expect(row?.html).toContain('<strong>text</strong>')
   const draft = { source: 'A *draft*', links: { kind: 'whole' as const } }
   const caller = { ...app.services, viewer: null, ip: '203.0.113.9' }
-  expect(await renderText(caller, draft, { isKept: false })).toContain('<em>draft</em>')
+  expect(await renderText(caller, draft, { persist: false })).toContain('<em>draft</em>')
   expect(await kept()).toHaveLength(1)
   await trimRendered(app.services.database.fork(), 10)
   expect(await kept()).toEqual([])
@@ -84,7 +84,7 @@ it('answers 503 on both doors to whoever would wait too long behind the texts of
   try {
     const others = Array.from({ length: 12 }, (_, index) => {
       const caller = { ...app.services, viewer: null, ip: `203.0.113.${index}` }
-      return renderText(caller, { source: `${'<b><i>'.repeat(42_000)}${index}`, links: { kind: 'whole' } }, { isKept: false })
+      return renderText(caller, { source: `${'<b><i>'.repeat(42_000)}${index}`, links: { kind: 'whole' } }, { persist: false })
     })
     const state = { areOthersDone: false }
     const settled = Promise.allSettled(others).then(() => (state.areOthersDone = true))

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { completeIndex, renewedTo } from '../../server/search/rebuild.ts'
+import { completeIndex, reindexedTo } from '../../server/search/rebuild.ts'
 import { readSetting } from '../../server/settings/service.ts'
 import { testApp } from '../app.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -30,7 +30,7 @@ it.for(['sqlite', 'postgres'])('answers requests while the search index is rebui
   expect(new Set(answered)).toEqual(new Set([200]))
   const found = await alice.get('/api/search?q=pkg')
   expect(found.body.totalCount).toBe(count)
-  expect(await readSetting(database.reads, renewedTo)).toBeNull()
+  expect(await readSetting(database.reads, reindexedTo)).toBeNull()
 })
 
 async function ownDatabase(): Promise<Record<string, string>> {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { reviewExcerpts } from '../../server/search/complete-excerpts.ts'
-import { completeIndex, storedForm } from '../../server/search/rebuild.ts'
+import { completeIndex, storedFormat } from '../../server/search/rebuild.ts'
 import { refreshIndex } from '../../server/search/refresh-index.ts'
 import { writeSetting } from '../../server/settings/service.ts'
 import type { Actor } from '../actor.ts'
@@ -107,7 +107,7 @@ it('is made by a rebuild, too, and never leads to a package that an earlier vers
   const em = app.services.database.fork()
   await em.execute('delete from package_search_excerpts')
   expect(await found(app.anonymous, 'carousel')).toEqual([])
-  await em.transactional((inner) => writeSetting(inner, storedForm, 3))
+  await em.transactional((inner) => writeSetting(inner, storedFormat, 3))
   await completeIndex(app.services)
   expect(await found(app.anonymous, 'carousel')).toEqual(['acme'])
   await em.execute("update packages set visibility = 'private' where name = 'acme'")

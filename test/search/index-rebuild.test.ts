@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { checkSearch } from '../../server/search/health.ts'
-import { completeIndex, renewedTo, storedForm } from '../../server/search/rebuild.ts'
+import { completeIndex, reindexedTo, storedFormat } from '../../server/search/rebuild.ts'
 import { readSettingIn, writeSetting } from '../../server/settings/service.ts'
 import { testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
@@ -17,8 +17,8 @@ it('goes on where a restart has interrupted it, and keeps what was found before'
   const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
   await database.fork().execute('update package_search_documents set updated_at = 0')
   await database.fork().transactional(async (em) => {
-    await writeSetting(em, storedForm, 5)
-    await writeSetting(em, renewedTo, half?.id ?? null)
+    await writeSetting(em, storedFormat, 5)
+    await writeSetting(em, reindexedTo, half?.id ?? null)
   })
   await completeIndex(app.services)
   const rows = await database
@@ -42,13 +42,13 @@ it('is made anew by the operator beside a running server, and goes on where that
   const { database } = app.services
   const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
   await database.fork().execute('update package_search_documents set updated_at = 0')
-  await writeSetting(database.fork(), renewedTo, half?.id ?? null)
+  await writeSetting(database.fork(), reindexedTo, half?.id ?? null)
   expect(await admin(app, 'reindex')).toEqual({ code: 0, out: 'Reindexed 12 packages.', err: '' })
   const rows = await database
     .fork()
     .execute<{ updated_at: number | string }[]>('select updated_at from package_search_documents order by package_id')
   expect(rows.map(({ updated_at: at }) => Number(at) > 0)).toEqual(Array.from({ length: 22 }, (_, index) => index > 9))
-  expect(await readSettingIn(database.fork(), renewedTo)).toBeNull()
+  expect(await readSettingIn(database.fork(), reindexedTo)).toBeNull()
   expect((await adminJson(app, 'reindex')).body.indexed).toBe(22)
 })
 
@@ -76,7 +76,7 @@ it('indexes everything anew when terms are made otherwise than before', async ()
   await completeIndex(app.services)
   expect(await find(alice, 'is:plugin')).toEqual(['camera'])
   expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual([])
-  await database.fork().transactional((em) => writeSetting(em, storedForm, 0))
+  await database.fork().transactional((em) => writeSetting(em, storedFormat, 0))
   await completeIndex(app.services)
   expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual(['camera'])
 })

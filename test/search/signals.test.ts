@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { completeIndex, recountDependents, storedForm } from '../../server/search/rebuild.ts'
+import { completeIndex, recountDependents, storedFormat } from '../../server/search/rebuild.ts'
 import { writeSetting } from '../../server/settings/service.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -121,7 +121,7 @@ it('fills what scoring reads of packages that an earlier version indexed', async
   await publish(alice, dependent('hidden', '1.0.0', ['acme']))
   const { database } = app.services
   await database.fork().execute("update package_search_documents set summary = '', dependents = 0")
-  await writeSetting(database.fork(), storedForm, 4)
+  await writeSetting(database.fork(), storedFormat, 4)
   await completeIndex(app.services)
   const [row] = await database
     .fork()
