@@ -8,8 +8,8 @@ import { readRemovedName, removedName } from './names.ts'
 import type { RemovedBytes } from './store.ts'
 
 /**
- * Moves a stored file to the folder of removed files, where its name contains the removal time. Does nothing if the file is not older than `before`.
- * Synchronous, so that no other code of this process runs between the check and the move.
+ * Moves a stored file to the folder of removed files, where its name contains the removal time. Does nothing if `before` is given and the file is not
+ * older. Synchronous, so that no other code of this process runs between the check and the move.
  * @returns the size in bytes, or null if the file does not exist or is too recent.
  */
 export function moveToRemoved(

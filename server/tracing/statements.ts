@@ -4,7 +4,8 @@ import type { Log } from '../http/log.ts'
 import { currentScope } from '../http/request-scope.ts'
 
 /**
- * Returns a watch that counts the statements of each request and logs slow ones, depending on the settings. Returns undefined if neither is enabled.
+ * Returns a StatementWatch that counts the statements of each request and logs slow ones, depending on the settings. Returns undefined if neither is
+ * enabled.
  */
 export function watchStatements({ LOG_FORMAT, SLOW_QUERY_MS }: Config, log: Log): StatementWatch | undefined {
   const counted: StatementWatch = (_sql, work) => {

@@ -10,8 +10,8 @@ import { removalMs } from './promote.ts'
 type Removal = { at: Date; before: Date | null }
 
 /**
- * Copies stored bytes aside and deletes them from their content address, unless they are not older than `before` or were replaced in the meantime. S3
- * has no atomic move. Records the completed removal in `settled`.
+ * Copies stored bytes aside and deletes them from their content address, because S3 has no atomic move. Does nothing if they are not older than
+ * `before`, or if they were replaced during the copy. Records the completed removal in `settled`.
  * @returns the size in bytes, or null if the bytes do not exist or are too recent.
  */
 export async function moveToRemoved(

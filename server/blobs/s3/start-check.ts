@@ -13,7 +13,10 @@ import { deleteObject } from './objects.ts'
 import { addressOf, type BucketUse, bucketFailure } from './problems.ts'
 import type { S3Config } from './settings.ts'
 
-/** Maximum clock difference. Services reject requests with more than 15 minutes, and ages of objects are based on the clock of the service. */
+/**
+ * Maximum difference between the local clock and the clock of the service, in milliseconds. Services reject requests if it exceeds 15 minutes, and
+ * the age of objects is based on the clock of the service.
+ */
 const maxSkewMs = 5 * 60_000
 
 /** A permission that the access key needs, and the request that tests it. */

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { makeFolders, setMode } from '../../config/make-folders.ts'
 
-/** Creates a folder and its missing parents with mode 0700. Existing folders are left unchanged. */
+/** Creates a folder and its missing parents with mode 0700, readable by this account only. Existing folders are left unchanged. */
 export const makeFolder = (path: string): void => void makeFolders(path, 0o700)
 
 /**

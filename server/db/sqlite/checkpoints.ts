@@ -25,9 +25,9 @@ export type Writer = {
 }
 
 /**
- * Checkpoints an SQLite file in a worker thread. By default, every thousandth page makes a commit checkpoint synchronously, which blocks all requests
- * for two disk syncs. Pages committed during a checkpoint keep the log from restarting, so once the log is long, writers pause while the thread
- * copies the last pages; reads continue. The thread does not touch the file after the writer is closed.
+ * Checkpoints an SQLite file in a worker thread. By default, SQLite runs a checkpoint within a commit whenever the log reaches 1,000 pages, which
+ * blocks all requests for two disk syncs. Pages committed during a checkpoint keep the log from restarting, so once the log is long, writers pause
+ * while the thread copies the last pages; reads continue. The thread does not touch the file after the writer is closed.
  */
 export function checkpointInThread(path: string, writer: Writer): void {
   const ask = openThreadPool(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })
