@@ -4,7 +4,7 @@ type Person = { id: string; email: string; displayName: string }
 type Identity = { user?: Person; secret?: string; cookies?: Record<string, string>; ip?: string }
 type Options = { headers?: Record<string, string>; ip?: string }
 
-/** What a test reads of an answer. `body` is the parsed JSON, or the text. */
+/** HTTP response as tests see it. `body` is the parsed JSON, or the text. */
 export type Answer = {
   status: number
   headers: LightMyRequestResponse['headers']
@@ -14,7 +14,7 @@ export type Answer = {
   cookies: LightMyRequestResponse['cookies']
 }
 
-/** Somebody who sends requests: with a token, with a session's cookies, or with nothing. */
+/** Test client that sends requests with a token, with session cookies or without credentials. */
 export class Actor {
   readonly secret: string | undefined
   readonly ip: string
@@ -29,7 +29,7 @@ export class Actor {
   }
 
   get user(): Person {
-    if (!this.identity.user) throw new Error('This actor is nobody known.')
+    if (!this.identity.user) throw new Error('This actor has no user.')
     return this.identity.user
   }
   get id(): string {
@@ -45,7 +45,7 @@ export class Actor {
     return this.identity.cookies?.svc_csrf ?? ''
   }
 
-  /** The same person in a browser: signs in with the password of the factories and rides on the session. */
+  /** Signs in with the default password of the factories and returns an actor that uses the session cookies. */
   async session(password = 'correct horse'): Promise<Actor> {
     const answer = await this.send('POST', '/api/auth/login', { email: this.email, password })
     if (answer.status !== 200) throw new Error(`Cannot sign in: ${JSON.stringify(answer.body)}`)
@@ -53,7 +53,7 @@ export class Actor {
     return new Actor(this.http, { user: this.user, cookies, ip: this.ip })
   }
 
-  /** The same person at another instance. */
+  /** Returns an actor with the same identity that sends its requests to another instance. */
   at = ({ http }: { http: FastifyInstance }): Actor => new Actor(http, this.identity)
 
   get = (url: string, options?: Options): Promise<Answer> => this.send('GET', url, undefined, options)
@@ -65,7 +65,7 @@ export class Actor {
   graphql = (query: string, variables: object = {}, options?: Options): Promise<Answer> =>
     this.send('POST', '/graphql', { query, variables }, options)
 
-  /** Any request; an object is sent as JSON, text and bytes as they are. */
+  /** Sends a request. Objects are sent as JSON, strings and buffers unchanged. */
   async send(
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS',
     url: string,
@@ -99,5 +99,5 @@ function readAnswer(response: LightMyRequestResponse): Answer {
   return { status: statusCode, headers, body: isJson && response.body ? response.json() : response.body, raw: rawPayload, cookies }
 }
 
-/** The statuses of several answers, in order of size: for requests that race. */
+/** Returns the status codes in ascending order, for requests that race. */
 export const statuses = (answers: Answer[]): number[] => answers.map(({ status }) => status).toSorted((a, b) => a - b)

@@ -23,38 +23,38 @@ import { type Balancer, listenBehindBalancer, runsTwoInstances, alternateRequest
 discoverOnce()
 
 export type TestOptions = {
-  /** Variables beside the defaults. */
+  /** Environment variables, in addition to the defaults. */
   env?: Record<string, string>
-  /** How long the server waits for its clients. */
+  /** HTTP timeouts of the server. */
   timings?: Timings
-  /** False leaves the server without an owner. */
+  /** If false, no owner is created. */
   setUp?: boolean
-  /** The first moment of the clock; `app.clock` moves it. */
+  /** Start time of the clock. Change `app.clock.now` to move it. */
   now?: Date
-  /** Use the database of another app, as a second instance does, or the same after a restart. */
+  /** Uses the database of another app, as a second instance or a restarted server does. */
   sameDatabaseAs?: TestApp
-  /** One instance in any case, with a folder: for what is one process's own, or lies in the folder. */
+  /** Always starts a single instance with a local folder, for tests of per-process state or of files in the folder. */
   alone?: boolean
-  /** What is set otherwise than at the app beside. */
+  /** Settings that differ from those of the `sameDatabaseAs` app. */
   config?: Partial<Config>
 }
 
-/** A server of its own: an empty database, a folder for its bytes, a clock that can be moved, and everything it logged. */
+/** Server for one test, with an empty database, a folder for its blobs, an adjustable clock, and everything it logged. */
 export class TestApp implements AsyncDisposable {
   readonly anonymous: Actor
   readonly config: Config
   readonly services: Services
   readonly http: FastifyInstance
   readonly lines: string[]
-  /** Every statement that ran. */
+  /** Every SQL statement that was executed. */
   readonly queries: string[]
   readonly clock: { now: Date | null }
-  /** All that must be kept nowhere: what answers gave out, and passwords. */
+  /** Secrets from responses, and passwords. They must not appear in the log or the database. */
   readonly secrets: Secrets
-  /** Compares every answer with the OpenAPI document. */
+  /** Validates every response against the OpenAPI document. */
   readonly described: ResponseValidator
   private readonly cleanUp: () => Promise<void>
-  /** What serves beside the first instance, where each server is several. */
+  /** Second instance, when tests run with two instances. */
   private readonly second: Instance | undefined
   private front: Balancer | undefined
   private people = 0
@@ -80,7 +80,7 @@ export class TestApp implements AsyncDisposable {
     this.anonymous = new Actor(this.http)
   }
 
-  /** Somebody new with this role, who sends a token with every scope of it. */
+  /** Creates a user with this role and returns an actor that sends a token with all scopes of the role. */
   async person(role: Role, options: UserOptions = {}): Promise<Actor> {
     const user = await makeUser(this.services, role, options)
     const secret = await this.token(user.id)
@@ -91,49 +91,49 @@ export class TestApp implements AsyncDisposable {
   member = (options?: UserOptions): Promise<Actor> => this.person('member', options)
   viewer = (options?: UserOptions): Promise<Actor> => this.person('viewer', options)
 
-  /** Somebody who was made by other means than the factories'. */
+  /** Returns an actor without credentials for a user that was not created by the factories. */
   someone = (user: Actor['user']): Actor => new Actor(this.http, { user, ip: this.address() })
 
-  /** Whoever holds this secret. */
+  /** Returns an actor that sends this token. */
   withToken = (secret: string): Actor => new Actor(this.http, { secret, ip: this.address() })
 
-  /** The same person with a token of these scopes only. */
+  /** Returns an actor for the same user with a token limited to these scopes. */
   async withScopes(actor: Actor, scopes: Scope[]): Promise<Actor> {
     const secret = await this.token(actor.id, scopes)
     return new Actor(this.http, { user: actor.user, secret, ip: this.address() })
   }
 
-  /** Everything that serves here: one instance, or those that take turns. */
+  /** The instances that serve this app: one, or two that receive requests in turn. */
   get instances(): Instance[] {
     return [this, ...(this.second ? [this.second] : [])]
   }
 
-  /** Makes the server look again whether it has an owner. */
+  /** Clears the cached information that the server has an owner. */
   forgetSetup = (): void => {
     for (const { services } of this.instances) services.database = { ...services.database }
   }
 
-  /** How many statements run while this happens. */
+  /** Counts the SQL statements that `work` executes. */
   async countQueries(work: () => Promise<unknown>): Promise<number> {
     const before = this.queries.length
     await work()
     return this.queries.length - before
   }
 
-  /** Starts to listen on a free port; gives the address. */
+  /** Listens on a free port and returns the base URL. */
   async listen(): Promise<string> {
     if (!this.second) return this.http.listen({ host: '127.0.0.1', port: 0 })
     this.front = await listenBehindBalancer([this.http, this.second.http])
     return this.front.address
   }
 
-  /** An address that nobody had before, so that nobody uses up another one's limit. */
+  /** Returns a new client IP address, so that tests do not share rate limits. */
   address = (): string => `10.${Math.floor(++this.people / 250)}.${this.people % 250}.7`
 
-  /** Ends the server as a signal does; its database and bytes stay until the test ends. */
+  /** Stops the server gracefully, as SIGTERM does. The database and blobs remain until the test ends. */
   stop = (): Promise<void> => (this.stopping ??= this.end())
 
-  /** @throws Error when a secret was kept: in the log, the audit log or elsewhere in the database; or when an answer is not as the OpenAPI document says. */
+  /** @throws Error if a secret is in the log or the database (including the audit log), or if a response does not match the OpenAPI document. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.stop()
@@ -183,7 +183,7 @@ type Instance = Pick<TestApp, 'services' | 'http'>
 
 async function endServing({ services, http }: Instance): Promise<void> {
   services.stopping.abort()
-  // Closing alone would wait for a connection whose answer was on its way just now and that its client keeps for a next request.
+  // Closing alone would wait for connections whose response was just being sent and that their clients keep open for another request.
   if (http.server.listening) await http.drain(5000, 20)
   await http.close()
   await services.analyzer.close()
@@ -228,7 +228,7 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
 const defaults = {
   SERVER_URL: 'http://localhost:8080',
   JWT_SECRET: 'a secret for tests that is long enough',
-  // Nobody listens there: no test asks a server outside of this machine.
+  // No server listens on this port. Tests send no requests outside this machine.
   SDK_ARCHIVE_URL: 'http://127.0.0.1:9',
   FLUTTER_ARCHIVE_URL: 'http://127.0.0.1:9',
   BCRYPT_COST: '4',

@@ -13,7 +13,7 @@ let made = 0
 let commonHash: Promise<string> | undefined
 const cheap = { ip: 'factories', config: { BCRYPT_COST: 4 } }
 
-/** An account as if it had always been there; its password is `correct horse` unless said otherwise. */
+/** Inserts a user directly into the database. The default password is `correct horse`. */
 export async function makeUser({ database, now }: Services, role: Role, options: UserOptions = {}) {
   const { password, email = `${role}-${++made}@example.com`, displayName = `${role} ${made}` } = options
   const { isActive = true, mustChangePassword = false } = options
@@ -36,7 +36,7 @@ export async function makeUser({ database, now }: Services, role: Role, options:
   return user
 }
 
-/** A token of somebody, with every scope of their role unless said otherwise; gives the secret. */
+/** Inserts a token and returns its secret. By default, it has all scopes of the user's role. */
 export async function makeToken({ database, now }: Services, userId: string, scopes?: Scope[]): Promise<string> {
   const em = database.fork()
   const secret = newSecret()
@@ -48,7 +48,7 @@ export async function makeToken({ database, now }: Services, userId: string, sco
     hash: sha256(secret),
     prefix: secret.slice(0, 12),
     scopes: (scopes ?? allowedScopes(await roleOf(em, userId))).join(','),
-    // Otherwise the first use would write, and tests that count statements would count that.
+    // Prevents a write at first use, which would change the counts of tests that count statements.
     last_used_at: now(),
   }
   await insertRows(em, 'access_tokens', [row])

@@ -8,25 +8,25 @@ import { runsOnTwoInstances, isInEveryRun } from './support/several-files.ts'
 
 keepTemporaryFilesInMemory()
 
-/** Tests wait for their database or browser a third of the time: with more workers than cores, no core does. */
+/** Tests spend a third of their time waiting for the database or browser, so more workers than cores are needed to keep all cores busy. */
 const workers = Math.ceil(availableParallelism() * 1.5)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Tests that drive the app behave alike on both databases and so run on both: all but those in these folders, and in those named postgres. */
+/** Tests of the app run on both databases, except those in these folders and in folders named `postgres`. */
 const apart = ['unit', 'e2e', 'faults', 'measured'].map((folder) => `test/${folder}/**`)
 const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart })
 const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
 
-/** Files for two instances that take turns: a few in every run, all of them by `npm test -- --project several`. */
+/** Files that run with two instances: a few in every run, all of them with `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? runsOnTwoInstances : isInEveryRun)
 
 type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
 
 /**
- * Files share their process, and with it the loaded and compiled server, which is as large as most of them. Each test has a server and a
- * database of its own. What modules keep beyond a server is found by its content (rendered texts) or holds for the whole process (threads, what
- * pictures may be read), so no test may count on being the first.
+ * Runs test files in one process, which shares the loaded and compiled server code. Each test has its own server and database.
+ * Module state that outlives a server is either keyed by content (rendered texts) or applies to the whole process (threads, allowed image formats),
+ * so no test may assume that it runs first.
  */
 const inOneProcess: ProjectTests = { isolate: false }
 
@@ -41,7 +41,7 @@ export default defineConfig({
     projects: [
       project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
-      // Two instances on one PostgreSQL and one bucket, which get requests in turn.
+      // Two instances that share a PostgreSQL database and an S3 bucket and receive requests in turn.
       project('several', inTurns, {
         ...inOneProcess,
         env: { TEST_DB: 'postgres', TEST_INSTANCES: '2' },
@@ -51,7 +51,7 @@ export default defineConfig({
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
       }),
-      // Whole servers that are killed, starved and filled up, each test its own: three files at a time.
+      // Server processes that are killed or run out of memory or disk space, one per test: three files at a time.
       project('faults', ['test/faults/**/*.test.ts'], {
         ...inOneProcess,
         globalSetup: 'test/support/postgres-setup.ts',
@@ -59,7 +59,7 @@ export default defineConfig({
         maxWorkers: isFullRun ? 1 : 3,
         testTimeout: 120_000,
       }),
-      // What is about the time or the memory that a server takes, to refuse, to end, to be well again: one file at a time, after all others.
+      // Tests that measure the time or memory of the server: one file at a time, after all others.
       project('measured', ['test/measured/**/*.test.ts'], {
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 2 },
@@ -69,11 +69,12 @@ export default defineConfig({
     ],
     reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
     maxWorkers: workers,
-    // Far above what any test takes or waits for: a busy machine is no failure.
+    // Far longer than any test takes or waits, so that a busy machine does not cause failures.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { requireAssertions: true, poll: { timeout: 10_000 } },
-    // Node loads everything itself, as in production: vite's own loader would bring a second copy of graphql, whose types refuse the first one's.
+    // Node loads all modules itself, as in production: Vite's loader would load a second copy of graphql, whose types are incompatible with the
+    // first.
     experimental: { viteModuleRunner: false, nodeLoader: false },
   },
 })

@@ -1,6 +1,7 @@
 /**
- * Which statements of migrations, in their order, do more than add to the schema of the release before, whose servers go on beside them. Tables
- * that the statements make are unknown to it, so anything may happen to them; triggers, indexes and functions may be made anew.
+ * Returns the migration statements that do more than add to the schema of the previous release, whose servers keep running during an upgrade.
+ * Statements are given in execution order. Tables created by them are unknown to the previous release and may be changed freely. Triggers, indexes
+ * and functions may be dropped if a later statement creates them again.
  */
 export function notAdditive(statements: readonly string[]): string[] {
   const made = new Set<string>()
@@ -22,11 +23,11 @@ export function notAdditive(statements: readonly string[]): string[] {
 const additions = [
   /^create (?!unique index)/,
   /^(?:insert into|comment on|alter function) /,
-  // Whatever it is, it is written out here.
+  // Changes settings of functions. The statement is dynamic, so it is matched by its beginning.
   /^do \$\$ begin execute format\('alter function /,
 ]
 
-/** Whether all that is altered are columns that may be left out. */
+/** Reports whether a statement only adds columns that INSERTs may omit. */
 function addsColumns(sql: string): boolean {
   const parts = sql.replace(/^alter table (?:only )?\w+ /, '').split(/, (?=add |alter |drop |rename |validate )/)
   return sql.startsWith('alter table ') && parts.every((part) => /^add (?:column )/.test(part) && isOptional(part))

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { secretForTests } from './server-process.ts'
 
-/** What a command told, and its exit code. */
+/** Output and exit code of a command. */
 type Result = { code: number | null; out: string }
 
-/** Starts an operator's command, with the settings of a server. */
+/** Starts an admin command in a process of its own, with the settings of a server. */
 export function admin(folder: string, env: Record<string, string>, ...args: string[]): { process: ChildProcess; result: Promise<Result> } {
   const settings = { PATH: process.env.PATH, SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: folder, ...env }
   const child = spawn(process.execPath, ['server/launch.mjs', 'admin', ...args], { env: settings, stdio: 'pipe', detached: true })

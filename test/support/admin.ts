@@ -1,7 +1,7 @@
 import { runAdmin } from '../../server/admin/run.ts'
 import type { TestApp } from '../app.ts'
 
-/** What the operator's shell has: the settings of the server. */
+/** Returns the environment variables of an operator's shell: the settings of the server. */
 export function environmentOf({ config }: Pick<TestApp, 'config'>): Record<string, string> {
   const { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '', BLOB_BACKEND, BLOB_PATH } = config
   const { S3_BUCKET = '', S3_ENDPOINT = '', S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '' } = config
@@ -9,7 +9,7 @@ export function environmentOf({ config }: Pick<TestApp, 'config'>): Record<strin
   return { BCRYPT_COST: '4', SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL, ...store }
 }
 
-/** Runs one of the operator's commands with these settings, in this process. */
+/** Runs an admin command in this process with these settings. */
 export async function runCommand(environment: Record<string, string>, ...words: string[]) {
   const said = { out: [] as string[], err: [] as string[] }
   const code = await runAdmin(words, {
@@ -20,10 +20,10 @@ export async function runCommand(environment: Record<string, string>, ...words: 
   return { code, out: said.out.join('\n'), err: said.err.join('\n') }
 }
 
-/** Runs a command beside a server. */
+/** Runs an admin command against the database of a running server. */
 export const admin = (app: TestApp, ...words: string[]) => runCommand(environmentOf(app), ...words)
 
-/** The same with `--json`: what it printed, parsed. */
+/** Runs an admin command with `--json` and returns its parsed output. */
 export async function adminJson(app: TestApp, ...words: string[]) {
   const { code, out, err } = await admin(app, ...words, '--json')
   return { code, err, body: JSON.parse(out) }

@@ -1,4 +1,4 @@
-/** An advisory in OSV form about a package, as its authors write it. */
+/** Returns an advisory about a package in OSV format. */
 export function advisory(
   id: string,
   packageName: string,

@@ -6,7 +6,7 @@ import { type AnalysisTask, type Answer, archiveName, type PackageFacts } from '
 import { work } from '../../server/analysis/work.ts'
 import { type ArchiveOptions, packageArchive } from './archive.ts'
 
-/** What a registry knows of a package of which it knows nothing. */
+/** Facts about a package without dependencies, for a registry without other packages or SDKs. */
 export const noFacts = (name: string, version: string): PackageFacts => ({
   name,
   version,
@@ -17,10 +17,10 @@ export const noFacts = (name: string, version: string): PackageFacts => ({
   now: '2026-01-01T00:00:00.000Z',
 })
 
-/** A pubspec with which nothing is wrong, and more lines. */
+/** Returns a pubspec that gets full points, followed by `more` lines. */
 export const soundPubspec = (more = '') => `name: sound
 version: 1.2.0
-description: Reads the tides of all harbors, and says when to leave yours.
+description: Reads the tides of all harbors, and shows when to leave yours.
 repository: https://github.com/harbor/sound
 environment:
   sdk: ^3.0.0
@@ -37,11 +37,11 @@ const soundFiles = {
   'lib/sound.dart': '/// Tides of harbors.\nlibrary;\n\n/// When the water is highest.\nDateTime highWater() => DateTime.now();\n',
 }
 
-/** The archive of a package with which nothing is wrong, but for these files. */
+/** Returns the archive of a package that gets full points, with these files added or replaced. */
 export const soundPackage = (files: ArchiveOptions['files'] = {}) =>
   packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), files: { ...soundFiles, ...files } })
 
-/** What is said of a package with which nothing is wrong, but for these changes. It takes no process. */
+/** Analyzes a package that gets full points, with these changes, in this process. */
 export async function analyzePackage(
   options: Partial<ArchiveOptions> = {},
   facts: Partial<PackageFacts> = {},
@@ -58,14 +58,14 @@ export async function analyzePackage(
   }
 }
 
-/** The report of such a package. */
+/** Analyzes a package as `analyzePackage` does and returns its report. */
 export async function reportFor(...args: Parameters<typeof analyzePackage>) {
   const answer = await analyzePackage(...args)
   if ('refused' in answer) throw new Error(answer.refused)
   return answer.report
 }
 
-/** A criterion of the report of such a package; undefined when it was not measured. */
+/** Analyzes a package as `analyzePackage` does and returns a criterion of its report. Returns undefined if the criterion was not measured. */
 export async function criterionFor(id: string, ...args: Parameters<typeof analyzePackage>) {
   const { sections } = await reportFor(...args)
   return sections.flatMap(({ criteria }) => criteria).find((criterion) => criterion.id === id)

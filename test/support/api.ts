@@ -12,7 +12,7 @@ export const about: About = {
 type Parts = Partial<Pick<Declaration, 'doc' | 'signature' | 'members' | 'supertypes' | 'source'>>
 let line = 0
 
-/** A declaration of the public API of a package. */
+/** Returns a declaration of a public API. */
 export const declared = (kind: Declaration['kind'], name: string, parts: Parts = {}): Declaration => ({
   kind,
   name,
@@ -25,7 +25,7 @@ export const declared = (kind: Declaration['kind'], name: string, parts: Parts =
   ...parts,
 })
 
-/** A member of a type. */
+/** Returns a member of a type. */
 export const memberOf = (kind: Member['kind'], name: string, doc: string | null = null, signature = `void ${name}()`): Member => ({
   kind,
   name,
@@ -37,7 +37,7 @@ export const memberOf = (kind: Member['kind'], name: string, doc: string | null 
   source: { path: 'lib/shapes.dart', line: ++line },
 })
 
-/** A package with one library. */
+/** Returns the API of a package with one library. */
 export const apiOf = (declarations: Declaration[], library: Partial<Library> = {}): Api => ({
   libraries: [{ path: 'shapes.dart', name: 'shapes', doc: null, imports: [], declarations, foreignExports: [], reexports: [], ...library }],
   files: [],
@@ -69,7 +69,7 @@ const circle = declared('class', 'Circle', {
 })
 const largest = declared('function', 'largest', { signature: 'Shape largest(List<Shape> shapes)', doc: 'The largest of [shapes].' })
 
-/** A small package: a library with two classes and a function, and another one that exports the first class. */
+/** API of a small package: a library with two classes and a function, and a library that exports the first class. */
 export const shapes: Api = {
   libraries: [
     ...apiOf([shape, circle, largest], { doc: 'Shapes.' }).libraries,

@@ -10,13 +10,13 @@ const identifiers = (prefix: string) =>
   fc.option(fc.array(identifier, { minLength: 1, maxLength: 3 }), { freq: 2 }).map((list) => (list ? prefix + list.join('.') : ''))
 const number = fc.oneof(fc.nat(2), fc.nat(11), fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }))
 
-/** Canonical versions, with the same few numbers and identifiers often enough that close cases meet. */
+/** Generates canonical versions from few numbers and identifiers, so that versions that differ slightly are common. */
 export const version = fc
   .tuple(number, number, number, identifiers('-'), identifiers('+'))
   .map(([major, minor, patch, preRelease, build]) => `${major}.${minor}.${patch}${preRelease}${build}`)
   .filter((text) => parseVersion(text) !== null)
 
-/** What a package may have published: distinct versions, some of them retracted. */
+/** Generates the published versions of a package: distinct, and some of them retracted. */
 export const published = fc.uniqueArray(fc.record({ version, retracted: fc.boolean() }), {
   maxLength: 12,
   selector: (entry) => entry.version,

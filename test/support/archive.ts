@@ -6,20 +6,23 @@ import { tarEnd, tarEntry } from './tar.ts'
 export type ArchiveOptions = {
   name: string
   version: string
-  /** Extra YAML, appended to the generated pubspec. */
+  /** YAML to append to the generated pubspec. */
   pubspec?: string
   /** The whole pubspec, instead of the generated one. */
   manifest?: string
-  /** More files, or other contents for the default ones (`README.md`, `CHANGELOG.md`, `LICENSE`, `lib/<name>.dart`). */
+  /** Files to add, or to replace default ones (`README.md`, `CHANGELOG.md`, `LICENSE`, `lib/<name>.dart`). */
   files?: Record<string, string | Buffer>
 }
 
-/** A valid package archive as `dart pub publish` sends it: directories before their files, GNU long names, owner `pub`, gzip of one tar. */
+/**
+ * Creates a valid package archive in the format of `dart pub publish`: a gzipped tar with directories before their files, GNU long names and owner
+ * `pub`.
+ */
 export async function packageArchive(options: ArchiveOptions): Promise<Buffer> {
   return compress(packageTar(options))
 }
 
-/** The same, not yet compressed. */
+/** Creates the tar of a package archive without compressing it. */
 export function packageTar({ name, version, pubspec = '', manifest, files = {} }: ArchiveOptions): Buffer {
   const all = { ...defaultFiles(name, version), 'pubspec.yaml': manifest ?? `${defaultPubspec(name, version)}${pubspec}\n`, ...files }
   const directories = new Set(Object.keys(all).flatMap(parents))
@@ -30,11 +33,11 @@ export function packageTar({ name, version, pubspec = '', manifest, files = {} }
   return Buffer.concat([...entries, tarEnd])
 }
 
-/** The archive as a stream of pieces of so many bytes. */
+/** Streams an archive in chunks of `size` bytes. */
 export const inPieces = (archive: Buffer, size = 1000): Readable =>
   Readable.from(Array.from({ length: Math.ceil(archive.length / size) }, (_, index) => archive.subarray(index * size, (index + 1) * size)))
 
-/** The pubspec that an archive has when the caller gives none. */
+/** Returns the default pubspec of generated archives. */
 export const defaultPubspec = (name: string, version: string) =>
   `name: ${name}\nversion: ${version}\ndescription: The package ${name}, made for a test of the registry.\nenvironment:\n  sdk: '>=3.0.0 <4.0.0'\n`
 

@@ -1,7 +1,7 @@
 import { AuditEntry } from '../../server/audit/entity.ts'
 import type { TestApp } from '../app.ts'
 
-/** So many entries, a second apart; the last is the newest. */
+/** Adds `count` audit entries, oldest first. */
 export async function addEntries(
   app: TestApp,
   count: number,
@@ -16,7 +16,7 @@ export async function addEntries(
   await em.flush()
 }
 
-/** Takes away what keeps entries, links and cuts from being changed, as whoever owns the tables can. */
+/** Drops the triggers that make audit entries, links and cuts immutable, as the owner of the tables can. */
 export async function dropAuditTriggers(app: TestApp): Promise<void> {
   const triggers =
     app.config.DB_BACKEND === 'postgres'

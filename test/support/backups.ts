@@ -9,14 +9,14 @@ import type { Config } from '../../server/config/config.ts'
 import type { TestApp } from '../app.ts'
 import { createDatabase } from './postgres.ts'
 
-/** A folder that is gone after the test. */
+/** Creates a temporary folder that is removed after the test. */
 export function folderOfTest(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-backup-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** The paths in a folder of backups. */
+/** Returns the paths in a folder of backups. */
 export const placesIn = (root: string) => ({
   snapshots: join(root, snapshotsKey),
   blobs: join(root, blobsKey),
@@ -27,7 +27,7 @@ export const placesIn = (root: string) => ({
   blob: (sha256: string) => join(root, blobKey(sha256)),
 })
 
-/** What a backup of this server is made of. */
+/** Returns the database and stores of a server as the source of a backup. */
 export const sourceOf = ({ config, services }: TestApp): BackupSource => ({
   em: services.database.fork(),
   config,
@@ -35,10 +35,10 @@ export const sourceOf = ({ config, services }: TestApp): BackupSource => ({
   now: services.now,
 })
 
-/** Backs a server up; gives what was made. */
+/** Creates a backup of a server and returns its details. */
 export const backUp = (app: TestApp, folder: string) => createBackup(sourceOf(app), folder)
 
-/** The settings of a server with nothing in it: another database of the same kind, and an empty store. */
+/** Returns the settings of an empty server: a new database of the same kind and an empty blob store. */
 export async function emptyPlace({ config }: TestApp): Promise<Config> {
   const folder = folderOfTest()
   const place = {

@@ -7,30 +7,30 @@ import type { BlobStore } from '../../server/blobs/store.ts'
 import { readConfig } from '../../server/config/config.ts'
 import { type S3Bucket, s3Bucket } from './s3-service.ts'
 
-/** A store of bytes, with what a test does behind its back. Files are named by their path in a folder, or their key in a bucket. */
+/** Blob store with methods that bypass its interface. Files are named by their path in a folder or their key in a bucket. */
 export type TestStore = BlobStore &
   AsyncDisposable & {
-    /** Another process' view of the same store. */
+    /** Opens the same store again, as another process does. */
     another(): Promise<BlobStore>
-    /** The names of all files, without their folders. */
+    /** Returns the names of all files, without their folders. */
     files(): Promise<string[]>
     write(path: string, bytes: Buffer): Promise<void>
-    /** Makes a file as old as can be. */
+    /** Sets the modification time of a file to 1970. */
     age(path: string): Promise<void>
-    /** Takes the place of the store away. */
+    /** Removes the folder of the store, or makes its bucket unavailable. */
     takeAway(): Promise<void>
   }
 
-/** Where stored bytes are. */
+/** Returns the path of a blob. */
 export const pathOf = (sha256: string): string => `sha256/${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${sha256}`
 
-/** Every kind of store, each empty and in a place of its own. */
+/** All kinds of blob stores. Each function opens a new, empty store. */
 export const kindsOfStores: [string, () => Promise<TestStore>][] = [
   ['a folder', folderStore],
   ['a bucket', async () => bucketStore(await s3Bucket())],
 ]
 
-/** The store in a folder. */
+/** Opens a store in a new folder. */
 export async function folderStore(): Promise<TestStore> {
   const root = await mkdtemp(join(tmpdir(), 'snug-blobs-'))
   return {
@@ -45,7 +45,7 @@ export async function folderStore(): Promise<TestStore> {
   }
 }
 
-/** The store below a prefix of a bucket. */
+/** Opens a store under a prefix of a bucket. */
 export async function bucketStore(bucket: S3Bucket): Promise<TestStore> {
   const config = s3Config(bucket, { S3_PREFIX: 'snug' })
   return {
@@ -61,6 +61,6 @@ export async function bucketStore(bucket: S3Bucket): Promise<TestStore> {
   }
 }
 
-/** The configuration of a bucket. */
+/** Returns the configuration of a server that stores blobs in a bucket. */
 export const s3Config = ({ env }: Pick<S3Bucket, 'env'>, more: Record<string, string> = {}) =>
   readConfig({ SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough', ...env, ...more })

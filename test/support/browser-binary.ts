@@ -8,15 +8,15 @@ import chromium, { inflate } from '@sparticuz/chromium'
 const cache = fileURLToPath(new URL('../../node_modules/.cache/snug/', import.meta.url))
 const packageFile = join(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))), '../package.json')
 
-/** A browser to run, and what must be in its environment. */
+/** Path of a browser and the environment variables it needs. */
 export interface BrowserBinary {
   executablePath: string
   env: Record<string, string>
 }
 
 /**
- * The Chromium that came with the dependencies, unpacked once per version, or the one of CHROMIUM_PATH. It brings the
- * libraries that a bare system lacks, and its own font, so that pages look the same everywhere.
+ * Returns the browser that CHROMIUM_PATH names, or the Chromium from the dependencies, which is unpacked once per version.
+ * That Chromium includes the libraries that minimal systems lack, and its own font, so that pages look the same everywhere.
  */
 export async function browserBinary(): Promise<BrowserBinary> {
   if (process.env.CHROMIUM_PATH) return { executablePath: process.env.CHROMIUM_PATH, env: {} }
@@ -30,12 +30,12 @@ export async function browserBinary(): Promise<BrowserBinary> {
   }
 }
 
-/** Unpacks beside and renames, so that an interrupted attempt leaves nothing that looks complete. */
+/** Unpacks into a temporary folder and renames it, so that an interrupted attempt does not leave a folder that looks complete. */
 async function unpack(home: string) {
   await mkdir(cache, { recursive: true })
   const target = await mkdtemp(join(cache, 'unpacking-'))
   const { TMPDIR } = process.env
-  process.env.TMPDIR = target // the package has no other option for where to
+  process.env.TMPDIR = target // the package has no other option for the target folder
   await Promise.all([chromium.executablePath(), inflate(join(dirname(packageFile), 'bin/al2023.tar.br'))])
   if (TMPDIR === undefined) delete process.env.TMPDIR
   else process.env.TMPDIR = TMPDIR

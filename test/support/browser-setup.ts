@@ -1,6 +1,6 @@
 import { browserBinary } from './browser-binary.ts'
 
-/** Vitest's global set-up: unpacks the browser before several workers want to start it. */
+/** Vitest global setup: unpacks the browser before workers start it concurrently. */
 export default async function setup() {
   await browserBinary()
 }

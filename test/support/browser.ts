@@ -7,14 +7,14 @@ import { expect, onTestFinished } from 'vitest'
 import { browserBinary } from './browser-binary.ts'
 
 interface PageOptions extends BrowserContextOptions {
-  /** Console errors that the test provokes, like `/status of 401/`. */
+  /** Console errors that the test expects, such as `/status of 401/`. */
   tolerate?: RegExp[]
 }
 
-// The registry must work in a closed network: here nothing but this machine can be found.
+// The registry must work without internet access, so the browser resolves no host names except this machine's.
 const onlyThisMachine = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost'
 
-// No page lives long enough to repay optimized code and frequent collections.
+// Pages are open too briefly for optimized code and frequent garbage collections to pay off.
 const forShortPages = '--js-flags=--no-opt --no-maglev --min-semi-space-size=16 --semi-space-growth-factor=4'
 
 let browser: Promise<Browser> | undefined
@@ -22,8 +22,8 @@ const underWay = new WeakMap<Page, Set<Request>>()
 const opened: { origin: string; context: BrowserContext }[] = []
 
 /**
- * Starts the browser of this process, which its tests share: through a pipe, so the browser also ends when the process is killed.
- * Every page gets a profile of its own.
+ * Starts the browser that all tests of this process share. It is controlled through a pipe, so it also exits when the process is killed.
+ * Every page gets its own profile.
  */
 async function launch(): Promise<Browser> {
   const { executablePath, env } = await browserBinary()
@@ -37,18 +37,18 @@ async function launch(): Promise<Browser> {
   return launched
 }
 
-/** Closes the pages of a server that is about to end. */
+/** Closes the pages of a server that is about to stop. */
 export async function closePages(origin: string): Promise<void> {
   await Promise.all(opened.filter((page) => page.origin === origin).map(({ context }) => context.close()))
 }
 
 /**
- * Opens a page with cookies and storage of its own; paths are relative to `origin`. The test fails in the end if the page
- * asked another origin for anything, threw, or logged an error.
+ * Opens a page with its own cookies and storage. Paths are relative to `origin`.
+ * The test fails at its end if the page sent requests to another origin, threw an error or logged one.
  */
 export async function openPage(origin: string, { tolerate = [], ...options }: PageOptions = {}): Promise<Page> {
   browser ??= launch()
-  // Without motion, pictures and contrast do not depend on the moment.
+  // Without animations, screenshots and contrast do not depend on timing.
   const context = await (
     await browser
   ).newContext({ baseURL: origin, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ...options })
@@ -64,7 +64,7 @@ export async function openPage(origin: string, { tolerate = [], ...options }: Pa
   return page
 }
 
-/** A list that grows with what goes wrong in a page. */
+/** Collects the errors of a page and its requests to other origins. */
 function faultsOf(page: Page, origin: string) {
   const faults: string[] = []
   const visit = (address: string) => {
@@ -80,7 +80,7 @@ function faultsOf(page: Page, origin: string) {
   return faults
 }
 
-/** The requests of a page that its server has not answered yet. Streams of events are none: they end with the page. */
+/** Tracks the unanswered requests of a page. Event streams are excluded, because they end with the page. */
 function requestsOf(page: Page) {
   const requests = new Set<Request>()
   const isAwaited = (request: Request) => request.url().startsWith('http') && !request.headers().accept?.startsWith('text/event-stream')
@@ -90,10 +90,10 @@ function requestsOf(page: Page) {
   return requests
 }
 
-/** As long as `waitFor` waits. */
+/** The same timeout as Playwright's `waitFor`, in milliseconds. */
 const settleMs = 30_000
 
-/** Waits until the page has all that it asked for and nothing left to do, twice in a row. @throws Error that names what it still waits for. */
+/** Waits until the page has no pending requests and is idle, twice in a row. @throws Error with the pending requests after a timeout. */
 export async function settled(page: Page): Promise<void> {
   const deadline = performance.now() + settleMs
   for (let quiet = 0; quiet < 2; await wait(30)) {
@@ -104,18 +104,18 @@ export async function settled(page: Page): Promise<void> {
   }
 }
 
-/** Two frames, since what pages do about their size happens at the end of the first; and what fades then, until it has. */
+/** Waits for two frames, because pages react to their size at the end of the first one, and then for running animations. */
 const drawn = `(async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
   const ends = (animation) => animation.playState === 'running' && Number.isFinite(animation.effect.getComputedTiming().endTime)
   await Promise.allSettled(document.getAnimations().filter(ends).map(({ finished }) => finished))
 })()`
 
-/** Fails on faults that axe calls serious or critical, naming the rule and the elements. */
+/** Fails if axe reports serious or critical violations, with their rules and elements. */
 export async function expectAccessible(page: Page) {
   await page.evaluate(drawn)
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
-  // Media and style sheets of other origins are loaded only for rules that are not grave.
+  // Media and style sheets of other origins are only needed for rules with a lower impact.
   const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"], preload: false })')
   const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   expect(
@@ -124,7 +124,7 @@ export async function expectAccessible(page: Page) {
   ).toEqual([])
 }
 
-/** Keeps a picture of the whole page as `name.png` in the folder that SCREENSHOTS names, if any. */
+/** Saves a screenshot of the whole page as `name.png` to the folder in the SCREENSHOTS environment variable, if set. */
 export async function screenshot(page: Page, name: string) {
   const folder = process.env.SCREENSHOTS
   if (!folder) return

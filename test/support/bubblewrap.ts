@@ -9,7 +9,7 @@ const works = (command: string, ...args: string[]): boolean => {
   }
 }
 
-/** Installs bubblewrap on Debian and its like, unless it is there or may not be installed. */
+/** Installs bubblewrap on Debian-based systems if it is missing and the process runs as root. */
 export function installBubblewrap(): void {
   if (works('bwrap', '--version') || process.getuid?.() !== 0) return
   if (!works('apt-get', 'install', '-y', 'bubblewrap')) works('sh', '-c', 'apt-get update && apt-get install -y bubblewrap')

@@ -6,18 +6,18 @@ import { startProxy } from './proxy-process.ts'
 import { root } from './sources.ts'
 
 type Options = {
-  /** Where the instances listen. */
+  /** Base URLs of the instances. */
   instances: string[]
-  /** Serve localhost with a certificate of its own, in place of HTTP. */
+  /** Serves localhost over HTTPS with a certificate of Caddy's own authority, instead of HTTP. */
   tls?: boolean
   port?: number
 }
 
-/** Starts Caddy with the example of server/deploy as it is; returns its port at 127.0.0.1 and ::1, and the certificate of its authority. */
+/** Starts Caddy with the example configuration of the deploy folder. Returns its port on 127.0.0.1 and ::1, and the certificate of its authority. */
 export async function startCaddy({ instances, tls = false, port }: Options): Promise<{ port: number; authority: () => string }> {
   const folder = mkdtempSync(join(tmpdir(), 'snug-caddy-'))
   const chosen = port ?? (await freePort())
-  // What is the machine's: the test takes no other port, and leaves the machine's list of authorities alone.
+  // Options that protect the machine: no other ports, and no changes to its list of trusted authorities.
   const options = `admin off\nskip_install_trust\nauto_https disable_redirects\ndefault_bind 127.0.0.1 ::1\nstorage file_system ${folder}`
   const config = join(folder, 'Caddyfile')
   writeFileSync(config, `{\n${options}\n}\nimport ${join(root, 'server/deploy/Caddyfile')}\n`)

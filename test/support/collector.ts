@@ -24,21 +24,21 @@ const message = z.object({
   resourceSpans: z.array(z.object({ resource: z.object({ attributes }), scopeSpans: z.array(z.object({ spans: z.array(span) })) })),
 })
 
-/** A span as a collector gets it. */
+/** Span as received by a trace collector. */
 export type Span = z.infer<typeof span>
 
-/** What came to a collector of traces: what takes OTLP over HTTP. */
+/** Trace collector that receives OTLP over HTTP. */
 export type Collector = {
   url: string
-  /** The bodies, and the headers, of what came. */
+  /** Bodies and headers of the received requests. */
   bodies: string[]
   headers: NodeJS.Dict<string | string[]>[]
-  /** The spans of what came as JSON. */
+  /** Returns the spans of the received JSON requests. */
   spans: () => Span[]
   resource: () => Record<string, unknown>
 }
 
-/** Starts one that answers with `status`; with 0 never. */
+/** Starts a collector that responds with `status`. With 0, it never responds. */
 export async function startCollector(status = 200): Promise<Collector> {
   const [bodies, headers]: [string[], Collector['headers']] = [[], []]
   const server = createServer((request, response) => {

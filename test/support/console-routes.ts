@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 
-/** The paths of the pages in web/router.ts, the one for all others left out. Read from its source: a browser is needed to load it. */
+/** Returns the paths of all pages in web/router.ts except the catch-all route. Parses the source, because the module only loads in a browser. */
 export function consoleRoutes(): string[] {
   const text = readFileSync(new URL('../../web/router.ts', import.meta.url), 'utf8')
   const source = ts.createSourceFile('router.ts', text, ts.ScriptTarget.Latest, true)

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import type { TestApp } from '../app.ts'
 
 /**
- * Everything in the database: its rows as text on PostgreSQL; on SQLite the bytes of its files, where old values linger too, without the pages
- * that nothing was written to since the file was copied.
+ * Returns the contents of the database. On PostgreSQL, these are the rows as text. On SQLite, these are the pages of its files that were written
+ * since the template was copied, including deleted values.
  */
 export async function dumpDatabase({ config, services }: TestApp): Promise<Buffer> {
   const { reads, backend } = services.database
@@ -12,7 +12,7 @@ export async function dumpDatabase({ config, services }: TestApp): Promise<Buffe
     const before = await (copied ??= contentOf(process.env.TEST_SQLITE ?? ''))
     return Buffer.concat(['', '-wal'].flatMap((suffix) => writtenPages(`${config.SQLITE_PATH}${suffix}`, before)))
   }
-  // Most tables of a test have no page yet, and reading each of them takes longer than all that has rows.
+  // Skips tables without pages, because reading each of them takes longer than reading all tables that have rows.
   const tables = await reads.all<{ name: string }>(
     "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0",
   )
@@ -22,12 +22,12 @@ export async function dumpDatabase({ config, services }: TestApp): Promise<Buffe
   return Buffer.from(rows.map(({ row }) => row).join('\n'))
 }
 
-/** What the files of most tests are copies of. */
+/** Content of the template that the database files of most tests are copied from. */
 let copied: Promise<Buffer> | undefined
 const contentOf = (path: string): Promise<Buffer> => readFile(path).catch(() => Buffer.alloc(0))
 
 const pageSize = 4096
-/** Read into again and again: as many buffers as there are tests would have all of the process's memory collected every few tests. */
+/** Shared buffer. A buffer per test would trigger a full garbage collection every few tests. */
 const page = Buffer.alloc(pageSize)
 
 function writtenPages(path: string, before: Buffer): Buffer[] {

@@ -1,10 +1,10 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 
-/** What a database holds that nobody used yet: everything but rows as PostgreSQL writes it down, and the rows of each table that has some as JSON. */
+/** State of an unused database: its schema, its sequences, and the rows of each non-empty table as JSON. */
 export type Baseline = { shape: string; sequences: Record<string, string | null>; rows: Record<string, string> }
 
-/** Remembers a database that was just made. */
+/** Captures the state of a new database. */
 export async function captureBaseline(client: Client): Promise<Baseline> {
   const { shape, sequences, filled } = await inspect(client)
   const rows: Baseline['rows'] = {}
@@ -16,16 +16,16 @@ export async function captureBaseline(client: Client): Promise<Baseline> {
 }
 
 /**
- * Empties a database that a test used, and puts back what it held when it was made. Nobody else may be connected to it.
- * @returns Whether it is as it was then. It is not when anything but rows was changed, as by ALTER TABLE or ANALYZE, or when a table has grown so
- * large that what was deleted of it would change how queries are planned.
+ * Deletes the rows of a used database and restores its initial rows. No other session may be connected.
+ * @returns False if the database cannot be reused: its schema or statistics were changed (ALTER TABLE, ANALYZE), or a table has grown so large that
+ * its deleted rows would affect query plans.
  */
 export async function resetDatabase(client: Client, untouched: Baseline): Promise<boolean> {
   const { shape, written, hasGrown } = await inspect(client)
   if (hasGrown || shape !== untouched.shape) return false
   const orders = [
-    'SET session_replication_role = replica', // neither triggers nor foreign keys
-    'SET track_counts = off', // what is written here is nothing that the next test did
+    'SET session_replication_role = replica', // disables triggers and foreign keys
+    'SET track_counts = off', // writes of the reset must not count as writes of the next test
     ...written.map((table) => `DELETE FROM "${table}"`),
     ...written.flatMap((table) => restoreRows(client, table, untouched.rows[table])),
     ...Object.entries(untouched.sequences).map(([name, last]) => `SELECT setval('"${name}"', ${last ?? 1}, ${last !== null})`),
@@ -50,13 +50,13 @@ const looked = z.object({
   hasGrown: z.boolean(),
 })
 
-/** Below ten pages, tables are planned for as if they had ten. What is too large for a row lies elsewhere. */
+/** Maximum sizes of a table and its TOAST table in bytes. The planner treats tables of up to ten pages as if they had ten. */
 const [smallTable, smallRest] = [9 * 8192, 100 * 8192]
 
 /**
- * Everything that a test may have changed, but the rows. PostgreSQL counts what is written to any table, also to the catalogs, where everything
- * is that was defined; the counts are complete when a session has ended. What VACUUM, ANALYZE and TRUNCATE do beside that is seen in pg_class.
- * Sizes are those of the files, since the functions for sizes open each table first, which takes long.
+ * Returns the state of the database without its rows. PostgreSQL counts writes to every table, including the catalogs that hold the schema. Counts
+ * are complete when a session has ended. Effects of VACUUM, ANALYZE and TRUNCATE are visible in pg_class. Sizes are read from the files, because the
+ * size functions open each table first, which is slow.
  */
 async function inspect(client: Client) {
   const size = (oid: string) => `(pg_stat_file(pg_relation_filepath(${oid}))).size`

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { variables } from '../../server/config/variables.ts'
 import { root } from './sources.ts'
 
-/** Reads a file of the repository by its path from the top. */
+/** Reads a file by its path relative to the repository root. */
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 const nodeVariables = ['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']

@@ -1,16 +1,15 @@
 import { Configuration, MetadataDiscovery, MetadataStorage, type MikroORM, Platform } from '@mikro-orm/core'
 
 /**
- * What the ORM finds out about the entities is the same for every server of a process, and so is the code that it makes from it: to do that for
- * each server took a third of what it takes to start one, and none of the code was run often enough to become fast. So it is done once for each
- * kind of database.
+ * Caches the ORM's entity metadata and generated code per kind of database. Without the cache, they took a third of the start time of each server in
+ * a process, and the generated code never ran often enough to be optimized.
  */
 export function discoverOnce(): void {
   const known = new Map<string, MetadataStorage>()
   let platform = ''
   const initialize = Reflect.get(Platform.prototype, 'init')
   const discover = Reflect.get(MetadataDiscovery.prototype, 'discoverSync')
-  // An ORM that is made calls one right after the other.
+  // MikroORM calls both methods in sequence, so the platform is known when entities are discovered.
   Platform.prototype.init = function (orm: MikroORM) {
     initialize.call(this, orm)
     platform = this.constructor.name
@@ -25,7 +24,10 @@ export function discoverOnce(): void {
   compileOnce('getComparator')
 }
 
-/** The entities' prototypes are the process's: those of the last kind of database stay, and what was compiled for them stays valid. */
+/**
+ * Decorates the entity prototypes only if the last decoration used other metadata. Prototypes are shared by the process, and the code that was
+ * compiled for them stays valid.
+ */
 function decorateOnce(): void {
   const decorate = Reflect.get(MetadataStorage.prototype, 'decorate')
   let last = new WeakSet<MetadataStorage>()
@@ -36,7 +38,7 @@ function decorateOnce(): void {
   }
 }
 
-/** Shares what turns rows into entities, or compares these with what they were: it knows the entities and the settings, no connection. */
+/** Shares the hydrator or comparator of entities. They depend on metadata and settings, not on a connection. */
 function compileOnce(name: 'getHydrator' | 'getComparator'): void {
   const make = Reflect.get(Configuration.prototype, name)
   const made = new WeakMap<MetadataStorage, unknown>()

@@ -2,13 +2,13 @@ import { createServer, type DnsHandler, Packet } from 'dns2'
 import { once } from 'node:events'
 import { freePort } from './free-port.ts'
 
-/** What the server says of a name: records, each of one or more strings; or that it fails, refuses or keeps silent. */
+/** Response for each name: TXT records, each of one or more strings, an error code, or no response. */
 type Zone = Record<string, string[][] | 'servfail' | 'refused' | 'silent'>
 
-/** A real DNS server on a free port of the loopback, over UDP and TCP. Names that are not in `zone` do not exist. */
+/** Starts a DNS server on a free loopback port over UDP and TCP. Names that are not in `zone` do not exist. */
 export async function startDns() {
   const zone: Zone = {}
-  /** Every question that was asked, as `TXT _svc-verify.acme.dev`. */
+  /** Every received question, such as `TXT _svc-verify.acme.dev`. */
   const questions: string[] = []
   const { server, port } = await listen((request, send) => {
     const [question] = request.questions
@@ -28,7 +28,7 @@ export async function startDns() {
 
 const textRecord = (name: string, data: string[]) => Object.assign(new Packet.Resource(name, Packet.TYPE.TXT, Packet.CLASS.IN, 1), { data })
 
-/** The same port for both, as resolvers expect; where UDP's is taken, another one. */
+/** Listens on the same port for UDP and TCP, as resolvers expect. Tries another port if it is in use. */
 async function listen(handle: DnsHandler) {
   for (;;) {
     const port = await freePort()

@@ -10,16 +10,16 @@ import { storePages } from '../../server/docs/store.ts'
 import type { TestApp } from '../app.ts'
 import { about, shapes } from './api.ts'
 
-/** What a browser sends along when it wants a page. */
+/** Request headers of a browser that opens a page. */
 export const docsPage = { headers: { accept: 'text/html,*/*;q=0.8' } }
 
-/** Asks GraphQL how far the documentation of acme's latest version is. */
+/** GraphQL query for the state of the documentation of acme's latest version. */
 export const docsState =
   '{ package(name: "acme") { latest { apiDocumentation { state url engine engineVersion generatedAt pages error } } } }'
 
 const engine = { name: 'built-in', version: '1' } as const
 
-/** The id of a published version. */
+/** Returns the id of a published version. */
 export async function versionId(app: TestApp, name: string, version: string): Promise<string> {
   const row = await app.services.database.reads.get<{ id: string }>(
     'select v.id from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?',
@@ -30,20 +30,20 @@ export async function versionId(app: TestApp, name: string, version: string): Pr
   return row.id
 }
 
-/** Begins to document a version; gives the number of the attempt. */
+/** Starts to generate the documentation of a version and returns the attempt number. */
 export const beginDocs = (app: TestApp, id: string): Promise<number> => beginAttempt(app.services.database.fork(), id)
 
-/** Makes pages of an API and stores them as an attempt's. */
+/** Generates the documentation pages of an API and stores them for an attempt. */
 export const storeDocs = (app: TestApp, id: string, attempt: number, name: string, version: string, api: Api = shapes): Promise<boolean> =>
   storePacked(app, id, attempt, (file) => packPages(buildPages(api, { ...about, name, version }), file))
 
-/** Gives a published version what dartdoc wrote into a folder. */
+/** Stores dartdoc output from a folder as the documentation of a published version. */
 export async function importDocs(app: TestApp, name: string, version: string, folder: string): Promise<void> {
   const id = await versionId(app, name, version)
   await storePacked(app, id, await beginDocs(app, id), (file) => importDartdoc(folder, { name, version }, file))
 }
 
-/** Stores what `pack` writes as an attempt's pages. */
+/** Stores the pages that `pack` writes as the result of an attempt. */
 export async function storePacked(app: TestApp, id: string, attempt: number, pack: (file: string) => Promise<unknown>): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-docs-'))
   try {
@@ -55,7 +55,7 @@ export async function storePacked(app: TestApp, id: string, attempt: number, pac
   }
 }
 
-/** Gives a published version documentation. */
+/** Generates and stores the documentation of a published version. */
 export async function documentVersion(app: TestApp, name: string, version: string, api?: Api): Promise<string> {
   const id = await versionId(app, name, version)
   await storeDocs(app, id, await beginDocs(app, id), name, version, api)

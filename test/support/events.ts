@@ -2,18 +2,18 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 
-/** What a subscription sends, as a client of GraphQL over server-sent events reads it. */
+/** Events of a subscription, as a client of GraphQL over server-sent events receives them. */
 export type Events = {
   status: number
   headers: Headers
-  /** The next result; null when the stream has ended in good order. */
+  /** Returns the next result, or null when the stream has completed. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests compare it with what they expect
   next: () => Promise<any>
-  /** Goes away, as a browser that closes a page does. */
+  /** Disconnects, as a browser does when its page is closed. */
   close: () => void
 }
 
-/** Subscribes at an address as whoever holds the secret, or the cookies of a session; with a text, or with what names one. */
+/** Subscribes with a token, session cookies or no credentials. `query` is the query text, or a request body that identifies a stored query. */
 export async function subscribeAt(
   address: string,
   credential: string | Record<string, string> | undefined,
@@ -55,5 +55,5 @@ async function* read({ body }: { body: unknown }): AsyncGenerator<unknown, null>
     else if (line.startsWith('data:') && event === 'next') yield JSON.parse(line.slice(5))
     if (event === 'complete') return null
   }
-  throw new Error('The stream was cut off.')
+  throw new Error('The stream ended before it was complete.')
 }

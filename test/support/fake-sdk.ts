@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { recordedReport } from './recorded-report.ts'
 
-/** A `dart` that answers as the real one does where this server asks it: its version, and `pub global activate pana`. A shell script. */
+/** Returns a shell script that imitates the `dart` commands the server uses: `--version` and `pub global activate pana`. */
 export const fakeDart = (version: string): string => `#!/bin/sh
 set -eu
 case "$*" in
@@ -20,9 +20,9 @@ esac
 `
 
 /**
- * A pana that prints a recorded report as JSON, logs in JSON on stderr, and leaves the output of `dart doc`. What the package brings as
- * `tool/during_analysis.sh` is run first, as if it had found a way to be, and `tool/after_analysis.sh` last: what they say goes to the log.
- * `tool/report.json` is its report.
+ * Returns a shell script that imitates pana: it prints a recorded report as JSON, logs JSON to stderr and writes the output of `dart doc`. It runs
+ * the package's `tool/during_analysis.sh` first and `tool/after_analysis.sh` last, to simulate packages that execute code. Their output is logged.
+ * `tool/report.json` replaces the recorded report.
  */
 export const fakePana = (version: string): string => `#!/bin/sh
 set -eu
@@ -52,7 +52,7 @@ ${JSON.stringify(recordedReport, null, 1)}
 REPORT
 `
 
-/** Lays down an SDK as an install leaves it, with pana made ready. */
+/** Creates the files of an installed SDK with pana activated. */
 export function installFakeSdk(
   folder: string,
   { kind = 'dart', version = '3.11.0' }: { kind?: 'dart' | 'flutter'; version?: string } = {},

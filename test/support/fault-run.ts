@@ -4,13 +4,13 @@ import type { FaultRegistry, Plan } from './fault-registry.ts'
 import { type FaultRow, maxSecondsToWrite } from './fault-table.ts'
 
 export type Fault = Plan & {
-  /** For the table: what is done to the server. The number of times and of publishes is added. */
+  /** Name in the results table. The number of faults and publishes is appended. */
   name: string
-  /** How long the server runs undisturbed in between, at most, in milliseconds. */
+  /** Maximum time between faults, in milliseconds. */
   everyMs: number
-  /** Does it once; resolves when the fault is over. From then on writing has five seconds to work again. */
+  /** Causes the fault once and resolves when it is over. From then on, writes must succeed within five seconds. */
   strike: () => Promise<void>
-  /** What else has to be well again within those five seconds; throws when it is not. */
+  /** Checks another condition that must hold within those five seconds. Throws if it does not. */
   recovered?: () => Promise<void>
 }
 
@@ -18,9 +18,8 @@ type PublishedAudit = Awaited<ReturnType<typeof auditPublished>>
 type LeftoverAudit = Awaited<ReturnType<typeof auditLeftovers>>
 
 /**
- * Publishes while a fault strikes again and again, until all is published; then does the same with the next fault. Nothing may be lost,
- * half-visible or doubled by any of them, nothing may be left over after collection, and no client may have waited for more than five seconds
- * after a fault.
+ * Publishes while a fault is injected repeatedly, until everything is published, then continues with the next fault. No version may be lost,
+ * partially visible or duplicated, no orphaned files may remain after collection, and clients may wait at most five seconds after a fault.
  */
 export async function publishDuringFaults(context: TestContext, registry: FaultRegistry, faults: readonly Fault[]): Promise<void> {
   const outcomes: ({ fault: string; seconds: number } & PublishedAudit)[] = []
@@ -35,7 +34,7 @@ export async function publishDuringFaults(context: TestContext, registry: FaultR
   for (const outcome of outcomes) recordFault(context, registry, { ...outcome, ...sum(outcome, remains) })
 }
 
-/** Adds a row to the table, in which all must be zero. */
+/** Adds a row to the results table. All counts must be zero. */
 export function recordFault({ task }: TestContext, { backend }: FaultRegistry, row: Omit<FaultRow, 'database'>): void {
   task.meta.faults = [...(task.meta.faults ?? []), { database: backend, ...row }]
   const { fault, seconds, ...found } = row
@@ -43,7 +42,7 @@ export function recordFault({ task }: TestContext, { backend }: FaultRegistry, r
   expect.soft(seconds, fault).toBeLessThanOrEqual(maxSecondsToWrite)
 }
 
-/** What both audits found. What remains is of the whole server: it shows in every row. */
+/** Combines the results of both audits. Leftovers are counted for the whole server, so every row includes them. */
 export const sum = (doors: PublishedAudit, remains: LeftoverAudit) => ({ ...doors, ...remains, doubled: doors.doubled + remains.doubled })
 
 async function publishUnder(registry: FaultRegistry, fault: Fault): Promise<{ strikes: number; seconds: number }> {
@@ -53,7 +52,7 @@ async function publishUnder(registry: FaultRegistry, fault: Fault): Promise<{ st
   const publishing = registry.publishMany(fault).finally(() => (progress.isDone = true))
   const striking = async () => {
     while (!progress.isDone) {
-      await registry.settled() // A client may hear of its success when the server is gone already.
+      await registry.settled() // A client may receive its response after the server was killed.
       await strike()
       strikes++
       const overAt = Date.now()
