@@ -34,7 +34,9 @@ it('restores archives from one bucket into another', async () => {
 
   const { S3_BUCKET, S3_ENDPOINT } = other.env
   const place = { ...(await emptyPlace(app)), BLOB_BACKEND: 's3' as const, S3_BUCKET, S3_ENDPOINT }
-  await expect(restoreBackup({ ...place, S3_BUCKET: app.config.S3_BUCKET }, folder)).rejects.toThrow('has archives or documentation')
+  await expect(restoreBackup({ ...place, S3_BUCKET: app.config.S3_BUCKET }, folder)).rejects.toThrow(
+    'already contains archives or documentation',
+  )
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 2 })
   await using restored = await testApp({ sameDatabaseAs: app, config: place })
   const stores = { archives: restored.services.blobs, docs: restored.services.docs }

@@ -82,7 +82,7 @@ it('restores where another restore was interrupted, whatever that had brought', 
   await backUp(app, folder)
   const place = await emptyPlace(app)
   plantOrphans({ config: place }, 1)
-  await expect(restoreBackup(place, folder)).rejects.toThrow('has archives or documentation')
+  await expect(restoreBackup(place, folder)).rejects.toThrow('already contains archives or documentation')
   writeFileSync(markerOf({ config: place }), 'restoring 20200101T000000000Z\n')
   // Migrations make this table before they begin.
   if (place.DB_BACKEND === 'postgres')

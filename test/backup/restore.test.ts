@@ -49,9 +49,11 @@ it('restores into an empty place only', async () => {
   const { manifest } = await backUp(app, folder)
   await expect(restoreBackup(await emptyPlace(app), folder, '20200101T000000000Z')).rejects.toThrow(`It has these: ${manifest.id}.`)
   await app.stop()
-  await expect(restoreBackup(app.config, folder)).rejects.toThrow('The database has accounts or packages.')
+  await expect(restoreBackup(app.config, folder)).rejects.toThrow('The database already contains accounts or packages.')
   const place = await emptyPlace(app)
-  await expect(restoreBackup({ ...place, BLOB_PATH: app.config.BLOB_PATH }, folder)).rejects.toThrow('has archives or documentation')
+  await expect(restoreBackup({ ...place, BLOB_PATH: app.config.BLOB_PATH }, folder)).rejects.toThrow(
+    'already contains archives or documentation',
+  )
   const other = app.config.DB_BACKEND === 'sqlite' ? 'postgres' : 'sqlite'
   const onward = other === 'postgres' ? 'sqlite, then move it to PostgreSQL.' : 'postgres: it cannot be converted to SQLite.'
   const refused = `DB_BACKEND is ${other}. Restore it on ${onward}`
@@ -112,5 +114,5 @@ it('ties a restored database to its store when it was interrupted just before th
   await using restored = await testApp({ sameDatabaseAs: app, config: place })
   expect(await restored.withToken(alice.secret ?? '').get('/api/packages/acme')).toMatchObject({ status: 200 })
   await restored.stop()
-  await expect(restoreBackup(place, folder)).rejects.toThrow('The database has accounts or packages.')
+  await expect(restoreBackup(place, folder)).rejects.toThrow('The database already contains accounts or packages.')
 })
