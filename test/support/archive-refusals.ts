@@ -8,19 +8,19 @@ import { tarEntry } from './tar.ts'
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }
 const MiB = 1024 ** 2
 
-/** Inspects an archive as publishing does. */
+/** Inspects an archive with the code that publishing uses. */
 export const inspect = (source: Readable): Promise<InspectedPackage> => inspectPackage(source, rules)
 
-/** A file in a tar. */
+/** Returns the tar entry of a file. */
 export const file = (name: string, content = 'x'): Buffer => tarEntry({ name }, content)
 
-/** A directory in a tar. */
+/** Returns the tar entry of a directory. */
 export const directory = (name: string): Buffer => tarEntry({ name, type: '5' })
 
-/** An archive that must be refused: what is wrong with it, how it is made, and what the message contains. */
+/** Invalid archive: its defect, a function that creates it, and a part of the expected message. */
 export type Case = [kind: string, make: () => Readable, message: string]
 
-/** Every refusal is a clear line, within three seconds and 64 MB, and leaves no stream open. */
+/** Defines a test for each archive: it is rejected with a one-line message within three seconds and 64 MB, and its stream is closed. */
 export function itRejects(cases: Case[]): void {
   it.each(cases)('%s', async (_kind, make, message) => {
     const refused = await measureRefusal(make(), inspect)
@@ -32,7 +32,7 @@ export function itRejects(cases: Case[]): void {
   })
 }
 
-/** Has the code compiled and the heap at its usual size before anything is measured. */
+/** Inspects large archives before the tests, so that the code is compiled and the heap has its usual size when memory is measured. */
 export function warmUp(): void {
   beforeAll(async () => {
     const archive = await packageArchive({ name: 'foo', version: '1.0.0', files: { 'big.bin': Buffer.alloc(64 * MiB) } })

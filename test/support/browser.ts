@@ -18,7 +18,7 @@ const onlyThisMachine = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.
 const forShortPages = '--js-flags=--no-opt --no-maglev --min-semi-space-size=16 --semi-space-growth-factor=4'
 
 let browser: Promise<Browser> | undefined
-const underWay = new WeakMap<Page, Set<Request>>()
+const pending = new WeakMap<Page, Set<Request>>()
 const opened: { origin: string; context: BrowserContext }[] = []
 
 /**
@@ -54,7 +54,7 @@ export async function openPage(origin: string, { tolerate = [], ...options }: Pa
   ).newContext({ baseURL: origin, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const faults = faultsOf(page, origin)
-  underWay.set(page, requestsOf(page))
+  pending.set(page, requestsOf(page))
   opened.push({ origin, context })
   onTestFinished(async () => {
     await context.close()
@@ -98,7 +98,7 @@ export async function settled(page: Page): Promise<void> {
   const deadline = performance.now() + settleMs
   for (let quiet = 0; quiet < 2; await wait(30)) {
     await page.evaluate('new Promise((idle) => requestIdleCallback(idle, { timeout: 5000 }))')
-    const requests = Array.from(underWay.get(page) ?? [], (request) => `${request.method()} ${request.url()}`)
+    const requests = Array.from(pending.get(page) ?? [], (request) => `${request.method()} ${request.url()}`)
     quiet = requests.length > 0 ? 0 : quiet + 1
     if (performance.now() > deadline) throw new Error(`${page.url()} still waits for ${requests.join(', ') || 'a moment without work'}`)
   }

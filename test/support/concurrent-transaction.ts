@@ -3,12 +3,12 @@ import { Client } from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestApp } from '../app.ts'
 
-/** So long a request gets to come as far as it can before somebody else commits. */
+/** Time in milliseconds for the request to reach the lock before the other transaction commits. */
 const headStartMs = 250
 
 /**
- * Sends requests while somebody else is in a transaction that has locked what `lock` selects, `for update`, and then commits `changes`. On SQLite,
- * where one writes at a time, everything is locked.
+ * Sends requests while another transaction holds a lock (`for update`) on the rows that `lock` selects, then executes `changes` and commits. On
+ * SQLite, which has a single writer, the whole database is locked.
  */
 export async function duringTransaction<Sent>(
   { config }: TestApp,

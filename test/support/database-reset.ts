@@ -20,18 +20,18 @@ export async function captureBaseline(client: Client): Promise<Baseline> {
  * @returns False if the database cannot be reused: its schema or statistics were changed (ALTER TABLE, ANALYZE), or a table has grown so large that
  * its deleted rows would affect query plans.
  */
-export async function resetDatabase(client: Client, untouched: Baseline): Promise<boolean> {
+export async function resetDatabase(client: Client, baseline: Baseline): Promise<boolean> {
   const { shape, written, hasGrown } = await inspect(client)
-  if (hasGrown || shape !== untouched.shape) return false
-  const orders = [
+  if (hasGrown || shape !== baseline.shape) return false
+  const statements = [
     'SET session_replication_role = replica', // disables triggers and foreign keys
     'SET track_counts = off', // writes of the reset must not count as writes of the next test
     ...written.map((table) => `DELETE FROM "${table}"`),
-    ...written.flatMap((table) => restoreRows(client, table, untouched.rows[table])),
-    ...Object.entries(untouched.sequences).map(([name, last]) => `SELECT setval('"${name}"', ${last ?? 1}, ${last !== null})`),
+    ...written.flatMap((table) => restoreRows(client, table, baseline.rows[table])),
+    ...Object.entries(baseline.sequences).map(([name, last]) => `SELECT setval('"${name}"', ${last ?? 1}, ${last !== null})`),
     'SELECT pg_stat_reset()',
   ]
-  await client.query(orders.join(';\n'))
+  await client.query(statements.join(';\n'))
   return true
 }
 
@@ -42,7 +42,7 @@ function restoreRows(client: Client, table: string, rows: string | undefined): s
   ]
 }
 
-const looked = z.object({
+const stateSchema = z.object({
   shape: z.string(),
   sequences: z.record(z.string(), z.string().nullable()),
   filled: z.array(z.string()),
@@ -78,5 +78,5 @@ async function inspect(client: Client) {
       ARRAY(SELECT name FROM tables WHERE size > 0) AS filled,
       ARRAY(SELECT name FROM tables WHERE writes > 0) AS written,
       (SELECT bool_or(size > ${smallTable} OR rest > ${smallRest}) FROM tables) AS "hasGrown"`)
-  return looked.parse(rows[0])
+  return stateSchema.parse(rows[0])
 }

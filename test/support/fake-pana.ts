@@ -6,9 +6,10 @@ import type { ArchiveOptions } from './archive.ts'
 import { installFakeSdk } from './fake-sdk.ts'
 import { publish } from './publish.ts'
 
-type Options = Partial<PanaTask> & { /** The default one, which the server has to have installed. */ sdk?: 'default' }
+/** `sdk: 'default'` uses the default SDK of the server, which must be installed. */
+type Options = Partial<PanaTask> & { sdk?: 'default' }
 
-/** Publishes a package, and judges it with a pana that reports what was recorded, unless another SDK is named. */
+/** Publishes a package and analyzes it with a fake pana that prints a recorded report, or with the default SDK of the server. */
 export async function analyzeWithFakePana(
   app: TestApp,
   contents: Partial<ArchiveOptions>,
@@ -24,7 +25,7 @@ export async function analyzeWithFakePana(
   return analyzeOn(app.services, () => Promise.resolve(installed), task)
 }
 
-/** The id of the only version of a package. */
+/** Returns the id of the only version of a package. */
 export async function versionOf(app: TestApp, name: string): Promise<string> {
   const sql = 'select v.id from package_versions v join packages p on p.id = v.package_id where p.name = ?'
   const row = await app.services.database.reads.get<{ id: string }>(sql, name)
@@ -32,5 +33,5 @@ export async function versionOf(app: TestApp, name: string): Promise<string> {
   return row.id
 }
 
-/** The file of a package that the fake pana runs, as if the package had found a way to be run. */
+/** Returns package files with a script that the fake pana executes, to simulate a package that runs code during its analysis. */
 export const attackFiles = (script: string): Record<string, string> => ({ 'tool/during_analysis.sh': script })

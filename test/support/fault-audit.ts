@@ -12,7 +12,10 @@ import { secretForTests } from './server-process.ts'
 
 type Listing = { latest: { version: string }; versions: { version: string; archive_sha256: string; archive_url: string }[] }
 
-/** What became of everything that was acknowledged under a label: the running server is asked at every door. */
+/**
+ * Checks every acknowledged version with this label through all read APIs of the running server, and counts lost, partially visible and duplicate
+ * versions.
+ */
 export async function auditPublished(registry: FaultRegistry, label: string): Promise<Pick<FaultRow, 'lost' | 'halfVisible' | 'doubled'>> {
   const wrong = { lost: 0, halfVisible: 0, doubled: 0 }
   const missing = new Map([...registry.acknowledged].filter(([key]) => key.startsWith(`${label}_`)))
@@ -32,7 +35,7 @@ export async function auditPublished(registry: FaultRegistry, label: string): Pr
   return { ...wrong, lost: missing.size }
 }
 
-/** Whether search shows the package with the version that its listing calls the latest. */
+/** Reports whether search returns the package with the latest version of its listing. */
 async function isFound(registry: FaultRegistry, name: string, latest: string): Promise<boolean> {
   const query = `{ searchPackages(query: "${name}", first: 100) { nodes { name latest { version } } } }`
   const data = await registry.query<{ searchPackages: { nodes: { name: string; latest: { version: string } }[] } }>(query)
@@ -42,8 +45,8 @@ async function isFound(registry: FaultRegistry, name: string, latest: string): P
 const dayMs = 86_400_000
 
 /**
- * What stays behind in the database and in the folder of a stopped server after everything was collected that may be collected later on,
- * and what was recorded more than once. `seconds` is for the caller to measure.
+ * Counts orphaned files and unfinished uploads of a stopped server after garbage collection, and versions that were recorded more than once in the
+ * audit log. Collection runs with a clock set ahead, so that all grace periods are over.
  */
 export async function auditLeftovers(registry: FaultRegistry): Promise<Pick<FaultRow, 'leftOver' | 'doubled'>> {
   const config = readConfig({ JWT_SECRET: secretForTests, DATA_DIR: registry.folder, ...registry.env })
@@ -55,7 +58,7 @@ export async function auditLeftovers(registry: FaultRegistry): Promise<Pick<Faul
   )
   const { reads } = services.database
   const count = async (sql: string) => Number((await reads.get<{ n: number | string }>(sql))?.n)
-  // However much it is: kills may leave more bytes than are removed without an administrator's confirmation.
+  // Collection is confirmed, because kills may leave more bytes than are removed without an administrator's confirmation.
   const collect = async () => {
     const circumstances = { em: services.database.fork(), blobs: services.blobs, now: services.now, say: () => {} }
     await collectArchives(circumstances, { confirmed: true })

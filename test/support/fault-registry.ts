@@ -10,35 +10,35 @@ import { folderForTest, json, ownersToken, type Server, start } from './server-p
 
 export type Backend = 'sqlite' | 'postgres'
 type OpenOptions = {
-  /** Where the server keeps its data. */
+  /** Data folder of the server. */
   folder?: string
-  /** Variables beside the defaults. */
+  /** Environment variables, in addition to the defaults. */
   env?: Record<string, string>
 }
 type Planned = Pick<ArchiveOptions, 'name' | 'version' | 'pubspec'>
 
-/** What is to be published. */
+/** Versions to publish. */
 export type Plan = {
-  /** Begins the names of the packages. */
+  /** Prefix of the package names. */
   label: string
   publishes: number
-  /** Of so many packages; ten, unless said otherwise. */
+  /** Number of packages. The default is ten. */
   packages?: number
-  /** More lines of the pubspec, as they are at the moment when an archive is made. */
+  /** Returns lines to append to the pubspec. Called when each archive is created. */
   pubspec?: () => string
 }
 
-/** How long clients go on trying before the test gives up. */
-const patienceMs = 60_000
+/** Time in milliseconds for which clients retry before the test fails. */
+const retryTimeoutMs = 60_000
 
-/** A server that faults happen to, always at the same address, with clients that remember what it acknowledged. */
+/** Server for fault injection, always on the same port, with clients that record which versions were acknowledged. */
 export class FaultRegistry {
   readonly backend: Backend
   readonly folder: string
   readonly env: Record<string, string>
-  /** Where it listens, whatever its address is called. */
+  /** Base URL of the port the server listens on, regardless of SERVER_URL. */
   readonly listensAt: string
-  /** The archive's SHA-256 of every version whose publishing was acknowledged, by `name version`. */
+  /** SHA-256 of the archive of every acknowledged version. Keys are `name version`. */
   readonly acknowledged = new Map<string, string>()
   server!: Server
   token = ''
@@ -52,12 +52,12 @@ export class FaultRegistry {
     this.env = { LISTEN_PORT: String(port), SERVER_URL: `http://localhost:${port}`, ...env }
   }
 
-  /** The address that clients know. Change it in `env` before a start. */
+  /** Base URL that clients use. To change it, set SERVER_URL in `env` before starting the server. */
   get url(): string {
     return this.env.SERVER_URL ?? this.listensAt
   }
 
-  /** Starts a server on an empty database and sets it up. */
+  /** Starts a server on an empty database and completes its setup. */
   static async open(backend: Backend, { folder = folderForTest(), env = {} }: OpenOptions = {}): Promise<FaultRegistry> {
     const registry = new FaultRegistry(backend, folder, await freePort(), { ...(await databaseOf(backend)), ...env })
     await registry.start()
@@ -65,7 +65,7 @@ export class FaultRegistry {
     return registry
   }
 
-  /** Starts the server; `kill` and `stop` wait until that has happened. */
+  /** Starts the server. `kill` and `stop` wait until it has started. */
   start(): Promise<void> {
     return (this.starting = this.startNow())
   }
@@ -76,7 +76,7 @@ export class FaultRegistry {
     this.server = { ...server, url: this.listensAt }
   }
 
-  /** Resolves when a start that is under way has ended. */
+  /** Waits for a pending start. */
   settled = async (): Promise<void> => this.starting
 
   async kill(): Promise<void> {
@@ -85,7 +85,7 @@ export class FaultRegistry {
     await this.server.exit
   }
 
-  /** Ends the server as an operator does; gives its exit code. */
+  /** Stops the server with SIGTERM and returns its exit code. */
   async stop(): Promise<number | null> {
     await this.starting
     this.server.process.kill('SIGTERM')
@@ -96,27 +96,27 @@ export class FaultRegistry {
     return new PubClient({ hostedUrl: this.url, address: this.listensAt, token: this.token })
   }
 
-  /** Publishes as a person does who runs the command again until it succeeds. */
+  /** Publishes a version. Retries until it succeeds, as a user who repeats the command. */
   async publish(planned: Planned): Promise<void> {
     const archive = await packageArchive(planned)
-    const until = Date.now() + patienceMs
+    const until = Date.now() + retryTimeoutMs
     for (;;) {
       const { url } = this
       try {
         await this.client.publish(archive)
         break
       } catch (error) {
-        // A client that does not know the server's new address yet is told of one that it does not trust.
+        // A client that still uses the previous address receives an upload URL at the new address, which it does not trust.
         const hasMoved = url !== this.url
-        if (Date.now() > until || !(hasMoved || isPassing(error))) throw error
+        if (Date.now() > until || !(hasMoved || isTransient(error))) throw error
         await new Promise((resolve) => setTimeout(resolve, 25))
       }
     }
     this.acknowledged.set(`${planned.name} ${planned.version}`, createHash('sha256').update(archive).digest('hex'))
-    for (const tell of this.waiting.splice(0)) tell(Date.now())
+    for (const notify of this.waiting.splice(0)) notify(Date.now())
   }
 
-  /** Publishes versions of several packages, as four people at once. */
+  /** Publishes versions of several packages with four concurrent clients. */
   async publishMany({ label, publishes, packages = 10, pubspec = () => '' }: Plan): Promise<void> {
     const planned = Array.from({ length: publishes }, (_, index) => ({
       name: `${label}_${index % packages}`,
@@ -128,7 +128,7 @@ export class FaultRegistry {
     await Promise.all(Array.from({ length: 4 }, work))
   }
 
-  /** Where the archives of acknowledged versions are, and where they are served. */
+  /** Returns the files, URL paths and checksums of the archives of all acknowledged versions. */
   archives(): { path: string; served: string; sha256: string }[] {
     return [...this.acknowledged].map(([key, sha256]) => ({
       path: join(this.folder, 'blobs', 'sha256', sha256.slice(0, 2), sha256.slice(2, 4), sha256),
@@ -137,10 +137,10 @@ export class FaultRegistry {
     }))
   }
 
-  /** The moment of the next acknowledgement. */
+  /** Resolves with the time of the next acknowledgement. */
   nextAcknowledgement = (): Promise<number> => new Promise((resolve) => this.waiting.push(resolve))
 
-  /** What the server answers to a read with the owner's token, once it is available. */
+  /** Sends a GET request with the owner's token. Retries while the server is unavailable, for at most five seconds. */
   async read(path: string): Promise<{ status: number; bytes: Buffer }> {
     let answer: Awaited<ReturnType<FaultRegistry['readOnce']>>
     const until = Date.now() + maxSecondsToWrite * 1000
@@ -149,13 +149,13 @@ export class FaultRegistry {
     return answer
   }
 
-  /** What the server answers to a read with the owner's token now. */
+  /** Sends a single GET request with the owner's token. */
   async readOnce(path: string): Promise<{ status: number; bytes: Buffer }> {
     const answer = await fetch(this.listensAt + path, { headers: { authorization: `Bearer ${this.token}` } })
     return { status: answer.status, bytes: Buffer.from(await answer.arrayBuffer()) }
   }
 
-  /** What the server answers to a query with the owner's token. */
+  /** Sends a GraphQL query with the owner's token and returns its data. */
   async query<Data>(query: string): Promise<Data> {
     const { body } = await json(`${this.listensAt}/graphql`, { query }, { authorization: `Bearer ${this.token}` })
     return body.data as Data
@@ -163,10 +163,10 @@ export class FaultRegistry {
 }
 
 /**
- * What goes away when the server is back: a broken connection, 503, 429. And an upload that was replaced, because the others of a person
- * who tries again and again are a hundred by now. Everything else is an answer, and 500 a fault.
+ * Reports whether an error is transient: a broken connection, 503 or 429. Includes uploads that were replaced because the retrying client has started
+ * more than the limit of 100 uploads. All other errors are final, and 500 is a bug.
  */
-const isPassing = (error: unknown): boolean =>
+const isTransient = (error: unknown): boolean =>
   !(error instanceof PubFailure) || [503, 429].includes(error.status) || (error.status === 404 && error.message.endsWith('Publish again.'))
 
 async function databaseOf(backend: Backend): Promise<Record<string, string>> {

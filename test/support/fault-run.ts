@@ -26,8 +26,8 @@ export async function publishDuringFaults(context: TestContext, registry: FaultR
   for (const fault of faults) {
     const { strikes, seconds } = await publishUnder(registry, fault)
     expect.soft(strikes, fault.name).toBeGreaterThan(0)
-    const doors = await auditPublished(registry, fault.label)
-    outcomes.push({ fault: `${fault.name}, ${strikes} times in ${fault.publishes} publishes`, seconds, ...doors })
+    const published = await auditPublished(registry, fault.label)
+    outcomes.push({ fault: `${fault.name}, ${strikes} times in ${fault.publishes} publishes`, seconds, ...published })
   }
   expect.soft(await registry.stop()).toBe(0)
   const remains = await auditLeftovers(registry)
@@ -43,7 +43,11 @@ export function recordFault({ task }: TestContext, { backend }: FaultRegistry, r
 }
 
 /** Combines the results of both audits. Leftovers are counted for the whole server, so every row includes them. */
-export const sum = (doors: PublishedAudit, remains: LeftoverAudit) => ({ ...doors, ...remains, doubled: doors.doubled + remains.doubled })
+export const sum = (published: PublishedAudit, remains: LeftoverAudit) => ({
+  ...published,
+  ...remains,
+  doubled: published.doubled + remains.doubled,
+})
 
 async function publishUnder(registry: FaultRegistry, fault: Fault): Promise<{ strikes: number; seconds: number }> {
   const { everyMs, strike, recovered = async () => {} } = fault

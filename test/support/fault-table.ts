@@ -1,17 +1,17 @@
-/** How many of these came out of a fault. All must be zero, and writing must work again within five seconds. */
+/** Results of a fault. All counts must be zero, and writes must succeed again within five seconds. */
 export type FaultRow = {
-  /** What was done to the server, and to how much work: "SIGKILL during 1000 publishes". */
+  /** The fault and the number of publishes during it: "SIGKILL during 1000 publishes". */
   fault: string
   database: 'sqlite' | 'postgres'
-  /** Versions whose publishing was acknowledged, and that are not listed or not served with the same bytes. */
+  /** Acknowledged versions that are not listed, or are not served with the same bytes. */
   lost: number
-  /** Versions that some doors show and others do not, or that are listed without their archive. */
+  /** Versions that only some APIs return, or that are listed without their archive. */
   halfVisible: number
-  /** Versions that are there, or were recorded, more than once. */
+  /** Versions that are stored or recorded more than once. */
   doubled: number
-  /** What stays behind after everything that can be collected was collected: bytes, announcements, leases. */
+  /** Files, uploads and leases that remain after garbage collection. */
   leftOver: number
-  /** The longest time from the end of a fault until a write succeeded, in seconds. */
+  /** Maximum time from the end of a fault to the next successful write, in seconds. */
   seconds: number
 }
 
@@ -21,13 +21,13 @@ declare module 'vitest' {
   }
 }
 
-/** Five seconds after a fault has ended, writing works. */
+/** Maximum time in seconds from the end of a fault until writes succeed again. */
 export const maxSecondsToWrite = 5
 
-/** Whether all of the faults' work is to be done (`npm run faults`), or as much as a run of all tests has time for. */
+/** Set by `npm run faults` for the full number of publishes. A run of all tests uses fewer. */
 export const isFullRun = process.env.FAULTS === 'full'
 
-/** The table as text, one line for each fault. */
+/** Returns the table as text with one line per fault. */
 export function faultTable(rows: readonly FaultRow[]): string {
   const columns = ['database', 'lost', 'half-visible', 'doubled', 'left over', 'seconds'] as const
   const width = Math.max(...rows.map(({ fault }) => fault.length), 5)

@@ -1,8 +1,8 @@
-/** How many bytes are compared at first, and how far apart the places are where that is done. */
+/** Size of the indexed words and distance between the compared positions, in bytes. */
 const [width, step] = [4, 8]
 
 /**
- * Which of many texts stand in these bytes, as UTF-8, in one pass however many they are: looking for each by itself took a third of the time of
+ * Returns the texts that occur in a buffer as UTF-8. Searches for all of them in one pass, because separate searches took a third of the time of
  * tests with a thousand secrets.
  */
 export function findTexts(bytes: Buffer, texts: Iterable<string>): Set<string> {
@@ -15,7 +15,7 @@ export function findTexts(bytes: Buffer, texts: Iterable<string>): Set<string> {
       if (bytes.includes(form)) found.add(text)
       continue
     }
-    // Wherever the text stands, one of the places that are looked at is this far from its beginning.
+    // Compared positions are `step` bytes apart, so one of them is at one of these offsets in any occurrence of the text.
     for (let offset = 0; offset < step; offset++) {
       const word = form.readInt32BE(offset)
       slots[slotOf(word)] = 1
@@ -24,7 +24,7 @@ export function findTexts(bytes: Buffer, texts: Iterable<string>): Set<string> {
   }
   for (let at = 0; at + width <= bytes.length; at += step) {
     const word = bytes.readInt32BE(at)
-    if (slots[slotOf(word)] === 0) continue // most end here, without a look-up
+    if (slots[slotOf(word)] === 0) continue // skips the map lookup for most positions
     for (const { text, form, offset } of known.get(word) ?? []) if (stands(bytes, at - offset, form)) found.add(text)
   }
   return found

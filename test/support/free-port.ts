@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems give to connections, and to whoever listens on any port. */
+/** Range of ports below the ephemeral ports, which operating systems assign to outgoing connections and to port 0. */
 const [first, count] = [20_000, 10_000]
 
-/** Processes of the tests, whose numbers are near each other, begin apart from each other. */
+/** First candidate. The factor spreads test processes with consecutive IDs over the range. */
 let next = process.pid * 131
 
-/** A port of the loopback interface that nobody uses, and that nobody is given by chance before it is used, or while its server restarts. */
+/** Returns a free port of the loopback interface. The system does not assign it to other sockets, even while its server restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = first + (next++ % count)

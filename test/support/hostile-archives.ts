@@ -6,16 +6,16 @@ import { constants, deflateRawSync, gzipSync } from 'node:zlib'
 import { defaultPubspec } from './archive.ts'
 import { tarEnd, tarEntry, type TarHeader } from './tar.ts'
 
-/** The manifest that a hostile archive needs to be taken seriously. */
+/** Returns a valid pubspec entry, without which archives are rejected early. */
 export const manifest = () => tarEntry({ name: 'pubspec.yaml' }, defaultPubspec('foo', '1.0.0'))
 
-/** A gzip stream of a tar out of these parts, which need not be right, and its end mark. */
+/** Returns a gzip stream of a tar with these parts, valid or not, and an end mark. */
 export const gzipped = (...parts: Buffer[]) => Readable.from([gzipSync(Buffer.concat([...parts, tarEnd]))])
 
-/** An archive whose manifest is fine and which has one more entry. */
+/** Returns an archive with a valid pubspec and one more entry. */
 export const withEntry = (header: TarHeader, content?: string | Buffer) => gzipped(manifest(), tarEntry(header, content))
 
-/** A PAX extended header (or global, type `g`) of these records. */
+/** Returns a PAX extended header with these records. With type `g`, the header is global. */
 export function pax(records: Record<string, string>, type = 'x'): Buffer {
   return tarEntry(
     { name: 'PaxHeader', type, magic: 'ustar' },
@@ -25,7 +25,7 @@ export function pax(records: Record<string, string>, type = 'x'): Buffer {
   )
 }
 
-/** A gzip stream that goes on without end mark: the first part once, then `part` until `bytes` of it have been unpacked. Costs next to nothing to make. */
+/** Returns a gzip stream without an end mark: `first` once, then `part` repeatedly until `bytes` are unpacked. Cheap to create. */
 export function bomb(first: Buffer, part: Buffer, bytes: number): Readable {
   const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3])
   const [start, repeated] = [first, part].map((content) => deflateRawSync(content, { level: 9, finishFlush: constants.Z_FULL_FLUSH }))
@@ -37,10 +37,10 @@ export function bomb(first: Buffer, part: Buffer, bytes: number): Readable {
   )
 }
 
-/** What a refusal said and cost: milliseconds, bytes of memory above the start at the highest, whether the source was closed. */
+/** Error and cost of a rejection: time in milliseconds, peak memory growth in bytes, and whether the source stream was destroyed. */
 export type Refusal = { code: unknown; message: string; time: number; memory: number; destroyed: boolean }
 
-/** Runs an inspection that must fail, with an eye on the clock and on the memory of the process. */
+/** Runs an inspection that must fail and measures its time and memory. Throws if the archive is accepted. */
 export async function measureRefusal(source: Readable, inspect: (source: Readable) => Promise<unknown>): Promise<Refusal> {
   collectGarbage()
   const [start, before] = [performance.now(), process.memoryUsage.rss()]
@@ -52,14 +52,14 @@ export async function measureRefusal(source: Readable, inspect: (source: Readabl
     const time = performance.now() - start
     highest = Math.max(highest, process.memoryUsage.rss())
     await sleep(0)
-    return { ...told(error), time, memory: highest - before, destroyed: source.destroyed }
+    return { ...describeError(error), time, memory: highest - before, destroyed: source.destroyed }
   } finally {
     clearInterval(watch)
   }
   throw new Error('The hostile archive was accepted.')
 }
 
-const told = (error: unknown) =>
+const describeError = (error: unknown) =>
   error instanceof Error
     ? { code: 'code' in error ? error.code : error.name, message: error.message }
     : { code: null, message: String(error) }

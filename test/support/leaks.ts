@@ -4,16 +4,16 @@ import { dumpDatabase } from './database-dump.ts'
 import { findTexts } from './find-texts.ts'
 import type { TestApp } from '../app.ts'
 
-/** What an exchange with the server told: each secret with where it came from. */
+/** Secrets from requests and responses, with their origin. */
 export class Secrets {
   private readonly known = new Map<string, string>()
 
-  /** Remembers a secret. What is shorter than this stands in many places by chance. */
+  /** Records a secret. Ignores texts of less than 12 characters, which may occur by chance. */
   add(name: string, secret: unknown): void {
     if (typeof secret === 'string' && secret.length >= 12) this.known.set(secret, name)
   }
 
-  /** Learns from a request and its answer: cookies, tokens, codes, invitations, passwords made up, and passwords that were accepted. */
+  /** Records the secrets of a request and its response: cookies, tokens, codes, invites, generated passwords and accepted passwords. */
   learn({ given, status, headers, body }: Exchange): void {
     if (status < 400) visit(parsed(given), (key, value) => passwordFields.has(key) && this.add(key, value))
     for (const cookie of [headers['set-cookie'] ?? []].flat()) this.add('cookie', /^[^=]+=([^;]*)/.exec(String(cookie))?.[1])
@@ -27,7 +27,9 @@ export class Secrets {
     })
   }
 
-  /** Where each secret came from that stands there, as it was or in lower case. The first characters of a token are shown in lists. */
+  /**
+   * Returns the origin of each secret that occurs in the bytes, unchanged or in lower case. The prefix of a token is ignored, because lists show it.
+   */
   foundIn(bytes: Buffer): string[] {
     const forms = [...this.known].map(([secret, name]) => {
       const kept = secret.replace(/^svc_pat_.{4}/, '')
@@ -49,7 +51,7 @@ const passwordFields = new Set(['password', 'newPassword'])
 const secretFields = new Set(['secret', 'generatedPassword', 'access_token', 'setupToken'])
 const telling = /"(?:secret|generatedPassword|access_token|setupToken|inviteUrl|redirect_?[uU]rl)"/
 
-/** A request and its answer. `body` is the text of a JSON answer; empty for anything else. */
+/** Request and response. `body` is the text of a JSON response, and empty for other responses. */
 export type Exchange = {
   method: string
   url: string
@@ -59,7 +61,7 @@ export type Exchange = {
   body: string
 }
 
-/** Calls back for every request to this server and its answer, injected or over the network. */
+/** Calls `heard` for every request to this server and its response, whether injected or sent over the network. */
 export function observeExchanges(http: FastifyInstance, heard: (exchange: Exchange) => void): void {
   const inject: (request: string | InjectOptions) => Promise<LightMyRequestResponse> = http.inject.bind(http)
   const overheard = async (request: string | InjectOptions) => {
@@ -80,10 +82,10 @@ export function observeExchanges(http: FastifyInstance, heard: (exchange: Exchan
   http.server.prependListener('request', (request, response) => observeNetwork(request, response, heard))
 }
 
-/** The path as the server gets it: dots in it are resolved. */
+/** Returns the path as the server receives it, with dot segments resolved. */
 const pathOf = (url: InjectOptions['url']): string => (typeof url === 'string' ? new URL(url, 'http://localhost') : url)?.pathname ?? ''
 
-/** Without reading anything itself: what passes by is kept. */
+/** Records requests and responses as they are read and written, without consuming the streams. */
 function observeNetwork(request: IncomingMessage, response: ServerResponse, heard: (exchange: Exchange) => void): void {
   const given: Buffer[] = []
   const emit = request.emit.bind(request)
@@ -113,7 +115,7 @@ function observeNetwork(request: IncomingMessage, response: ServerResponse, hear
 const jsonOf = (headers: Exchange['headers'], body: () => string) =>
   /\bjson\b/.test(String(headers['content-type'])) && !headers['content-encoding'] ? body() : ''
 
-/** @throws Error that names every secret which stands in the log or in the database, the audit log included, and where it came from. */
+/** @throws Error with the origin of every secret that occurs in the log or the database, including the audit log. */
 export async function assertNoLeaks(app: TestApp, secrets: Secrets): Promise<void> {
   const announced = /^Setup code: (\S+)/
   for (const line of app.lines) secrets.add('setup code', announced.exec(line)?.[1])
@@ -134,7 +136,7 @@ function parsed(body: unknown): unknown {
   }
 }
 
-/** Calls back for every field of an object, however deep. */
+/** Calls `found` for every field of an object, at any depth. */
 function visit(value: unknown, found: (key: string, value: unknown) => void): void {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return
   for (const [key, part] of Object.entries(value)) {

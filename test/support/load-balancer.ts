@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** Whether each test's server is two instances on one PostgreSQL and one bucket, which get requests in turn (see "several" in vitest.config.ts). */
+/** Whether test servers consist of two instances that share a PostgreSQL database and an S3 bucket (project "several" in vitest.config.ts). */
 export const runsTwoInstances = process.env.TEST_INSTANCES === '2'
 
-/** Lets requests that are sent to the first instance reach each of them in turn. */
+/** Distributes requests that are injected into the first instance over both instances in turn. */
 export function alternateRequests(first: FastifyInstance, second: FastifyInstance): void {
   const ways = [first.inject.bind(first), second.inject.bind(second)]
   let turn = 0
@@ -13,10 +13,10 @@ export function alternateRequests(first: FastifyInstance, second: FastifyInstanc
   Object.defineProperty(first, 'inject', { value: next, writable: true, configurable: true })
 }
 
-/** An address whose connections lead to one instance or another. */
+/** Load balancer for TCP connections. */
 export type Balancer = { address: string; close: () => Promise<void> }
 
-/** Has the instances listen, behind a front that takes each of them in turn. */
+/** Starts listening on all instances, and on a balancer that connects clients to them in turn. */
 export async function listenBehindBalancer(instances: FastifyInstance[]): Promise<Balancer> {
   const ports: number[] = []
   for (const http of instances) ports.push(Number(new URL(await http.listen({ host: '127.0.0.1', port: 0 })).port))
@@ -24,7 +24,7 @@ export async function listenBehindBalancer(instances: FastifyInstance[]): Promis
   return openBalancer(() => ports[turn++ % ports.length] ?? 0)
 }
 
-/** Listens on a free port, and connects everybody to the port that is chosen then. */
+/** Listens on a free port and forwards each connection to the port that `choose` returns. */
 export async function openBalancer(choose: () => number | Promise<number>): Promise<Balancer> {
   const open = new Set<Socket>()
   const lead = async (client: Socket) => {

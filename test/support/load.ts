@@ -3,7 +3,7 @@ import { packageArchive } from './archive.ts'
 import { PubClient } from './pub-client.ts'
 import { json, ownersAccount } from './server-process.ts'
 
-/** Clients that publish, read, delete and sign in all the time, and try once more when their connection was reset. */
+/** Clients that continuously publish, read, delete and sign in. They retry once when a connection is reset. */
 export class Load {
   readonly failures: string[] = []
   readonly counts = { published: 0, read: 0, deleted: 0, signedIn: 0, resets: 0 }
@@ -25,7 +25,7 @@ export class Load {
     this.running = Promise.all([...publishing, ...reading, ...others]).then(() => {})
   }
 
-  /** Resolves when so many more were published; rejects with what failed until then. */
+  /** Waits until `count` more packages are published. Rejects if any request failed. */
   async more(count: number): Promise<void> {
     for (const until = this.counts.published + count; this.counts.published < until; await sleep(20))
       if (this.failures.length > 0) throw new Error(this.failures.join('\n'))
@@ -64,7 +64,7 @@ export class Load {
     if (name !== undefined) await this.pub.download(name, '1.0.0')
   }
 
-  /** What is deleted is nothing that others read. */
+  /** Deletes a package that only this client knows, so that reads of other clients do not fail. */
   private async delete(): Promise<void> {
     const name = `gone_${this.serial++}`
     await this.pub.publish(await packageArchive({ name, version: '1.0.0' }))
@@ -74,7 +74,7 @@ export class Load {
   }
 
   private async signIn(): Promise<void> {
-    // Each from an address of its own: there is a limit.
+    // Each sign-in uses a new client address, because sign-ins are rate limited per address.
     const from = { 'x-forwarded-for': `10.${this.counts.signedIn >> 8}.${this.counts.signedIn & 255}.7` }
     const { status, cookies } = await json(`${this.address}/api/auth/login`, ownersAccount, from)
     if (status !== 200) throw new Error(`signing in is answered with ${status}`)

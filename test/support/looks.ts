@@ -3,7 +3,10 @@ import { expect } from 'vitest'
 import { expectAccessible, screenshot, settled } from './browser.ts'
 import { overflow } from './console.ts'
 
-/** Only what changes from one look to the next is drawn anew; the last one is as the first. */
+/**
+ * Combinations of size and color scheme. Consecutive ones differ in a single property to reduce rendering, and the last one has the size of the
+ * first.
+ */
 const looks = [
   ['desk', 'light'],
   ['desk', 'dark'],
@@ -12,7 +15,7 @@ const looks = [
 ] as const
 const sizes = { desk: { width: 1280, height: 800 }, telephone: { width: 360, height: 740 } }
 
-/** Fails when the page on show is not accessible in light or in dark, or wider than a window; keeps a picture of each look. */
+/** Fails if the page is not accessible in light and dark mode, or overflows at desktop or phone size. Saves a screenshot of each combination. */
 export async function expectSound(page: Page, name: string): Promise<void> {
   await settled(page)
   for (const [size, colorScheme] of looks) {

@@ -1,25 +1,25 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 
-/** Linux's file system in memory. */
+/** In-memory file system of Linux. */
 const folder = '/dev/shm'
-/** What a run of all tests keeps there at most, in bytes, with room to spare. */
+/** Free space that a run of all tests needs, in bytes, with a margin. */
 const needed = 4 * 1024 ** 3
 
 /**
- * Moves temporary files into memory where the system has a place for that. The tests make and remove some thousand small
- * databases, and on a disk most of their time goes into that. TMPDIR, when set, is left as it is.
+ * Moves temporary files to an in-memory file system if one is available. Tests create and remove thousands of small databases, which is slow on
+ * disks. An existing TMPDIR is kept.
  */
 export function keepTemporaryFilesInMemory() {
-  if (process.env.TMPDIR || !hasRoom()) return
-  process.env.TMPDIR = folder // inherited by every process of the tests
+  if (process.env.TMPDIR || !hasSpace()) return
+  process.env.TMPDIR = folder // inherited by all test processes
 }
 
-function hasRoom() {
+function hasSpace() {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
     const { bavail, bsize } = statfsSync(folder)
     return bavail * bsize >= needed
   } catch {
-    return false // another system
+    return false // not Linux
   }
 }

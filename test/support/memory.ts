@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Returns how many bytes objects and buffers of this process take, without garbage. */
+/** Returns the bytes used by objects and buffers of this process after garbage collection. */
 export function heldMemory(): { heap: number; buffers: number } {
   collect()
   collect()

@@ -1,4 +1,4 @@
-/** The value of a series in Prometheus' text format; without such a series, undefined. The labels are a part of those it has. */
+/** Returns the value of the first series with this name and at least these labels in Prometheus text format, or undefined. */
 export function sample(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
   const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
@@ -6,6 +6,6 @@ export function sample(text: string, name: string, labels: Record<string, string
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1))
 }
 
-/** Every metric that a text describes, with its type. */
+/** Returns every metric described in a text, with its type. */
 export const metricsIn = (text: string): Map<string, string> =>
   new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]))

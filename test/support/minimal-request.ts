@@ -13,24 +13,24 @@ import {
 } from 'graphql'
 import type { BinaryRoute, Route } from '../../server/rest/route.ts'
 
-/** An id that nothing has. */
-const nobody = '00000000-0000-7000-8000-000000000000'
+/** Id that does not exist. */
+const unknownId = '00000000-0000-7000-8000-000000000000'
 
-/** A route's path with something in each parameter that is well-formed and does not exist. */
+/** Returns the path of a route with valid values that do not exist for its parameters. */
 export function pathFor(path: string): string {
   return path
-    .replace(/:(id|requestId|userId)/g, nobody)
+    .replace(/:(id|requestId|userId)/g, unknownId)
     .replace(':pkg', 'nothing')
     .replace(':file', 'nothing-1.0.0.tar.gz')
     .replace(':version', '1.0.0')
     .replace(':email', 'stranger@example.com')
     .replace(':token', 'nothing')
     .replace('*', 'index.html')
-    .replace(/newUploadFinish$|upload$/, `$&?upload_id=${nobody}`)
+    .replace(/newUploadFinish$|upload$/, `$&?upload_id=${unknownId}`)
     .replace(/sdk\/releases$/, '$&?channel=stable')
 }
 
-/** A body with just what a route requires, so that nothing but a lack of rights refuses it. */
+/** Returns a body with the required fields of a route, so that only missing permissions can cause a refusal. */
 export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unknown {
   if (route.kind === 'binary') return undefined
   const input = /\$input: (\w+)!/.exec(route.operation)?.[1]
@@ -39,10 +39,10 @@ export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unkn
   const settled = settledFields(route)
   const fields = Object.values(type.getFields()).filter((field) => isNonNullType(field.type) && !settled.includes(field.name))
   const restName = (name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
-  return Object.fromEntries(fields.map((field) => [restName(field.name), route.ids?.[field.name] ? nobody : valueOf(field, '')]))
+  return Object.fromEntries(fields.map((field) => [restName(field.name), route.ids?.[field.name] ? unknownId : valueOf(field, '')]))
 }
 
-/** The input fields that are not the body's: those of the path, and those that the endpoint settles. */
+/** Returns the input fields that are not part of the body: path parameters and values fixed by the endpoint. */
 export const settledFields = ({ path, names = {}, given = {} }: Route): string[] => [
   ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => names[name] ?? name),
   ...Object.keys(given),
@@ -50,7 +50,7 @@ export const settledFields = ({ path, names = {}, given = {} }: Route): string[]
 
 type Input = { name: string; type: GraphQLInputType; extensions: object }
 
-/** What a root field is called with: just what it requires, and at the place below `inputs` the variable `$value`. */
+/** Returns the arguments of a root field: the required ones, and the variable `$value` at the input path `inputs`. */
 export function argumentsWithVariable(args: readonly Input[], inputs: readonly Input[], field: string): string {
   const [place, ...deeper] = inputs
   const given = args.filter((input) => input === place || isNonNullType(input.type) || input.name === 'first')
@@ -63,7 +63,7 @@ export function argumentsWithVariable(args: readonly Input[], inputs: readonly I
   }
 }
 
-/** A query for one root field with just what it requires: `Mutation.logout`. */
+/** Returns a query for a root field such as `Mutation.logout` with its required arguments. */
 export function fieldQuery(schema: GraphQLSchema, path: string): string {
   const [typeName = '', name = ''] = path.split('.')
   const field = (schema.getType(typeName) as GraphQLObjectType).getFields()[name]
@@ -94,7 +94,7 @@ const byType: Record<string, unknown> = {
 
 function valueOf({ name, type, extensions }: Input, field: string): unknown {
   const [owner] = ((extensions as { relayGlobalIDFor?: object[] }).relayGlobalIDFor ?? []) as { typename: string }[]
-  return samples[name] ?? (owner ? encodeGlobalID(owner.typename, nobody) : sampleOf(type, field))
+  return samples[name] ?? (owner ? encodeGlobalID(owner.typename, unknownId) : sampleOf(type, field))
 }
 
 function sampleOf(type: GraphQLInputType, field: string): unknown {
@@ -105,11 +105,11 @@ function sampleOf(type: GraphQLInputType, field: string): unknown {
     const required = Object.values(bare.getFields()).filter((inner) => isNonNullType(inner.type))
     return Object.fromEntries(required.map((inner) => [inner.name, valueOf(inner, field)]))
   }
-  if (bare.name === 'ID') return encodeGlobalID('User', nobody)
+  if (bare.name === 'ID') return encodeGlobalID('User', unknownId)
   return byType[bare.name]
 }
 
-/** GraphQL writes it bare, REST as a word in lower case. */
+/** Enum value. GraphQL literals write its name, REST bodies its name in lower case. */
 class EnumValue {
   readonly name: string
   constructor(name: string) {

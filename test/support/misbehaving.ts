@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
-// Runs as the process of an analysis, with all its limits, and does what the name of the package says.
+// Program that runs as an analysis process with all its limits and misbehaves. The name of the package selects the behavior.
 
 const kept: unknown[] = []
 const usage = { cpuMs: 1, peakBytes: 1, residentBytes: 1 }
 
-/** What came of trying: the code of an error, or `done`. */
+/** Returns `done`, or the code of the error that the attempt threw. */
 function tried(attempt: () => unknown): string {
   try {
     attempt()
@@ -26,11 +26,11 @@ const report = {
   sizes: [],
 }
 
-/** Answers without pages, and then does something else than to make them. */
-const afterReport = (conductThen: () => void) =>
-  void process.send?.({ interim: { report, surface: new Uint8Array(1), docsFailure: null, ...usage } }, conductThen)
+/** Sends a report without documentation pages, then calls `next` instead of generating them. */
+const afterReport = (next: () => void) =>
+  void process.send?.({ interim: { report, surface: new Uint8Array(1), docsFailure: null, ...usage } }, next)
 
-const conduct: Record<string, () => unknown> = {
+const behaviors: Record<string, () => unknown> = {
   loop() {
     for (;;) kept.length = 0
   },
@@ -68,7 +68,7 @@ const conduct: Record<string, () => unknown> = {
 
 type Question = { facts: { name: string } }
 process.on('message', ({ facts: { name } }: Question) => {
-  const answer = conduct[name]?.()
+  const answer = behaviors[name]?.()
   if (answer !== undefined) process.send?.(answer)
 })
 process.on('disconnect', () => process.exit())

@@ -4,13 +4,13 @@ import { packageArchive } from './archive.ts'
 import type { FaultRegistry } from './fault-registry.ts'
 import { PubFailure } from './pub-client.ts'
 
-/** Clients of a server that refuses changes for a while: they read, publish and delete all the time, and remember each answer. */
+/** Clients of a server that temporarily refuses writes. They read, publish and delete continuously and record each response. */
 export class MoveLoad {
-  /** What was published, or may have been: the answer to it was a refusal. */
+  /** Versions whose publishing was refused. They may exist nevertheless. */
   readonly refused = new Set<string>()
-  /** What was deleted. */
+  /** Deleted versions. */
   readonly deleted = new Set<string>()
-  /** Reads that were not answered as always. */
+  /** Reads whose status was not 200. */
   readonly failures: string[] = []
   readonly counts = { read: 0, published: 0 }
   longestReadMs = 0
@@ -19,7 +19,7 @@ export class MoveLoad {
   private isOver = false
   private serial = 0
 
-  /** `existing` are versions that stay, by `name version`; `leaving` those that are deleted. */
+  /** `existing` are the versions to read, `leaving` the versions to delete. Both are given as `name version`. */
   constructor(registry: FaultRegistry, existing: string[], leaving: string[]) {
     this.registry = registry
     const reading = existing.slice(0, 3).map((key) => this.again(5, () => this.read(key)))
@@ -27,7 +27,7 @@ export class MoveLoad {
     this.running = Promise.all([...reading, ...publishing, this.again(300, () => this.delete(leaving.pop()))])
   }
 
-  /** Resolves when so many more were published. */
+  /** Waits until `count` more versions are published. */
   async more(count: number): Promise<void> {
     for (const until = this.counts.published + count; this.counts.published < until;) await sleep(20)
   }

@@ -4,12 +4,12 @@ import { migrationNames } from '../../server/db/schema/migration-files.ts'
 import { version } from '../../server/version.ts'
 import { root } from './sources.ts'
 
-/** The version of a release after this one. */
+/** Version of the simulated next release. */
 export const nextVersion = `${Number(version.split('.')[0]) + 1}.0.0`
 
 /**
- * Writes the release after this one into a folder: these sources with another version, and with a migration that does to much used tables
- * all that a migration may. Gives the command that starts it.
+ * Writes a simulated next release to a folder: these sources with a higher version and an additional migration, which makes every permitted kind of
+ * change to frequently used tables. Returns the command that starts it.
  */
 export function writeNextRelease(folder: string): string[] {
   const write = (path: string, content: string) => (
@@ -25,7 +25,7 @@ export function writeNextRelease(folder: string): string[] {
   return [process.execPath, join(folder, 'server', 'main.ts')]
 }
 
-/** What the release after this one does to the database. */
+/** Name of the migration of the simulated next release. */
 export const nextMigration = 'Migration29990101000000_next'
 
 const migration = `import { Migration } from '@mikro-orm/migrations'

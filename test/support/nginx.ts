@@ -6,16 +6,16 @@ import { startProxy } from './proxy-process.ts'
 import { root } from './sources.ts'
 
 type Options = {
-  /** Where the instances listen. */
+  /** Base URLs of the instances. */
   instances: string[]
-  /** The folder of the archives, which nginx then sends. */
+  /** Folder of the blob store. If given, nginx sends archives itself. */
   blobs?: string
-  /** The folder of `certificate.pem` and `key.pem`; without it, nginx speaks HTTP. */
+  /** Folder with `certificate.pem` and `key.pem`. Without it, nginx uses HTTP. */
   tls?: string
   port?: number
 }
 
-/** Starts nginx with the example of server/deploy; returns its port, at 127.0.0.1 and with TLS also at ::1. */
+/** Starts nginx with the example configuration of the deploy folder. Returns its port on 127.0.0.1, and with TLS also on ::1. */
 export async function startNginx({ port, ...options }: Options): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'snug-nginx-'))
   const chosen = port ?? (await freePort())
@@ -31,7 +31,7 @@ export async function startNginx({ port, ...options }: Options): Promise<number>
 
 type Change = [from: string | RegExp, to: string]
 
-/** The example as an operator would change it. */
+/** Returns the example configuration with the changes an operator would make. */
 function example(folder: string, port: number, { instances: [first = '', ...others], blobs, tls }: Omit<Options, 'port'>): string {
   const server = (instance: string) => `server ${new URL(instance).host} max_fails=1 fail_timeout=2s;`
   const changes: Change[] = [
@@ -71,7 +71,7 @@ const sendingArchives = (blobs: string): Change[] => [
   ['/var/lib/snug/blobs', blobs],
 ]
 
-/** The rest of a configuration: one process that writes below the folder only. */
+/** Completes a configuration so that nginx runs as a single process and writes only to the folder. */
 function around(folder: string, http: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/temporary/${kind};`)
   return `daemon off; master_process off; pid ${folder}/pid; events {}

@@ -5,13 +5,13 @@ export const redirectUri = 'http://127.0.0.1:49152/callback'
 export const loginUrl = 'http://localhost:8080/login?redirect='
 export const consentUrl = 'http://localhost:8080/oauth/consent?request_id='
 
-/** A verifier and the challenge for it (RFC 7636). */
+/** Returns a code verifier and its challenge (RFC 7636). */
 export function pkce() {
   const verifier = randomBytes(32).toString('base64url')
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** The address that a client opens; a null leaves a parameter out. */
+/** Returns the authorization URL of a client. Parameters that are null are omitted. */
 export function authorizeUrl(parameters: Record<string, string | null> = {}): string {
   const all = {
     response_type: 'code',
@@ -26,7 +26,7 @@ export function authorizeUrl(parameters: Record<string, string | null> = {}): st
   return `/oauth/authorize?${new URLSearchParams(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))}`
 }
 
-/** Opens the consent page; gives the id in its address. `ip` is for whoever does it more often than one address may. */
+/** Opens the consent page and returns the request id from its URL. Pass other values of `ip` to stay below the rate limit per address. */
 export async function requestConsent(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip): Promise<string> {
   const { status, headers } = await browser.get(authorizeUrl(parameters), { ip })
   const location = String(headers.location)
@@ -34,7 +34,7 @@ export async function requestConsent(browser: Actor, parameters: Record<string, 
   return location.slice(consentUrl.length)
 }
 
-/** Goes as far as a code that nobody has used; gives all that a client sends for its token. */
+/** Obtains an authorization code and returns the parameters of the token request. */
 export async function codeFor(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip) {
   const { verifier, challenge } = pkce()
   const requestId = await requestConsent(browser, { code_challenge: challenge, ...parameters }, ip)
@@ -43,5 +43,5 @@ export async function codeFor(browser: Actor, parameters: Record<string, string 
   return { grant_type: 'authorization_code', code, redirect_uri: parameters.redirect_uri ?? redirectUri, code_verifier: verifier }
 }
 
-/** The parameters of the address that a redirect leads to. */
+/** Returns the query parameters of a redirect's Location. */
 export const parametersOf = (location: unknown) => Object.fromEntries(new URL(String(location)).searchParams)

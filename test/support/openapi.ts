@@ -13,7 +13,7 @@ type Document = {
   components: { schemas: object; responses: Record<string, Response> }
 }
 
-/** Everything that is made from the document once in a process, when it is first needed. */
+/** Builds everything that depends on the document. Called once per process, when first needed. */
 const make = () => {
   const router = findMyWay({ maxParamLength: 512 })
   for (const route of routes) if (!router.hasRoute('GET', route.path)) router.on('GET', route.path, () => {}, openApiPath(route))
@@ -24,7 +24,7 @@ const make = () => {
 let made: ReturnType<typeof make> | undefined
 const openApi = () => (made ??= make())
 
-/** Compares answers with the OpenAPI document: operation, status, media type, and the JSON body with no field more than the schema names. */
+/** Validates responses against the OpenAPI document: operation, status, media type, and the JSON body, without fields the schema does not define. */
 export class ResponseValidator {
   readonly mismatches = new Set<string>()
   private readonly basePath: string
@@ -33,7 +33,7 @@ export class ResponseValidator {
     this.basePath = new URL(serverUrl).pathname.replace(/\/$/, '')
   }
 
-  /** Notes how an answer differs from the document, if it does. */
+  /** Records a response that does not match the document. */
   readonly compare = ({ method, url, status, headers, body }: Exchange): void => {
     const path = url.split('?', 1)[0] ?? ''
     if (!path.startsWith(`${this.basePath}/`)) return
@@ -41,7 +41,7 @@ export class ResponseValidator {
     if (problem) this.mismatches.add(`${method} ${path} answered ${status}: ${problem}`)
   }
 
-  /** @throws Error that names every answer which the document does not describe. */
+  /** @throws Error with every response that the document does not describe. */
   require(): void {
     if (this.mismatches.size > 0) throw new Error(`The OpenAPI document does not describe:\n${[...this.mismatches].join('\n')}`)
   }
@@ -63,10 +63,10 @@ function problemOf(method: string, path: string, status: number, contentType: st
   return described ? invalid(described, JSON.parse(body)) : `${known} has no schema`
 }
 
-/** Files of documentation pages, which no endpoint serves although a path of one fits. */
+/** Reports whether a path is a static file of the documentation pages. No endpoint serves it, although the path pattern of one matches. */
 const isFile = (path: string) => path.startsWith('/documentation/-/')
 
-/** Whether an endpoint should be at this path. The reference, the page for consent and what the doctor asks are not endpoints. */
+/** Reports whether a path must be described. Exceptions are the API reference, the consent page and the requests of the doctor. */
 const isUndescribed = (path: string) => /^\/(?:api|oauth)\/(?!docs(?:\/|$)|consent$|v1\/doctor$)/.test(path)
 
 function invalid(described: object, value: unknown): string | null {
@@ -76,7 +76,10 @@ function invalid(described: object, value: unknown): string | null {
   return validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: 'body' })
 }
 
-/** The schema with every object closed: the document allows further fields in releases to come, but a test sees those of this one. */
+/**
+ * Returns the schema without additional properties in any object. The document allows fields of future releases, but tests must only see fields of
+ * this one.
+ */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)
   if (typeof part !== 'object' || part === null) return part

@@ -4,7 +4,7 @@ import { User } from '../../server/users/entity.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 
-/** Gives a package to a publisher that has an admin and a member, as if it had always been so. */
+/** Assigns a package directly in the database to a new publisher with an admin and a member. */
 export async function makeOwned(app: TestApp, name: string, id = 'acme-corp'): Promise<{ admin: Actor; member: Actor }> {
   const [admin, member] = [await app.member(), await app.member()]
   const em = app.services.database.fork()

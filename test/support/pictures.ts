@@ -4,11 +4,11 @@ type Size = { width: number; height: number }
 const red = { r: 255, g: 0, b: 0 }
 const blue = { r: 0, g: 0, b: 255 }
 
-/** A picture in one colour. */
+/** Returns a picture in a single color. */
 export const plain = ({ width, height }: Size, background: string | typeof red = red) =>
   sharp({ create: { width, height, channels: 3, background } })
 
-/** A picture whose left half is red and whose right half is blue. */
+/** Returns a picture with a red left half and a blue right half. */
 export async function halves({ width, height }: Size) {
   const right = await plain({ width: width / 2, height }, blue)
     .png()
@@ -16,7 +16,7 @@ export async function halves({ width, height }: Size) {
   return plain({ width, height }).composite([{ input: right, left: width / 2, top: 0 }])
 }
 
-/** An animation: a red picture, then a blue one. */
+/** Returns an animated WebP with a red and a blue frame. */
 export async function animation({ width, height }: Size): Promise<Buffer> {
   const frames = await Promise.all([red, blue].map((colour) => plain({ width, height }, colour).png().toBuffer()))
   return sharp(frames, { join: { animated: true } })
@@ -26,7 +26,7 @@ export async function animation({ width, height }: Size): Promise<Buffer> {
 
 const loadSvg = { operation: ['VipsForeignLoadSvgBuffer'] }
 
-/** What an SVG picture is, read by a library. The server forbids the library to read any for as long as the process lives. */
+/** Returns the metadata of an SVG picture. Temporarily unblocks SVG, which the server blocks in the image library for the whole process. */
 export async function readSvg(svg: Buffer | string) {
   sharp.unblock(loadSvg)
   try {
@@ -37,13 +37,13 @@ export async function readSvg(svg: Buffer | string) {
   }
 }
 
-/** The colour at a point, as a word. */
+/** Returns the color of a pixel: `red`, `blue` or its RGB values. */
 export async function colourAt(picture: Buffer, left: number, top: number): Promise<string> {
   const [r = 0, g = 0, b = 0] = await sharp(picture).extract({ left, top, width: 1, height: 1 }).removeAlpha().raw().toBuffer()
   return r > 200 && g < 60 && b < 60 ? 'red' : b > 200 && r < 60 && g < 60 ? 'blue' : `${r} ${g} ${b}`
 }
 
-/** What a form with one file in it is sent as. */
+/** Returns the body and headers of a multipart form with one file. */
 export async function form(bytes: Buffer | string, { field = 'file', name = 'me.png', type = 'image/png' } = {}) {
   const data = new FormData()
   data.set(field, new Blob([typeof bytes === 'string' ? bytes : new Uint8Array(bytes)], { type }), name)

@@ -1,6 +1,6 @@
 import type { Access } from './policy-rest.ts'
 
-/** Who may use which root field of GraphQL. */
+/** Required access of each GraphQL root field. */
 export const graphql: Record<string, Access> = {
   'Query.viewer': 'open',
   'Query.me': 'identity',

@@ -1,7 +1,10 @@
-/** Who may: everybody; whoever signed in; a session; a credential with this scope; whoever may change their own account; the owner. */
+/**
+ * Required access. `open`: none. `identity`, `signedIn`: any credential. `session`: a session. `ownAccount`: permission to change one's own account.
+ * `read`, `write`, `admin`: a credential with this scope. `owner`: the owner.
+ */
 export type Access = 'open' | 'identity' | 'signedIn' | 'session' | 'ownAccount' | 'read' | 'write' | 'admin' | 'owner'
 
-/** Who may use which endpoint. */
+/** Required access of each endpoint. */
 export const rest: Record<string, Access> = {
   'GET /api/v1/health': 'open',
   'GET /api/v1/version': 'open',

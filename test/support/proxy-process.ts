@@ -6,24 +6,27 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 
 type Options = {
-  /** Its own folder, which is removed after the test. */
+  /** Working folder, which is removed after the test. */
   folder: string
   port: number
-  /** The Debian package that has the program. */
+  /** Debian package of the program. */
   package: string
   env?: NodeJS.ProcessEnv
 }
 
-/** Starts a proxy for this test; resolves when it listens. @throws Error that says how to install it, or why it ended. */
+/**
+ * Starts a proxy for this test and waits until it listens. @throws Error with install instructions if the program is missing, or with its output if
+ * it exits.
+ */
 export async function startProxy(program: string, args: string[], options: Options): Promise<void> {
   const { folder, port, env } = options
   const path = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
   const proxy = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: path, ...env } })
-  let told = ''
-  proxy.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  let output = ''
+  proxy.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const ended = new Promise<string>((resolve) => {
     proxy.once('error', (error) => resolve(`Install it to run this test: apt-get install ${options.package} (${error.message})`))
-    proxy.once('close', () => resolve(`${program} ended: ${told}`))
+    proxy.once('close', () => resolve(`${program} ended: ${output}`))
   })
   onTestFinished(async () => {
     proxy.kill('SIGTERM')

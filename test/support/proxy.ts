@@ -4,19 +4,19 @@ import { type AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 type Options = {
-  /** A free one, unless given. */
+  /** Port. The default is a free one. */
   port?: number
-  /** Which path of the server is meant by a path of the proxy. */
+  /** Maps a path of the proxy to a path of the server. */
   pathOf?: (path: string) => string
-  /** Whether it names its client in X-Forwarded-For. */
+  /** Sends X-Forwarded-For. */
   forwards?: boolean
-  /** The largest body, in bytes: larger ones are answered with 413, as nginx does. */
+  /** Maximum size of request bodies in bytes. Larger ones are rejected with 413, as nginx does. */
   largestBody?: number
-  /** What it calls itself in `Server`. */
+  /** Value of the `Server` header. */
   name?: string
 }
 
-/** Starts a proxy in front of a server; gives its address. */
+/** Starts a proxy in front of a server and returns its base URL. */
 export async function startProxy(server: string, { port = 0, pathOf = (path) => path, ...options }: Options = {}): Promise<string> {
   const { forwards = true, largestBody = Infinity, name = 'proxy' } = options
   const passOn = (incoming: IncomingMessage, reply: ServerResponse) => {

@@ -6,7 +6,7 @@ import { crc32c, encodeCrc32c } from '../../server/blobs/crc32c.ts'
 
 export type PubAnswer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
 
-/** What the package client shows its user when it gives up. */
+/** Error that `dart pub` would show to its user. */
 export class PubFailure extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -16,54 +16,54 @@ export class PubFailure extends Error {
 }
 
 type Options = {
-  /** The hosted URL, as the user wrote it; the token goes to addresses below it and nowhere else. */
+  /** Hosted URL as the user entered it. The token is only sent to URLs below it. */
   hostedUrl: string
-  /** Where the hosted URL really is: what a name server and a proxy would tell. */
+  /** Address to connect to for the hosted URL, in place of DNS and a proxy. */
   address: string
   token?: string
-  /** How the server spells its own address, where the user spelled it differently: no token goes there. */
+  /** SERVER_URL of the server, if it differs from the hosted URL. The token is not sent there. */
   serverUrl?: string
-  /** What keeps the connection; without one, each request has its own. */
+  /** Agent for persistent connections. Without it, each request opens a new connection. */
   agent?: Agent
 }
 
-/** Speaks to a registry as `dart pub` does: its headers, its form, its redirects, its checks (pub's protocol). */
+/** Client that behaves like `dart pub`: the same headers, upload form, redirects and validation. */
 export class PubClient {
   private readonly options: Options
   constructor(options: Options) {
     this.options = options
   }
 
-  /** Whether the client still has its token. */
+  /** Reports whether the client still has its token. Responses with status 401 remove it. */
   get hasToken(): boolean {
     return this.options.token !== undefined
   }
 
-  /** The listing of a package; what does not fit breaks it, as it does for the user. */
+  /** Fetches the listing of a package. Throws on invalid entries, as `dart pub` does. */
   async listing(name: string): Promise<{ versions: PubVersion[]; latest: PubVersion }> {
     const answer = await this.get(`${this.options.hostedUrl}/api/packages/${name}`, { accept: mediaType })
-    // Without a charset the client would read latin1.
+    // Without a charset, the client would decode the body as Latin-1.
     if (!/charset=utf-8/i.test(answer.headers['content-type'] ?? '')) throw new PubFailure(answer.status, 'no charset')
     const listing = JSON.parse(answer.body.toString()) as { versions: PubVersion[]; latest: PubVersion }
     for (const version of listing.versions) check(name, version)
     return listing
   }
 
-  /** The archive of a version, its checksums compared. */
+  /** Downloads the archive of a version and verifies its checksums. */
   async download(name: string, version: string): Promise<Buffer> {
     const { versions } = await this.listing(name)
     const entry = versions.find((one) => one.version === version)
     if (!entry) throw new PubFailure(404, `no ${name} ${version}`)
     const answer = await this.get(entry.archive_url)
     const sha256 = createHash('sha256').update(answer.body).digest('hex')
-    if (entry.archive_sha256 !== sha256) throw new PubFailure(200, 'the sha256 does not fit')
+    if (entry.archive_sha256 !== sha256) throw new PubFailure(200, 'the sha256 does not match')
     const hashes = String(answer.headers['x-goog-hash'] ?? '').split(',')
     const expected = hashes.find((hash) => hash.startsWith('crc32c='))?.slice('crc32c='.length)
-    if (expected !== undefined && expected !== encodeCrc32c(crc32c(answer.body))) throw new PubFailure(200, 'the crc32c does not fit')
+    if (expected !== undefined && expected !== encodeCrc32c(crc32c(answer.body))) throw new PubFailure(200, 'the crc32c does not match')
     return answer.body
   }
 
-  /** Publishes; gives the message that the user sees. A run of the client sends all of it over one connection, which ends with it. */
+  /** Publishes an archive and returns the success message. All requests use one connection, which is closed afterwards, as in `dart pub publish`. */
   async publish(archive: Buffer): Promise<string> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const run = new PubClient({ ...this.options, agent })
@@ -85,7 +85,7 @@ export class PubClient {
     return success.message
   }
 
-  /** Sends the form; gives the address of the last step. */
+  /** Sends the upload form and returns the URL of the last step. */
   async upload(url: string, fields: Record<string, string>, archive: Buffer): Promise<string> {
     const { body, contentType } = pubForm(fields, archive)
     const answer = await this.send('POST', url, { 'content-type': contentType, 'content-length': body.length }, body)
@@ -95,7 +95,7 @@ export class PubClient {
     return location
   }
 
-  /** A GET that follows at most five redirects. */
+  /** Sends a GET request and follows up to five redirects. */
   async get(url: string, headers: OutgoingHttpHeaders = {}): Promise<PubAnswer> {
     let target = url
     for (let redirects = 0; redirects <= 5; redirects++) {
@@ -128,7 +128,7 @@ export class PubClient {
       outgoing.on('error', reject)
       outgoing.on('response', (response) => {
         buffer(response).then((raw) => {
-          // Any 401 makes the client delete its token.
+          // The client deletes its token after any response with status 401.
           if (response.statusCode === 401) delete this.options.token
           const content = response.headers['content-encoding'] === 'gzip' ? gunzipSync(raw) : raw
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body: content })
@@ -150,7 +150,7 @@ type PubVersion = {
 
 const mediaType = 'application/vnd.pub.v2+json'
 
-/** One wrong type breaks the whole listing. */
+/** Throws if a field of an entry has the wrong type, which makes the client reject the whole listing. */
 function check(name: string, { version, retracted, archive_url: url, archive_sha256: sha256, pubspec }: PubVersion): void {
   const fits =
     pubspec.name === name &&
@@ -161,7 +161,7 @@ function check(name: string, { version, retracted, archive_url: url, archive_sha
   if (!fits) throw new PubFailure(200, `the entry of ${version} is malformed`)
 }
 
-/** A form as Dart's MultipartRequest writes it. */
+/** Returns a form in the format of Dart's MultipartRequest. */
 export function pubForm(fields: Record<string, string>, archive: Buffer): { body: Buffer; contentType: string } {
   const boundary = `dart-http-boundary-${randomBytes(25).toString('hex')}`
   const parts = Object.entries(fields).map(
@@ -174,7 +174,7 @@ export function pubForm(fields: Record<string, string>, archive: Buffer): { body
   }
 }
 
-/** At the upload URL the client reads XML, wherever it is in the body, and shows what is between its tags on one line. */
+/** Reads an error of the upload URL: the client shows the text of the Message element if the body contains XML. */
 function uploadFailure(answer: PubAnswer): PubFailure {
   if (answer.status === 401 || answer.status === 403) return failure(answer)
   const text = answer.body.toString()
@@ -182,7 +182,7 @@ function uploadFailure(answer: PubAnswer): PubFailure {
   return new PubFailure(answer.status, message ?? 'Failed to upload the package.')
 }
 
-/** The client reads the challenge of a 401 or 403, and the envelope of everything else. */
+/** Reads an error: the client shows the message of the challenge for 401 and 403, and of the JSON body for other statuses. */
 function failure({ status, headers, body }: PubAnswer): PubFailure {
   if (status === 401 || status === 403) {
     const challenge = /^Bearer realm="pub", message="((?:[^"\\]|\\.)*)"$/.exec(headers['www-authenticate'] ?? '')?.[1]

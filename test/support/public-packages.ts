@@ -3,20 +3,20 @@ import { refreshWithDependents } from '../../server/search/refresh-dependents.ts
 import type { ArchiveOptions } from './archive.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
 
-/** A server whose environment permits public packages and whose switch is on. */
+/** Starts a server on which public packages are permitted and enabled. */
 export async function publicApp(options: TestOptions = {}): Promise<TestApp> {
   const app = await testApp({ ...options, env: { PUBLIC_PACKAGES_ENABLED: 'true', ...options.env } })
   await setSwitch(app, true)
   return app
 }
 
-/** Turns the server's switch. */
+/** Enables or disables public packages. */
 export async function setSwitch(app: TestApp, enabled: boolean): Promise<void> {
   const { status, body } = await (await app.admin()).put('/api/admin/public-packages', { enabled })
   if (status !== 200) throw new Error(`Cannot turn the switch: ${JSON.stringify(body)}`)
 }
 
-/** Makes packages public as if they had always been. */
+/** Makes packages public directly in the database. */
 export async function makePublic(app: TestApp, ...names: string[]): Promise<void> {
   await app.services.database.fork().transactional(async (em) => {
     await em.nativeUpdate(Package, { name: { $in: names } }, { visibility: 'public' })
@@ -24,7 +24,7 @@ export async function makePublic(app: TestApp, ...names: string[]): Promise<void
   })
 }
 
-/** A version that depends on packages of this server. */
+/** Returns a version that depends on packages of this server. */
 export const dependent = (name: string, version: string, dependencies: string[], dev: string[] = []): ArchiveOptions => ({
   name,
   version,

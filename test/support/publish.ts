@@ -3,12 +3,12 @@ import { type ArchiveOptions, packageArchive } from './archive.ts'
 
 const bytes = { headers: { 'content-type': 'application/octet-stream' } }
 
-/** Publishes an archive in three steps; gives the answer of the last one. */
+/** Publishes an archive and returns the response to the last of the three requests. */
 export async function publishArchive(actor: Actor, archive: Buffer): Promise<Answer> {
   return finish(actor, await upload(actor, archive))
 }
 
-/** Publishes a package made for the test, or a ready archive; gives the archive, and throws when it is refused. */
+/** Publishes a generated package or a given archive and returns the archive. Throws if it is rejected. */
 export async function publish(actor: Actor, contents: ArchiveOptions | Buffer): Promise<Buffer> {
   const archive = Buffer.isBuffer(contents) ? contents : await packageArchive(contents)
   const answer = await publishArchive(actor, archive)
@@ -16,14 +16,14 @@ export async function publish(actor: Actor, contents: ArchiveOptions | Buffer): 
   return archive
 }
 
-/** Announces an upload; gives its id. */
+/** Starts an upload and returns its id. */
 export async function announce(actor: Actor): Promise<string> {
   const { status, body } = await actor.get('/api/packages/versions/new')
   if (status !== 200) throw new Error(`Cannot announce an upload: ${JSON.stringify(body)}`)
   return body.fields.upload_id as string
 }
 
-/** Announces an upload and sends the archive; gives its id. */
+/** Starts an upload, sends the archive and returns the id of the upload. */
 export async function upload(actor: Actor, archive: Buffer): Promise<string> {
   const uploadId = await announce(actor)
   const answer = await sendBytes(actor, uploadId, archive)
@@ -31,10 +31,10 @@ export async function upload(actor: Actor, archive: Buffer): Promise<string> {
   return uploadId
 }
 
-/** Sends the bytes of an upload as the whole body. */
+/** Sends an archive as the request body. */
 export const sendBytes = (actor: Actor, uploadId: string, archive: Buffer): Promise<Answer> =>
   actor.post(`/api/packages/versions/upload?upload_id=${uploadId}`, archive, bytes)
 
-/** The last step. */
+/** Sends the last request of publishing. */
 export const finish = (actor: Actor, uploadId: string): Promise<Answer> =>
   actor.get(`/api/packages/versions/newUploadFinish?upload_id=${uploadId}`)

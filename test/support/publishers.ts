@@ -3,10 +3,10 @@ import { testApp } from '../app.ts'
 
 export const acme = { id: 'acme', displayName: 'Acme' }
 
-/** An answer of REST with this code. */
+/** Returns the expected body of a REST error with this code. */
 export const error = (code: string, message: unknown = expect.any(String)) => ({ body: { error: { code, message } } })
 
-/** A publisher with an admin and a member who are nobody on the server, and somebody else. */
+/** Starts a server with the publisher acme, whose admin (alice) and member (bob) have the role member on the server, and another member (eve). */
 export async function team() {
   const app = await testApp()
   const [root, alice, bob, eve] = [await app.admin(), await app.member(), await app.member(), await app.member()]

@@ -8,17 +8,17 @@ const rules = {
   allowedHostedUrls: ['https://ok.example.org/pub', 'https://mirror.example.net'],
 }
 
-/** The shortest pubspec there is. More fields can be appended. */
+/** Minimal valid pubspec. Fields can be appended. */
 export const start = 'name: foo\nversion: 1.0.0\nenvironment:\n  sdk: ^3.0.0\n'
 
-/** What a pubspec says, and all of it, when it may be published. */
+/** Validates a pubspec and returns its description and parsed document. */
 export function read(yaml: string) {
   const { document } = checkPubspec(yaml, rules)
   return { ...describePubspec(document), document }
 }
 export const extended = (yaml: string): ReturnType<typeof read> => read(start + yaml)
 
-/** The message with which a pubspec is refused, or 'accepted'. It is one line of printable ASCII, as the client can show it. */
+/** Returns the error message for a pubspec, or 'accepted'. Messages must be one line of printable ASCII, as the client requires. */
 export function fault(yaml: string): string {
   try {
     read(yaml)

@@ -2,21 +2,21 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** The request line and headers of a request, up to the empty line. */
+/** Returns the request line and headers of a request, up to the empty line. */
 export const head = (line: string, headers: Record<string, string | number> = {}): string =>
   `${line} HTTP/1.1\r\nHost: x\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n`
 
-/** What came over a connection: its text, and how it ended: in order, or with the code of an error. */
+/** Received text, status of the response, and how the connection ended: in order, or with an error code. */
 export type Received = { text: string; status: number; end: string }
 
-/** A connection without HTTP. It is closed when the test ends. */
+/** TCP connection that is closed when the test ends. */
 export class RawClient {
   readonly socket = new Socket({ allowHalfOpen: true })
-  /** What has come so far. */
+  /** Text received so far. */
   text = ''
-  /** Settles when the server has closed its side. */
+  /** Resolves when the server has closed its side. */
   readonly received: Promise<Received>
 
   private constructor() {
@@ -39,7 +39,7 @@ export class RawClient {
     return client
   }
 
-  /** Writes all of this before anything is read, as `dart pub` does. */
+  /** Writes all chunks before reading, as `dart pub` does. */
   async writeFirst(...chunks: (string | Buffer)[]): Promise<Received> {
     const { socket } = this
     socket.pause()
@@ -48,7 +48,7 @@ export class RawClient {
     return this.received
   }
 
-  /** Writes chunks of a body of unknown length until the server closes its side; gives how many bytes were taken. */
+  /** Writes a chunked body until the server closes the connection. Returns the number of accepted bytes. */
   async writeForever(): Promise<number> {
     const { socket } = this
     const chunk = Buffer.from(`10000\r\n${'a'.repeat(0x10000)}\r\n`)

@@ -1,6 +1,6 @@
 /**
- * What pana 0.23.18 prints with `--json` for the package async, as recorded in its own tests, cut down to what varies; for another name and
- * version, and with a repository that it could not verify. The names in double braces are filled in by the fake pana.
+ * Output of pana 0.23.18 with `--json` for the package async, as recorded in pana's own tests. Shortened to what varies, and with a repository that
+ * could not be verified. The fake pana replaces the names in double braces.
  */
 export const recordedReport = {
   createdAt: '2022-11-23T11:09:00.000Z',

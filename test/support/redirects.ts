@@ -1,4 +1,4 @@
-/** Addresses that look like the user's own computer, or try to be read as such, but are none that a code may be sent to. */
+/** Redirect URIs that resemble the user's own computer but must be rejected. */
 export const foreignRedirects = [
   'https://127.0.0.1:8000/',
   'http://127.0.0.1/',
@@ -56,7 +56,7 @@ export const foreignRedirects = [
   '',
 ]
 
-/** Addresses on the user's own computer, as clients write them. */
+/** Redirect URIs on the user's own computer, as clients use them. */
 export const loopbackRedirects = [
   'http://127.0.0.1:8000/',
   'http://127.0.0.1:1',

@@ -2,10 +2,10 @@ import { Client } from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { type Postgres, startPostgres } from './postgres-server.ts'
 
-/** A PostgreSQL with a standby that follows it. */
+/** PostgreSQL server with a standby that replicates it. */
 export type Replicated = { primary: Postgres; standby: Postgres; stop: () => Promise<void> }
 
-/** Starts both; whatever is committed is flushed, and so sent to the standby at once, as PostgreSQL does by itself. */
+/** Starts a server and its standby. Commits are flushed, and so sent to the standby immediately, as is the default of PostgreSQL. */
 export async function startReplicated(): Promise<Replicated> {
   const primary = await startPostgres({ synchronous_commit: 'on' })
   const standby = await primary.standby({ max_standby_streaming_delay: '0' }).catch(async (error: unknown) => {
@@ -19,7 +19,7 @@ export async function startReplicated(): Promise<Replicated> {
   return { primary, standby, stop }
 }
 
-/** The settings of a server on a new database, once both have it. */
+/** Creates a database, waits until the standby has it, and returns the environment variables of a server that uses both. */
 export async function databaseOnBoth({ primary, standby }: Replicated, { synchronousCommit = 'on' } = {}): Promise<Record<string, string>> {
   const name = `both_${Date.now().toString(36)}_${++made}`
   await runSql(primary.url, `create database ${name}`)
@@ -31,14 +31,14 @@ export async function databaseOnBoth({ primary, standby }: Replicated, { synchro
 
 let made = 0
 
-/** The address of another database of a server. */
+/** Returns the URL of another database of the same server. */
 export function databaseAt(url: string, name: string): string {
   const at = new URL(url)
   at.pathname = `/${name}`
   return at.href
 }
 
-/** Gives a server an order on a connection of its own; gives the rows. */
+/** Runs a statement on a new connection and returns the rows. */
 export async function runSql<Row>(url: string, sql: string): Promise<Row[]> {
   const client = new Client(url)
   await client.connect()
@@ -49,7 +49,7 @@ export async function runSql<Row>(url: string, sql: string): Promise<Row[]> {
   }
 }
 
-/** Has the standby keep what it is sent, without applying it, until the test ends or it is told to go on. */
+/** Pauses replay on the standby until the test ends or the returned function is called. */
 export async function pause({ standby }: Replicated): Promise<() => Promise<unknown>> {
   const resume = () => runSql(standby.url, 'select pg_wal_replay_resume()')
   onTestFinished(async () => void (await resume()))

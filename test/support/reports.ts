@@ -3,7 +3,7 @@ import { PackageVersion } from '../../server/packages/entity.ts'
 import { beginRun, type Findings, storeFailure, storeFindings } from '../../server/scoring/store.ts'
 import type { TestApp } from '../app.ts'
 
-/** A report of so many points. */
+/** Returns a report with these points. */
 export function reportOf(granted: number, maximum: number, rest: Partial<Report> = {}): Report {
   const status = granted === maximum ? 'passed' : granted > 0 ? 'partial' : 'failed'
   const criterion = { id: 'pubspec', title: 'Provides a valid pubspec', granted, maximum, reason: 'Looks fine.', remedy: null }
@@ -20,30 +20,30 @@ export function reportOf(granted: number, maximum: number, rest: Partial<Report>
   }
 }
 
-/** The id of a version. */
+/** Returns the id of a version. */
 export async function versionId({ services }: TestApp, name: string, version = '1.0.0'): Promise<string> {
   return (await services.database.fork().findOneOrFail(PackageVersion, { package: { name }, version })).id
 }
 
-/** Takes what waits off the queue, as if it had been done. */
+/** Deletes all queued jobs. */
 export const emptyQueue = ({ services }: TestApp): Promise<unknown> =>
   services.database.fork().execute("delete from jobs where state = 'queued'")
 
-/** Begins an analysis of a version as the job does; gives its number. */
+/** Starts an analysis of a version as the job does and returns its generation number. */
 export const begin = async (app: TestApp, id: string): Promise<number> => (await beginRun(app.services.database.fork(), id)) ?? 0
 
-/** Stores findings as the job does. */
+/** Stores analysis results as the job does. */
 export const store = (app: TestApp, id: string, findings: Findings): Promise<boolean> =>
   app.services.database.fork().transactional((em) => storeFindings(em, app.config, id, findings))
 
-/** Analyzes a version, with this report as the outcome, and takes its job off the queue. */
+/** Stores this report as the analysis result of a version and deletes its jobs. */
 export async function storeReport(app: TestApp, name: string, report: Report, version?: string): Promise<void> {
   const id = await versionId(app, name, version)
   await store(app, id, { generation: await begin(app, id), report })
   await app.services.database.fork().execute('delete from jobs where subject = ?', [id])
 }
 
-/** Has the analysis of a version fail. */
+/** Stores a failed analysis of a version and deletes its jobs. */
 export async function failed(app: TestApp, name: string, error: string): Promise<void> {
   const id = await versionId(app, name)
   await begin(app, id)

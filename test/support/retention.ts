@@ -9,27 +9,27 @@ import { addEntries } from './audit.ts'
 export const dayMs = 86_400_000
 const ago = (days: number) => new Date(Date.now() - days * dayMs)
 
-/** Makes `count` audit entries of `days` ago. */
+/** Adds `count` audit entries that are `days` days old. */
 export const addOldEntries = (app: TestApp, count: number, days: number) =>
   addEntries(app, count, (n) => ({ kind: 'user.login', summary: `${days} days ago, ${n}`, createdAt: ago(days) }))
 
-/** Puts the entries that are not in the chain yet into it. */
+/** Adds pending entries to the hash chain. */
 export const seal = ({ services }: TestApp) => sealEntries(services)
 
-/** Deletes the entries that are older than the owner keeps them. */
+/** Deletes the entries that exceed the retention period. */
 export const deleteExpired = ({ services }: TestApp) => deleteOldEntries(services)
 
-/** Verifies the chain, and that it goes on from the hash `known`. */
+/** Verifies the hash chain, and that it continues from the hash `known`. */
 export const verify = ({ services }: TestApp, known?: string) => verifyChain(services.database.fork(), services.now(), known)
 
 export const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
 export const rowsOf = async (app: TestApp, sql: string) => app.services.database.reads.all<Record<string, string>>(sql)
 
-/** Asks, as `actor`, to keep entries for `days`. */
+/** Sends the mutation that sets the retention period to `days`. */
 export const change = (actor: Actor, days: unknown) =>
   actor.graphql('mutation ($days: Int) { updateAuditRetention(input: { days: $days }) { auditRetention { days viewerCanUpdate } } }', {
     days,
   })
 
-/** Lets the owner keep entries for `days`, forever with `null`. */
+/** Sets the retention period to `days` as the owner. Null keeps entries forever. */
 export const set = async (app: TestApp, days: number | null) => expect((await change(await app.owner(), days)).body.errors).toBeUndefined()

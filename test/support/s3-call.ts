@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** A call of an S3 client, by the name that the service's documents give it. */
+/** S3 request, with the operation name of the S3 API. */
 export type S3Call = { operation: string; key: string; query: URLSearchParams; headers: IncomingHttpHeaders }
 
 type Headers = Record<string, string | string[] | undefined>
 export type S3Answer = { status: number; headers: Headers; body: Buffer }
 export type S3Sent = { method: string; path: string; headers: Headers; body: Buffer }
 
-/** Tells which call a request with the bucket in its path is. */
+/** Returns the S3 call of a request with a path-style URL. */
 export function readCall(method: string, url: string, headers: IncomingHttpHeaders): S3Call {
   const { pathname, searchParams: query } = new URL(url, 'http://localhost')
   const key = decodeURIComponent(pathname.split('/').slice(2).join('/'))
@@ -23,7 +23,7 @@ function operationOf(method: string, key: string, query: URLSearchParams, header
   return { HEAD: key ? 'HeadObject' : 'HeadBucket', DELETE: 'DeleteObject' }[method] ?? method
 }
 
-/** An error as the service writes it. */
+/** Returns an error response in S3 format. */
 export function refusal({ status, code, headers = {} }: { status: number; code: string; headers?: Record<string, string> }): S3Answer {
   const body = Buffer.from(
     `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>A fault of the test</Message></Error>`,

@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
 import { refusal, type S3Answer, type S3Call, type S3Sent } from './s3-call.ts'
 
-/** What services can do, and the local one cannot. */
+/** Features of S3 services that the local one lacks. */
 export type S3Features = {
-  /** Whether writes "if there is none" are kept, refused as unknown, or taken for plain ones. */
+  /** Whether `If-None-Match: *` is supported, rejected, or ignored. */
   conditionalWrites: 'kept' | 'unknown' | 'ignored'
-  /** Whether it compares checksums, or refuses calls that name one. */
+  /** Whether checksums are verified, or requests that contain them are rejected. */
   checksums: 'compared' | 'refused'
-  /** Answers listings as they were when this was set. */
+  /** With `stale`, listings return their state from when this was set. */
   listings: 'current' | 'stale'
-  /** The Date header of every answer, instead of the right one. */
+  /** Date header of every response, instead of the current time. */
   date?: string
-  /** Uploads in parts that have not ended. */
+  /** Unfinished multipart uploads. */
   uploads: Map<string, { key: string; initiated: Date }>
-  /** Makes an object, or an upload, as old as that. */
+  /** Sets the modification time of an object, or the start time of an upload. */
   age(key: string, at: Date): void
   handle(call: S3Call, sent: S3Sent, forward: () => Promise<S3Answer>): Promise<S3Answer>
 }
 
-/** Adds conditional writes, checksums that are compared, listings of uploads, and ages to a service. */
+/** Adds conditional writes, checksum verification, upload listings and modification times to a service. */
 export function openS3Features(upstream: (sent: S3Sent) => Promise<S3Answer>): S3Features {
   const ages = new Map<string, Date>()
   const earlier = new Map<string, S3Answer>()
@@ -39,7 +39,7 @@ export function openS3Features(upstream: (sent: S3Sent) => Promise<S3Answer>): S
       if (isDamaged(sent)) return refusal({ status: 400, code: 'BadDigest' })
       if (call.operation === 'ListMultipartUploads') return listUploads(features.uploads)
       if (call.headers['if-none-match'] && features.conditionalWrites === 'unknown') return refusal({ status: 501, code: 'NotImplemented' })
-      // One write at a time: a condition holds until the write is done.
+      // Writes run one at a time, so that their conditions hold until they are complete.
       if (!/^(Put|Copy)/.test(call.operation)) return aged(call, await forward())
       const turn = last.catch(() => {}).then(() => write(call, sent, forward))
       last = turn
@@ -80,7 +80,7 @@ function withAges(answer: S3Answer, ages: Map<string, Date>): S3Answer {
   return { ...answer, headers: { ...answer.headers, 'content-length': String(body.length) }, body }
 }
 
-/** Keeps which uploads in parts were begun and ended. */
+/** Tracks multipart uploads that were started and finished. */
 function note(uploads: S3Features['uploads'], { operation, key, query }: S3Call, { status, body }: S3Answer): void {
   if (status >= 300) return
   if (operation === 'CreateMultipartUpload') {
@@ -100,7 +100,7 @@ function listUploads(uploads: S3Features['uploads']): S3Answer {
   return { status: 200, headers: { 'content-type': 'application/xml', 'content-length': String(body.length) }, body }
 }
 
-/** Whether what came is not what its sender says by a SHA-256. */
+/** Reports whether a body does not match the SHA-256 in its headers. */
 function isDamaged({ headers, body }: S3Sent): boolean {
   const said = headers['x-amz-checksum-sha256']
   return typeof said === 'string' && said !== createHash('sha256').update(body).digest('base64')

@@ -6,34 +6,34 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readCall, refusal, type S3Answer, type S3Call, type S3Sent } from './s3-call.ts'
 import { openS3Features, type S3Features } from './s3-features.ts'
 
-/** What becomes of a call instead of its answer. */
+/** Failure of a request. */
 export type S3Fault =
-  /** The service refuses it. */
+  /** The service rejects the request. */
   | { status: number; code: string; headers?: Record<string, string> }
-  /** The connection ends before the service has seen it, or after it did as it was asked. */
+  /** `reset` closes the connection before the service receives the request, `lost` after the service has completed it. */
   | 'reset'
   | 'lost'
-  /** There is never an answer. */
+  /** The service never responds. */
   | 'silent'
-  /** A byte of what is sent arrives as another one. */
+  /** One byte of the request body is changed in transit. */
   | 'corrupt'
-  /** The answer is right, but its body breaks off, or stops coming, after so many bytes; or comes so slowly. */
+  /** The response body is closed or stalls after a number of bytes, or is delivered with a delay per chunk. */
   | { cutAfter: number }
   | { stopAfter: number }
   | { slowMs: number }
 
-/** A bucket of an S3-compatible service, reached over HTTP through a proxy that can fail. */
+/** Bucket of an S3-compatible service behind an HTTP proxy that can inject failures. */
 export type S3Bucket = AsyncDisposable & {
-  /** The variables that name it. */
+  /** Environment variables of a server that uses the bucket. */
   env: Record<string, string>
-  /** Every call so far. */
+  /** All recorded calls. */
   calls: S3Call[]
-  /** Says what goes wrong with a call, if anything. */
+  /** Returns the failure to inject into a call, or null. */
   fault: (call: S3Call) => S3Fault | null | Promise<S3Fault | null>
   features: S3Features
-  /** The keys of everything in it. */
+  /** Lists all keys. */
   keys(): Promise<string[]>
-  /** Reads and writes an object beside the proxy. */
+  /** Read and write objects directly, without the proxy. */
   read(key: string): Promise<Buffer>
   write(key: string, bytes: Buffer): Promise<void>
 }
@@ -41,23 +41,23 @@ export type S3Bucket = AsyncDisposable & {
 let service: Promise<FauxqsServer> | undefined
 let buckets = 0
 
-/** Makes an empty bucket; the service itself lives as long as the process. */
+/** Creates an empty bucket. The service runs until the process exits. */
 export async function s3Bucket(): Promise<S3Bucket> {
   service ??= startFauxqs({ port: 0, host: '127.0.0.1', logger: false })
   const { port } = await service
   const name = `bucket-${process.pid}-${++buckets}`
   ;(await service).createBucket(name)
   const upstream = (sent: S3Sent) => ask(port, sent)
-  const beside = (method: string, path: string, body: Buffer = Buffer.alloc(0)) =>
+  const direct = (method: string, path: string, body: Buffer = Buffer.alloc(0)) =>
     upstream({ method, path: `/${name}/${path}`, headers: { 'content-length': String(body.length) }, body })
   const features = openS3Features(upstream)
   const bucket: Omit<S3Bucket, 'env' | typeof Symbol.asyncDispose> = {
     calls: [],
     fault: () => null,
     features,
-    keys: async () => Array.from(String((await beside('GET', '?list-type=2')).body).matchAll(/<Key>(.*?)<\/Key>/g), ([, key = '']) => key),
-    read: async (key) => (await beside('GET', key)).body,
-    write: async (key, bytes) => void (await beside('PUT', key, bytes)),
+    keys: async () => Array.from(String((await direct('GET', '?list-type=2')).body).matchAll(/<Key>(.*?)<\/Key>/g), ([, key = '']) => key),
+    read: async (key) => (await direct('GET', key)).body,
+    write: async (key, bytes) => void (await direct('PUT', key, bytes)),
   }
   const open = new Set<ServerResponse>()
   const proxy = createServer((request, response) => {
@@ -122,7 +122,7 @@ async function sendBadly(
   }
   response.write(body.subarray(0, 'cutAfter' in fault ? fault.cutAfter : fault.stopAfter))
   if ('stopAfter' in fault) return
-  // What was written goes out first.
+  // Waits until the written bytes are sent.
   await sleep(20)
   response.destroy()
 }
@@ -138,7 +138,7 @@ function ask(port: number, { method, path, headers, body }: S3Sent): Promise<S3A
       }, reject)
     })
     request.on('error', reject)
-    // The local service knows no empty body but this.
+    // The local service only accepts empty bodies in this encoding.
     request.end(isEmpty ? '0\r\n\r\n' : body)
   })
 }

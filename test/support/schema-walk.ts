@@ -15,23 +15,23 @@ import {
 } from 'graphql'
 import type { Answer } from '../actor.ts'
 
-/** What a walk fills in for arguments: a name for texts, a row's id for ids. */
+/** Values for the arguments of queries: a name for strings, and a row id with its type for ids. */
 export type WalkArguments = { name: string; id: string; type: string }
 
-/** A field by itself: what asks for it, and the names on the way to it. */
+/** Query for a single field, and the names on the path to it. */
 export type FieldQuery = { query: string; path: string }
 
-/** Asks for fields; tells of each whether it was answered with something. */
+/** Sends queries and reports for each whether its response contained a value. */
 type Ask = (asked: FieldQuery[]) => Promise<boolean[]>
 
 type Step = { text: string; type: string }
-/** A field, or a type that it may have, and the fields below that. */
+/** Field, or one of its possible types, with its subfields. */
 type Place = FieldQuery & { steps: Step[]; below: GraphQLField<unknown, unknown>[] }
 type Walker = { schema: GraphQLSchema; words: WalkArguments; ask: Ask; seen: Set<string> }
 
 /**
- * Asks for every field that can be reached from the root fields, each by itself, since one refusal would hide what another gives away: every
- * field below every field that leads to its type, and not below what is not answered.
+ * Queries every field that is reachable from the root fields, each in its own query, because an error in one field could hide what another one
+ * reveals. Visits every subfield on every path to its type, and skips subfields of fields without a value.
  */
 export async function walk(schema: GraphQLSchema, words: readonly WalkArguments[], ask: Ask): Promise<void> {
   const fields = Object.values(schema.getQueryType()?.getFields() ?? {})
@@ -51,7 +51,7 @@ async function visit(fields: GraphQLField<unknown, unknown>[], above: Step[], wa
   for (const [index, { steps, below }] of places.entries()) if (answered[index] && below.length > 0) await visit(below, steps, walker)
 }
 
-/** Where a field leads to; nowhere when it was asked for in such a place before. */
+/** Returns the queries for a field. Returns none if the field was already visited in an equivalent position. */
 function placesOf(field: GraphQLField<unknown, unknown>, above: Step[], { schema, words, seen }: Walker): Place[] {
   const type = getNamedType(field.type)
   const steps = [...above, { text: `${field.name}${argumentsOf(field.args, words)}`, type: type.name }]
@@ -67,13 +67,13 @@ function placesOf(field: GraphQLField<unknown, unknown>, above: Step[], { schema
   })
 }
 
-/** What a query was answered with, and of each field that it asked for, by its place among them, what the answer holds. */
+/** Response to a query, with the data of each requested field. */
 export type FieldAnswers = { query: string; answer: Answer; fields: { asked: FieldQuery; data: unknown }[] }
 
-/** The server takes no more aliases in a query. */
+/** Maximum number of aliases that the server accepts in a query. */
 const maxTogether = 25
 
-/** Asks for several fields in one query, each below an alias of its own. What had an error is asked for in halves: one by one in the end. */
+/** Sends several queries in one request, each under an alias. Splits a batch with errors in halves, down to single queries. */
 export async function askInBatches(asked: FieldQuery[], send: (query: string) => Promise<Answer>): Promise<FieldAnswers[]> {
   const told: FieldAnswers[] = []
   for (let at = 0; at < asked.length; at += maxTogether) {

@@ -7,7 +7,7 @@ import { xz } from './xz.ts'
 
 type File = { path: string; content?: string | Buffer; mode?: number; link?: string }
 
-/** What is in the archive of a small Dart SDK. `ballast` makes it larger by so many bytes. */
+/** Returns the files of a small Dart SDK archive. `ballast` adds a file of this many bytes. */
 export const dartFiles = (version: string, { dart = fakeDart(version), ballast = 0 } = {}): File[] => [
   { path: 'dart-sdk/version', content: `${version}\n` },
   { path: 'dart-sdk/bin/dart', content: dart, mode: 0o755 },
@@ -15,7 +15,7 @@ export const dartFiles = (version: string, { dart = fakeDart(version), ballast =
   ...(ballast > 0 ? [{ path: 'dart-sdk/lib/ballast', content: randomBytes(ballast) }] : []),
 ]
 
-/** What is in the archive of a small Flutter SDK; `dart` and `ballast` as above. */
+/** Returns the files of a small Flutter SDK archive. `ballast` adds a file of this many bytes. */
 export const flutterFiles = (version: string, dartVersion: string, { dart = fakeDart(dartVersion), ballast = 0 } = {}): File[] => [
   { path: 'flutter/version', content: version },
   { path: 'flutter/bin/flutter', content: '#!/bin/sh\n', mode: 0o755 },

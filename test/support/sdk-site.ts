@@ -8,15 +8,15 @@ import { dartFiles, flutterFiles, tarXzOf, zipOf } from './sdk-archives.ts'
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 const platform = `linux-${process.arch}`
 
-/** Answers instead of the site; says whether it did. */
+/** Handles a request instead of the site. Returns whether it did. */
 type Interference = (request: IncomingMessage, response: ServerResponse, file: Buffer | undefined) => boolean
 
-/** A site in the layouts of the Dart archive and of Flutter's, as the one of Google that both are on. */
+/** Site with the layouts of the Dart and Flutter archives on Google Cloud Storage. */
 export class SdkSite {
   readonly files = new Map<string, Buffer>()
-  /** What was asked for: method, path, and the range. */
+  /** Received requests: method, path and range. */
   readonly requests: string[] = []
-  /** What the site does otherwise than it should. */
+  /** Overrides responses to simulate faults. */
   interfere: Interference = () => false
   readonly #flutter: object[] = []
   readonly #url: string
@@ -33,7 +33,7 @@ export class SdkSite {
     return site
   }
 
-  /** The variables of a server that installs from here. */
+  /** Environment variables of a server that installs SDKs from this site. */
   get env(): Record<string, string> {
     return {
       SDK_ARCHIVE_URL: `${this.#url}/dart-archive`,
@@ -43,7 +43,7 @@ export class SdkSite {
     }
   }
 
-  /** Publishes a release of Dart; `archive` is what its zip is, in place of a small SDK. Gives the path of the zip. */
+  /** Publishes a Dart release and returns the path of its zip. `archive` replaces the generated zip of a small SDK. */
   async addDart(version: string, { channel = 'stable', archive, sha256 }: { channel?: string; archive?: Buffer; sha256?: string } = {}) {
     const folder = `/dart-archive/channels/${channel}/release/${version}`
     const path = `${folder}/sdk/dartsdk-${platform}-release.zip`
@@ -54,7 +54,7 @@ export class SdkSite {
     return path
   }
 
-  /** Publishes a release of Flutter. Gives the path of its archive. */
+  /** Publishes a Flutter release and returns the path of its archive. */
   async addFlutter(version: string, dartVersion: string, { channel = 'stable', archive }: { channel?: string; archive?: Buffer } = {}) {
     const bytes = archive ?? (await tarXzOf(flutterFiles(version, dartVersion)))
     const path = `${channel}/linux/flutter_linux_${version}-${channel}.tar.xz`
@@ -94,7 +94,7 @@ export class SdkSite {
     response.writeHead(206, { ...headers, 'content-range': contentRange, 'content-length': part.length }).end(part)
   }
 
-  /** As Google Cloud Storage lists a bucket by prefix. */
+  /** Lists a prefix in the format of Google Cloud Storage. */
   #list(prefix: string): string {
     const names = [...this.files.keys()].map((path) => path.replace('/dart-archive/', '')).filter((path) => path.startsWith(prefix))
     const folders = new Set([...names.map((name) => name.slice(prefix.length).split('/', 1)[0]), 'latest', '29803'])

@@ -9,7 +9,7 @@ import { publish } from './publish.ts'
 const mit =
   'MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy of this software ("Software"), to deal in it.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
 
-/** Three packages: a Dart one, one for Flutter, and a plugin. */
+/** Publishes a Dart package, a Flutter package and a plugin. Returns their uploader. */
 export async function publishSearchFixtures(app: TestApp) {
   const alice = await app.member()
   await publish(alice, {
@@ -38,7 +38,7 @@ export async function find(actor: Actor, q: string): Promise<string[]> {
   return (body.packages as { package: string }[]).map((found) => found.package)
 }
 
-/** Changes a package's row as a feature does. */
+/** Updates a package in the database and refreshes its search index entry. */
 export async function change(
   app: TestApp,
   name: string,

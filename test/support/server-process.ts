@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { freePort } from './free-port.ts'
 
-/** The program in a process of its own. `exit`: its code, once all of its output was heard too. */
+/** Server process. `exit` resolves with its exit code after all of its output was read. */
 export type Server = { process: ChildProcess; url: string; log: () => string; exit: Promise<number | null> }
 
 export const secretForTests = 'a secret for tests that is long enough'
 
-/** Starts what `npm start` runs, built and with its own settings; resolves when it is ready or gone. */
+/** Starts the built server as `npm start` does. Resolves when it is ready or has exited. */
 export async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
   const port = env.LISTEN_PORT ?? String(await freePort())
   const url = `http://localhost:${port}`
@@ -21,14 +21,14 @@ export async function start(folder: string, env: Record<string, string> = {}): P
     LISTEN_PORT: port,
     DATA_DIR: folder,
     BCRYPT_COST: '10',
-    // For tests that are about that.
+    // Only tests of scoring enable it.
     SCORING_ENABLED: 'false',
     ...env,
   }
   return launch([process.execPath, 'server/launch.mjs', 'start'], url, { env: { PATH: process.env.PATH, ...settings } })
 }
 
-/** Starts a server by a command; resolves when it is ready or gone. */
+/** Starts a server with a command. Resolves when it is ready or has exited. */
 export async function launch(
   [program = '', ...args]: string[],
   url: string,
@@ -51,14 +51,14 @@ export async function launch(
   return { process: child, url, log: () => text, exit }
 }
 
-/** An empty folder for this test's data. */
+/** Creates a data folder that is removed after the test. */
 export function folderForTest(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-fault-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** The status, parsed body and cookies of an answer; a POST when there is a body. */
+/** Sends a request and returns the status, parsed JSON body and cookies. Sends POST if a body is given. */
 export async function json(url: string, body?: unknown, headers: Record<string, string> = {}) {
   const response = await fetch(url, {
     ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
@@ -69,7 +69,7 @@ export async function json(url: string, body?: unknown, headers: Record<string, 
 
 export const ownersAccount = { email: 'olive@example.com', displayName: 'Olive', password: 'a fine password' }
 
-/** Sets a fresh server up and gives the owner's token. */
+/** Completes the setup of a new server and returns a token of the owner. */
 export async function ownersToken({ url, log }: Server): Promise<string> {
   const code = /Setup code: (\S+)/.exec(log())?.[1]
   const { setupToken } = (await json(`${url}/api/setup/verify`, { code })).body
@@ -80,7 +80,7 @@ export async function ownersToken({ url, log }: Server): Promise<string> {
   return (await json(`${url}/api/auth/keys`, { name: 'test', scopes: ['admin'] }, { cookie, 'x-csrf-token': csrf })).body.secret
 }
 
-/** Publishes an archive, as package clients do. */
+/** Publishes an archive with the protocol of pub clients. */
 export async function publishTo({ url }: Server, authorization: string, archive: Buffer): Promise<void> {
   const { body } = await json(`${url}/api/packages/versions/new`, undefined, { authorization })
   const headers = { authorization, 'content-type': 'application/octet-stream' }

@@ -1,6 +1,6 @@
 /**
- * Why some files run with one instance only: what nearly all of their tests look at is one process's own. Where only a few tests of a file do, they
- * say so themselves, by `testApp({ alone: true })`.
+ * Test files that only run with one instance, by reason. Files of which only a few tests need a single instance use `testApp({ alone: true })`
+ * instead.
  */
 const reasons = {
   'counts statements, of which the first request of an instance has more': ['graphql/queries'],
@@ -34,14 +34,14 @@ const reasons = {
 
 const alone = new Set(Object.values(reasons).flat())
 
-/** Whether two instances that take turns have to answer this file as one does. */
+/** Reports whether a test file also runs with two instances that receive requests in turn. */
 export const runsOnTwoInstances = (file: string): boolean => !alone.has(nameOf(file))
 
-/** What could show best that instances differ, of what takes little time: every run has these. */
+/** Fast test files that are most likely to detect differences between instances. Every run includes them. */
 const alwaysRun = new Set(['contract/rows', 'oauth/oauth', 'packages/retraction', 'sessions/sessions', 'setup/setup'])
 export const isInEveryRun = (file: string): boolean => alwaysRun.has(nameOf(file))
 
 const nameOf = (file: string): string => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
 
-/** Every file that is named here. */
+/** All files in these lists. */
 export const namedFiles: string[] = [...alone, ...alwaysRun]

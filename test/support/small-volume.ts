@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
 /**
- * A volume of so many kilobytes, mounted for this test.
- * @throws Error without the right to mount: a full disk is nothing to pretend.
+ * Mounts a tmpfs of this size for the test and returns its path.
+ * @throws Error if mounting is not permitted. A full disk cannot be simulated in another way.
  */
 export function smallVolume(kilobytes: number): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-volume-'))
@@ -16,7 +16,7 @@ export function smallVolume(kilobytes: number): string {
   } catch (error) {
     throw new Error('This test mounts a small tmpfs: run it as root, where mounts are allowed.', { cause: error })
   }
-  // Hooks run in reverse order: first this one.
+  // Hooks run in reverse order, so the volume is unmounted before its folder is removed.
   onTestFinished(() => void execFileSync('umount', ['--lazy', folder]))
   return folder
 }

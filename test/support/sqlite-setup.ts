@@ -6,13 +6,13 @@ import { openDatabase } from '../../server/db/open/orm.ts'
 
 const requiredForTests = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 
-/** Vitest's global set-up: one migrated SQLite file for the whole run, which every test copies instead of migrating its own. */
+/** Vitest global setup: creates one migrated SQLite file for the whole run. Tests copy it instead of running migrations. */
 export default async function setup() {
-  if (process.env.TEST_SQLITE) return undefined // made for another project
+  if (process.env.TEST_SQLITE) return undefined // created for another project of this run
   const folder = await mkdtemp(join(tmpdir(), 'snug-sqlite-'))
   const path = join(folder, 'migrated.sqlite')
   const migrated = await openDatabase(readConfig({ ...requiredForTests, SQLITE_PATH: path }))
   await migrated.close()
-  process.env.TEST_SQLITE = path // inherited by the processes that run the tests
+  process.env.TEST_SQLITE = path // inherited by the test processes
   return () => rm(folder, { recursive: true, force: true })
 }

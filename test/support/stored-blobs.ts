@@ -5,17 +5,17 @@ import type { TestApp } from '../app.ts'
 
 type Stored = { config: Pick<TestApp['config'], 'BLOB_PATH'> }
 
-/** The SHA-256 of bytes, in hex. */
+/** Returns the SHA-256 in hex. */
 export const shaOf = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Where the store of a server keeps the bytes with this hash. */
+/** Returns the path of a blob in the store of a server. */
 export const pathOf = ({ config }: Stored, sha256: string): string =>
   join(config.BLOB_PATH, 'sha256', sha256.slice(0, 2), sha256.slice(2, 4), sha256)
 
-/** The marker file of a store. */
+/** Returns the path of a store's marker file. */
 export const markerOf = ({ config }: Stored): string => join(config.BLOB_PATH, 'store-id')
 
-/** Puts bytes into a store that no version names and that are old enough to be collected; gives their hashes. */
+/** Adds orphaned blobs to a store that are old enough to be collected. Returns their hashes. */
 export function plantOrphans(app: Stored, count: number): string[] {
   return Array.from({ length: count }, () => {
     const bytes = randomBytes(10)

@@ -1,11 +1,11 @@
 import type { Reporter, TestModule, TestSuite } from 'vitest/node'
 
-/** Ends the output with the ten slowest files and `N passed, N failed` over all projects, and lets no run without tests succeed. */
+/** Vitest reporter that prints the ten slowest files and the totals of all projects (`N passed, N failed`), and fails runs without tests. */
 export default class TallyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]) {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const count = (state: string) => tests.filter((test) => test.result().state === state).length
-    // What broke outside of any test (a syntax error, a hook, a stray rejection) hides tests, so it counts as a failure too.
+    // Errors outside of tests (syntax errors, hooks, unhandled rejections) prevent tests from running, so they count as failures.
     const suites = modules.flatMap((module): (TestModule | TestSuite)[] => [module, ...module.children.allSuites()])
     const broken = suites.filter((suite) => suite.errors().length > 0).length
     const passed = count('passed')

@@ -1,4 +1,4 @@
-/** What a raw tar header says. `type` is the type flag: 0 file, 1 hard link, 2 symbolic link, 5 directory, L long name, x PAX, g global PAX … */
+/** Fields of a tar header. `type` is the type flag: 0 file, 1 hard link, 2 symbolic link, 5 directory, L long name, x PAX, g global PAX … */
 export type TarHeader = {
   name: string | Buffer
   type?: string
@@ -8,7 +8,7 @@ export type TarHeader = {
   magic?: 'gnu' | 'ustar'
 }
 
-/** One 512-byte header with a right checksum, owner `pub`. A string size is written as it is, so that it can lie. */
+/** Returns a 512-byte header with a valid checksum and owner `pub`. A size given as a string is written unchanged, so that it can be invalid. */
 export function tarHeader({ name, type = '0', size = 0, link = '', prefix = '', magic = 'gnu' }: TarHeader): Buffer {
   const header = Buffer.alloc(512)
   header.set(Buffer.from(name).subarray(0, 100), 0)
@@ -24,7 +24,7 @@ export function tarHeader({ name, type = '0', size = 0, link = '', prefix = '', 
   return withChecksum(header)
 }
 
-/** A whole entry: its header (with a GNU long name before it where the name needs one), its content, its padding. */
+/** Returns an entry: its header (preceded by a GNU long name if the name requires it), content and padding. */
 export function tarEntry(header: TarHeader, content: string | Buffer = ''): Buffer {
   const body = Buffer.from(content)
   const name = Buffer.from(header.name)
@@ -34,7 +34,7 @@ export function tarEntry(header: TarHeader, content: string | Buffer = ''): Buff
     : entry
 }
 
-/** The two empty blocks that end a tar. */
+/** End-of-archive marker: two zero blocks. */
 export const tarEnd = Buffer.alloc(1024)
 
 function padded(parts: Buffer[]): Buffer {

@@ -8,13 +8,13 @@ import { openBalancer } from './load-balancer.ts'
 import { root } from './sources.ts'
 
 type Options = {
-  /** Variables in addition to the defaults. */
+  /** Environment variables, in addition to the defaults. */
   env?: Record<string, string>
-  /** Starts a proxy in front of these instances, on a free port, which it returns; without it, the test itself asks them whether they are ready. */
+  /** Starts a proxy in front of these instances and returns its port. Without it, a balancer in this process polls their readiness. */
   front?: (instances: string[]) => Promise<number>
 }
 
-/** Two instances on one PostgreSQL behind a proxy. */
+/** Two instances on one PostgreSQL database, behind a proxy. */
 export class Pair {
   readonly servers: Server[] = []
   address = ''
@@ -74,7 +74,7 @@ export class Pair {
   async replace(index: number, command: string[]): Promise<Server> {
     const { process, exit, log } = this.servers[index] as Server
     process.kill('SIGTERM')
-    if ((await exit) !== 0) throw new Error(`The server did not end well:\n${log()}`)
+    if ((await exit) !== 0) throw new Error(`The server did not exit with code 0:\n${log()}`)
     return this.start(index, command)
   }
 
@@ -88,7 +88,7 @@ export class Pair {
     for (const until = Date.now() + 5000; this.ready.size === 0 && Date.now() < until;) await sleep(20)
     const port = [...this.ready][0] ?? 0
     this.ready.delete(port)
-    this.ready.add(port) // goes to the end of the line
+    this.ready.add(port) // moves it to the end of the rotation
     return port
   }
 }

@@ -3,7 +3,7 @@ import { Package, PackageVersion } from '../../server/packages/entity.ts'
 import { versionKey } from '../../server/pub/sort-key.ts'
 import type { TestApp } from '../app.ts'
 
-/** Adds packages with one version each that are not in the search index. */
+/** Adds packages with one version each to the database, without search index entries. */
 export async function addPackages({ services }: TestApp, count: number): Promise<void> {
   const em = services.database.fork()
   const createdAt = new Date()

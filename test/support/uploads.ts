@@ -6,19 +6,19 @@ import { expect } from 'vitest'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 
-/** All that is staged and stored. */
+/** Returns the paths of all staged and stored files. */
 export async function storedFiles(app: TestApp): Promise<string[]> {
   const folders = ['staging', 'sha256'].map((name) => join(app.config.BLOB_PATH, name))
   const entries = (await Promise.all(folders.map((path) => readdir(path, { recursive: true, withFileTypes: true })))).flat()
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-/** Waits until the store has so many files. */
+/** Waits until the store has this number of files. */
 export async function untilStored(app: TestApp, files: number): Promise<void> {
   await expect.poll(() => storedFiles(app), { timeout: 30_000 }).toHaveLength(files)
 }
 
-/** Waits until no connection has a claim: whoever hung up keeps its place and its space for a moment after its bytes are gone. */
+/** Waits until no connection holds a claim. A claim is released shortly after the connection is closed and its bytes are deleted. */
 export async function untilClaimsReleased(app: TestApp): Promise<void> {
   await expect.poll(() => countClaims(app), { timeout: 30_000 }).toBe(0)
 }
@@ -30,7 +30,7 @@ async function countClaims(app: TestApp): Promise<number> {
   return Number(row?.count)
 }
 
-/** Starts to listen; what it gives sends the first half of a body and stays connected until the test ends, or before. */
+/** Listens on a free port. `send` sends half of a request body and keeps the connection open until it is disposed of. */
 export async function halfBodies(app: TestApp) {
   const { hostname, port } = new URL(await app.listen())
   const sockets: Socket[] = []

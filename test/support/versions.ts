@@ -1,4 +1,4 @@
 import { compareParsed, known } from '../../server/pub/version.ts'
 
-/** The order of versions as texts. Throws a RangeError for what is no canonical version. */
+/** Compares versions given as strings. @throws RangeError if a version is not canonical. */
 export const compareVersions = (a: string, b: string): number => compareParsed(known(a), known(b))

@@ -1,19 +1,19 @@
 import { crc32 } from 'node:zlib'
 
-// Source: "The .xz File Format", version 1.2.1: one block of uncompressed LZMA2 chunks, without a check of its content.
+// Source: "The .xz File Format", version 1.2.1. Writes one block of uncompressed LZMA2 chunks, without an integrity check.
 
 const flags = Buffer.from([0, 0])
 
-/** Bytes in the form of an .xz file: packed, not compressed. */
+/** Encodes bytes as an .xz file without compressing them. */
 export function xz(content: Buffer): Buffer {
   const chunks: Buffer[] = []
   for (let at = 0; at < content.length; at += 65_536) {
     const chunk = content.subarray(at, at + 65_536)
-    // The first chunk resets the dictionary.
+    // Control byte: 1 resets the dictionary (first chunk), 2 does not.
     chunks.push(Buffer.from([at === 0 ? 1 : 2, (chunk.length - 1) >> 8, (chunk.length - 1) & 255]), chunk)
   }
   const data = Buffer.concat([...chunks, Buffer.from([0])])
-  // Two more words than none, no size fields, one filter: LZMA2 with a dictionary of 64 KiB.
+  // Block header: size field 2 (12 bytes), one filter, no size fields, LZMA2 with a dictionary of 64 KiB.
   const header = withCrc(Buffer.from([2, 0, 0x21, 1, 8, 0, 0, 0]))
   const block = Buffer.concat([header, data])
   const record = Buffer.concat([integer(block.length), integer(content.length)])
@@ -25,7 +25,7 @@ export function xz(content: Buffer): Buffer {
   return Buffer.concat([start, padded(block), index, crc(tail), tail, Buffer.from('YZ')])
 }
 
-/** Seven bits a byte, the lowest first. */
+/** Encodes a variable-length integer: seven bits per byte, least significant first. */
 const integer = (value: number): Buffer => Buffer.from(value < 128 ? [value] : [(value & 127) | 128, ...integer(Math.floor(value / 128))])
 
 const padded = (bytes: Buffer): Buffer => Buffer.concat([bytes], Math.ceil(bytes.length / 4) * 4)
