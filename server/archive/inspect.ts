@@ -48,6 +48,8 @@ function checkScreenshots(screenshots: CheckedPubspec['screenshots'], { files }:
     const size = sizes.get(path.replace(/^(?:\.\/)+/, ''))
     if (size === undefined) refuse(`pubspec.yaml: the screenshot ${quoted(path)} is not in the archive. Add the file or remove the entry.`)
     if (size > maxScreenshot)
-      refuse(`pubspec.yaml: the screenshot ${quoted(path)} is larger than ${maxScreenshot} bytes, the limit. Make it smaller.`)
+      refuse(
+        `pubspec.yaml: the screenshot ${quoted(path)} is larger than ${maxScreenshot} bytes, which is the limit. Reduce the image size.`,
+      )
   }
 }

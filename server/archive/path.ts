@@ -51,6 +51,6 @@ const invisible =
 const forbiddenNames: [RegExp, string][] = [
   [invisible, 'which has an invisible character or one that reverses the order of others. Rename it.'],
   [/[<>:"|?*]/, 'which has one of the characters < > : " | ? * that Windows cannot store. Rename it.'],
-  [/[.\s]$/, 'which has a name that ends with a dot or a blank. Windows cannot store it. Rename it.'],
+  [/[.\s]$/, 'which has a name that ends with a dot or a space. Windows cannot store it. Rename it.'],
   [/^(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³]|conin\$|conout\$)\s*(?:\.|$)/i, 'which has a name that is reserved on Windows. Rename it.'],
 ]

@@ -117,7 +117,7 @@ function consumerFor(reading: Reading, { path, size }: ArchiveFile) {
   reading.files.push({ path, size })
   const { manifestBytes, documentBytes, exampleBytes } = reading.limits
   if (path === manifestName) {
-    if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, the limit. Shorten it.`)
+    if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, which is the limit. Shorten it.`)
     return (chunk: Uint8Array) => void reading.manifest.push(Buffer.from(chunk))
   }
   for (const kind of rootDocuments) {

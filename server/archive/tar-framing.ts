@@ -51,7 +51,7 @@ const files = '0\0'
 const entryTypes = `${files}123456`
 
 const tooLarge = ({ unpackedBytes }: TarLimits) =>
-  `The archive unpacks to more than ${unpackedBytes} bytes, the limit. Leave out what the package's users do not need.`
+  `The archive unpacks to more than ${unpackedBytes} bytes, which is the limit. Remove files that users of the package do not need.`
 
 /** Processes the next part of the input and returns its length. */
 function step(tar: TarFraming, rest: Buffer): number {
@@ -108,7 +108,7 @@ function takeEntry(tar: TarFraming, type: string) {
     refuse(`The archive has an entry of the unsupported type ${type}. Only files and directories are allowed.`)
   if (!files.includes(type) && tar.body > 0) refuse('The archive has a directory or link with content. Pack it with `dart pub publish`.')
   tar.entries += 1
-  if (tar.entries > tar.limits.entries) refuse(`The archive has more than ${tar.limits.entries} entries, the limit.`)
+  if (tar.entries > tar.limits.entries) refuse(`The archive has more than ${tar.limits.entries} entries, which is the limit.`)
   tar.announced.clear()
 }
 

@@ -38,7 +38,9 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
     return true
   }
   if (known.path !== path)
-    refuse(`The archive has both ${escaped(known.path)} and ${escaped(path)}, which are one file where case does not count. Rename one.`)
+    refuse(
+      `The archive has both ${escaped(known.path)} and ${escaped(path)}, which are the same file on systems that ignore case. Rename one.`,
+    )
   if ((known.kind === 'file') !== (kind === 'file'))
     refuse(`The archive has ${escaped(path)} both as a file and as a directory. Rename one.`)
   if (kind !== 'implied' && known.kind !== 'implied') refuse(`The archive has ${escaped(path)} twice. Pack it with \`dart pub publish\`.`)
@@ -49,9 +51,10 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
 function remember(tree: ArchiveTree, key: string, entry: { path: string; kind: Kind }) {
   tree.met.set(key, entry)
   tree.characters += entry.path.length
-  if (tree.met.size > tree.limits.entries) refuse(`The archive has more than ${tree.limits.entries} files and directories, the limit.`)
+  if (tree.met.size > tree.limits.entries)
+    refuse(`The archive has more than ${tree.limits.entries} files and directories, which is the limit.`)
   if (tree.characters > tree.limits.pathCharacters)
-    refuse(`The paths in the archive have more than ${tree.limits.pathCharacters} characters together, the limit. Shorten them.`)
+    refuse(`The paths in the archive have more than ${tree.limits.pathCharacters} characters in total, which is the limit. Shorten them.`)
 }
 
 function parentOf(path: string): string | null {

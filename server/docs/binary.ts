@@ -44,8 +44,7 @@ export const docsBinaries = [
 function parameters({ request }: Context): { name: string; version: string; path: string } {
   const { pkg = '', version: named, '*': path = '' } = request.params as Record<string, string>
   const version = named || 'latest'
-  if (!isPackageName(pkg) || !(version === 'latest' || parseVersion(version)))
-    throw notFound('There is no such documentation on this server.')
+  if (!isPackageName(pkg) || !(version === 'latest' || parseVersion(version))) throw notFound('Documentation not found.')
   return { name: pkg, version, path: path === '' || path.endsWith('/') ? `${path}index.html` : path }
 }
 
@@ -84,7 +83,7 @@ async function sendPacked(context: Context, version: FoundVersion, packed: Packe
   const page = await findPage(context, packed, path)
   if (!page) {
     if (prefers(context.request, 'text/html')) return sendNoPage(context, name, wanted, version.version)
-    throw notFound(`The documentation of ${name} ${version.version} has no such page.`)
+    throw notFound(`The documentation of ${name} ${version.version} does not contain this page.`)
   }
   return send(context, `W/"${page.etag}"`, page.size, () => readPage(context, packed, page))
 }

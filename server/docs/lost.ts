@@ -38,6 +38,6 @@ export async function regenerateLost(services: RecoveryServices, sha256: string)
       )
   } catch (failure) {
     if (!unavailable(failure)) throw failure
-    throw serviceUnavailable('This documentation is missing or damaged, and cannot be generated again at the moment.', 300)
+    throw serviceUnavailable('This documentation is missing or damaged and cannot be regenerated at the moment.', 300)
   }
 }

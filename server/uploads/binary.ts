@@ -46,7 +46,7 @@ async function receiveBody(actor: SignedInContext): Promise<string> {
   refuseAnnouncedSize(actor, config.MAX_UPLOAD_BYTES)
   const { upload_id: uploadId } = request.query as Record<string, unknown>
   if (typeof uploadId !== 'string')
-    throw invalidInput('upload_id: is required in the query when the archive is the whole body.', 'upload_id')
+    throw invalidInput('upload_id: is required in the query when the archive is the request body.', 'upload_id')
   await receiveUpload(actor, uploadId, request.raw, announcedSize(actor))
   return uploadId
 }
@@ -59,7 +59,7 @@ async function receiveForm(actor: SignedInContext): Promise<string> {
   for await (const part of actor.request.parts({ limits: formLimits })) {
     if (part.type === 'field' && part.fieldname === 'upload_id') uploadId = String(part.value)
     if (part.type !== 'file') continue
-    if (uploadId === undefined) throw invalidInput('upload_id: is required, before the file.', 'upload_id')
+    if (uploadId === undefined) throw invalidInput('upload_id: is required before the file.', 'upload_id')
     await receiveUpload(actor, uploadId, part.file, announcedSize(actor))
     received = true
   }

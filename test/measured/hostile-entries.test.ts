@@ -89,10 +89,10 @@ describe('two entries for one path are refused', () => {
     both('case collision', file('lib/a.dart'), file('lib/A.dart'), 'both "lib/a.dart" and "lib/A.dart"'),
     both('case collision of directories', file('lib/a'), file('LIB/b'), 'both "lib" and "LIB"'),
     both('case collision of kinds', file('Lib'), file('lib/b'), 'both "Lib" and "lib"'),
-    both('case collision beyond ASCII', file('É'), file('é'), 'one file where case does not count'),
-    both('case collision of one letter with two', file('straße'), file('STRASSE'), 'one file where case does not count'),
-    both('the Kelvin sign', file('k'), file('\u212a'), 'one file where case does not count'),
-    both('composed and decomposed', file('\u00e9'), file('e\u0301'), 'one file where case does not count'),
+    both('case collision beyond ASCII', file('É'), file('é'), 'the same file on systems that ignore case'),
+    both('case collision of one letter with two', file('straße'), file('STRASSE'), 'the same file on systems that ignore case'),
+    both('the Kelvin sign', file('k'), file('\u212a'), 'the same file on systems that ignore case'),
+    both('composed and decomposed', file('\u00e9'), file('e\u0301'), 'the same file on systems that ignore case'),
     both('the manifest in capitals', file('a'), file('PUBSPEC.yaml'), 'both "pubspec.yaml" and "PUBSPEC.yaml"'),
   ])
 })
