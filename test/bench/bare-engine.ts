@@ -2,16 +2,18 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Database } from '../../server/db/open/orm.ts'
 import type { GeneratedPackage } from './generate-packages.ts'
 
-/** The search that a database does by itself over the same texts: one index of all of them, ranked by its own function, and a table of tags. */
+/**
+ * Baseline search over the same texts with database features only: one full-text index ranked by the database's own function, and a table of tags.
+ */
 export type BareEngine = {
   add(em: EntityManager, id: number, pkg: GeneratedPackage): Promise<void>
-  /** The first fifty matches of words of which the last is a beginning, with these tags. */
+  /** Returns the number of matches, at most 50, for words and tags. The last word is a prefix. */
   search(words: string[], tags: string[]): Promise<number>
-  /** The names that look like one. */
+  /** Returns the number of names similar to `name`. */
   similar(name: string): Promise<number>
 }
 
-/** Makes the tables of the bare engine beside those of the registry. */
+/** Creates the tables of the baseline search in the database of the registry. */
 export async function bareEngine(database: Database): Promise<BareEngine> {
   const em = database.fork()
   const tables = database.backend === 'sqlite' ? sqliteTables : postgresTables

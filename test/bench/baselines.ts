@@ -4,17 +4,17 @@ import { gzipSync } from 'node:zlib'
 import { nextPort, type Server, startServer } from './processes.ts'
 import { checkout, type Registry } from './registry.ts'
 
-/** A request to the registry, and what it answered, for others to answer the same. */
+/** Recorded response of the registry, for baseline servers to replay. */
 export type Recording = { path: string; status: number; headers: Record<string, string>; file: string }
 
 export type Request = { path: string; status?: number; headers?: Record<string, string> }
 
-/** Asks the registry once and keeps the bytes as they came, in a file below `folder`. */
+/** Sends a request to the registry and writes the response body to a file in `folder`. */
 export async function record({ url, token }: Registry, { path, headers, status = 200 }: Request, folder: string): Promise<Recording> {
   const answer = await fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } })
   if (answer.status !== status) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
   const plain = Buffer.from(await answer.arrayBuffer())
-  // fetch has unpacked it; what compresses again to the same size stands for what was sent.
+  // fetch has decompressed the body. Compressing it again yields about the size of the original.
   const body = answer.headers.get('content-encoding') === 'gzip' ? gzipSync(plain) : plain
   const file = join(folder, path.slice(1).replaceAll('/', '-'))
   writeFileSync(file, body)
@@ -23,12 +23,12 @@ export async function record({ url, token }: Registry, { path, headers, status =
 
 const ofTheMoment = new Set(['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding'])
 
-/** Starts Fastify with nothing but the recordings. */
+/** Starts a Fastify server that only replays the recordings. */
 export function startFastify(recordings: Recording[], folder: string): Promise<Server> {
   return startBaseline('fastify', recordings, folder)
 }
 
-/** Starts a server that publishes as pub's protocol says, with what has to be on the disk, and does nothing else. */
+/** Starts a server that implements only publishing of pub's protocol, with the required writes to disk. */
 export async function startBarePublisher(folder: string): Promise<Server> {
   const [data, port] = [join(folder, 'bare-publisher'), nextPort()]
   mkdirSync(data)
@@ -44,7 +44,7 @@ function startBaseline(name: string, recordings: Recording[], folder: string): P
   return startServer({ command, url: `http://127.0.0.1:${port}`, folder, name, cwd: checkout })
 }
 
-/** Starts what the registry is compared with, each in a process of its own. There is no nginx where it is not installed. */
+/** Starts the baseline servers, each in its own process. nginx is null if it is not installed. */
 export async function startBaselines(
   recordings: Recording[],
   folder: string,
@@ -68,7 +68,7 @@ async function startNginx(recordings: Recording[], folder: string): Promise<Serv
   })
 }
 
-/** One process in the foreground that writes only below the folder. */
+/** Returns a configuration for a single foreground process that writes only to the folder. */
 function nginxConfig(recordings: Recording[], folder: string, port: number): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/nginx/${kind};`)
   const locations = recordings

@@ -10,10 +10,10 @@ import { median, ownLoad } from './rounds.ts'
 import { backends, makeStock, openStock, type Stock } from './stock.ts'
 import { wrkLoad } from './wrk.ts'
 
-/** What was measured on a server of some size, by its name. */
+/** Measurements of one server by name. */
 export type Capacity = Map<string, number>
 
-/** Measures servers of these sizes on both databases, one after the other; gives a table for each database. */
+/** Measures servers of these sizes on both databases, one after the other. Returns a table per database. */
 export async function measureSizes(folder: string, sizes: number[]): Promise<string> {
   const tables: string[] = []
   for (const backend of backends) {
@@ -31,7 +31,7 @@ export async function measureSizes(folder: string, sizes: number[]): Promise<str
   return tables.join('\n\n')
 }
 
-/** Starts a full server and measures it; a backup comes last. */
+/** Starts a filled server and measures it. The backup is measured last. */
 export async function measureCapacity(stock: Stock): Promise<Capacity> {
   const found: Capacity = new Map()
   const started = performance.now()
@@ -54,7 +54,7 @@ export async function measureCapacity(stock: Stock): Promise<Capacity> {
   return found
 }
 
-/** A table in Markdown: a line for each measure, a column for each size. */
+/** Renders a Markdown table with a row per measurement and a column per size. */
 function renderCapacity(head: string[], found: Capacity[]): string {
   const show = (value = Number.NaN) => value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })
   const lines = [...(found[0]?.keys() ?? [])].map((what) => [what, ...found.map((one) => show(one.get(what)))])
@@ -63,17 +63,17 @@ function renderCapacity(head: string[], found: Capacity[]): string {
 
 const queries = ['json parser', 'oauth', 'barcode scanner', 'flutter', 'http client', 'is:public sdk:dart', 'bluetoth', 'dependency:http']
 
-/** One client, one request after the other. */
+/** Measures reads of a single client that sends requests sequentially. */
 async function measureReading(registry: Registry, found: Capacity): Promise<void> {
   const times = async (paths: string[]) => {
     const list: number[] = []
     for (const path of paths) list.push(await timed(() => get(registry, path)))
     return list
   }
-  // The first packages are the same ones at every size.
+  // The first generated packages are the same at every size.
   const listings = Array.from(generatePackages(200), ({ name }) => `/api/packages/${name}`)
-  found.set('listing, made anew, ms', median(await times(listings)))
-  found.set('listing, asked again, ms', median(await times(listings)))
+  found.set('listing, not cached, ms', median(await times(listings)))
+  found.set('listing, cached, ms', median(await times(listings)))
   const searches = queries.map((query) => `/api/search?q=${encodeURIComponent(query)}`)
   await times(searches)
   const again = await times([...searches, ...searches, ...searches])
@@ -83,7 +83,7 @@ async function measureReading(registry: Registry, found: Capacity): Promise<void
   found.set('all names, ms', median(await times(Array(5).fill('/api/package-names'))))
 }
 
-/** Reads the listing of every package, eight at a time. */
+/** Reads the listings of all packages with eight concurrent requests. */
 async function readEveryListing(registry: Registry): Promise<void> {
   const { packages: names } = JSON.parse((await get(registry, '/api/package-names')).toString()) as { packages: string[] }
   const work = async () => {
@@ -92,7 +92,7 @@ async function readEveryListing(registry: Registry): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, work))
 }
 
-/** How many requests a second are answered: as many clients as one package client has connections, which ask for the same again and again. */
+/** Measures requests per second, with the number of connections of a single pub client. Each connection repeats the same request. */
 async function measureRates(registry: Registry, found: Capacity): Promise<void> {
   const load = wrkLoad() ?? ownLoad()
   const headers = { authorization: `Bearer ${registry.token}`, 'accept-encoding': 'gzip' }
@@ -130,8 +130,8 @@ async function measurePublishing({ client }: Registry, found: Capacity): Promise
 
 async function measureOverview(registry: Registry, found: Capacity): Promise<void> {
   const overview = () => get(registry, '/api/admin/stats')
-  found.set('overview, measured, ms', await timed(overview))
-  found.set('overview, measured before, ms', await timed(overview))
+  found.set('overview, not cached, ms', await timed(overview))
+  found.set('overview, cached, ms', await timed(overview))
   const { disk } = JSON.parse((await overview()).toString()) as { disk: { database: { bytes: number } } }
   found.set('database, MB', disk.database.bytes / 1e6)
 }

@@ -2,14 +2,13 @@ import type { EntityManager } from '@mikro-orm/sql'
 import pg from 'pg'
 import type { Database } from '../../server/db/open/orm.ts'
 
-/** The package whose versions all others get: published, with its archives. */
+/** Published package whose versions are copied to all others. */
 export const model = 'model_package'
 
 const tables = ['package_search_documents', 'package_search_brief', 'package_search_full']
 
 /**
- * Makes up the number of packages on PostgreSQL with copies of those that are there, under other names: statement by statement from here, a
- * hundred thousand would take an hour.
+ * Copies PostgreSQL packages under new names until there are `wanted` packages. Indexing a hundred thousand packages one by one would take an hour.
  */
 export async function copyPackages(database: Database, url: string, wanted: number): Promise<void> {
   const em = database.fork()
@@ -21,7 +20,7 @@ export async function copyPackages(database: Database, url: string, wanted: numb
 
 async function copyOnce(em: EntityManager, atMost: number): Promise<void> {
   await em.transactional(async (inside) => {
-    // Names of the same length are as like each other as before.
+    // Keeps the length of names, so that similarities between names remain realistic.
     await inside.execute(
       `create temp table copies on commit drop as select old, id, left(name, 56) || '_' || substr(md5(id::text), 1, 7) as name
        from (select id as old, uuidv7() as id, name from packages where name <> '${model}' limit ${atMost}) as made`,
@@ -33,7 +32,7 @@ async function copyOnce(em: EntityManager, atMost: number): Promise<void> {
   })
 }
 
-/** Copies rows of a table, with these columns changed; null for one that the database fills. */
+/** Copies rows of a table with some columns replaced. Null omits a column, which then gets its default value. */
 async function copy(em: EntityManager, table: string, changes: Record<string, string | null>, fits: string, joined = ''): Promise<void> {
   const rows = await em.execute<{ name: string }[]>(
     'select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = ?',
@@ -47,9 +46,9 @@ async function copy(em: EntityManager, table: string, changes: Record<string, st
   )
 }
 
-/** Has tables filled without their indexes, those of keys aside, and makes them anew; then they are vacuumed, as PostgreSQL does after a while. */
+/** Drops the non-unique indexes of tables, calls `fill`, creates the indexes again, and vacuums the database as autovacuum would. */
 export async function withoutIndexes(url: string, of: string[], fill: () => Promise<void>): Promise<void> {
-  // The server's own connections are cut off when they wait for a table.
+  // Uses its own connection, because the server's connections have lock timeouts.
   const client = new pg.Client(url)
   await client.connect()
   const { rows } = await client.query<{ name: string; definition: string }>(

@@ -5,7 +5,7 @@ import { storeDocument } from '../../server/search/index-package.ts'
 import type { BareEngine } from './bare-engine.ts'
 import { type GeneratedPackage, generatePackages } from './generate-packages.ts'
 
-/** Stores generated packages and indexes them, and gives them to the engine to compare with. Gives each one's indexing time, in milliseconds. */
+/** Stores and indexes generated packages, also in the baseline search if given. Returns the indexing time of each package in milliseconds. */
 export async function fillIndex(database: Database, count: number, bare?: BareEngine, perTransaction = 200): Promise<number[]> {
   const times: number[] = []
   let batch: GeneratedPackage[] = []

@@ -9,17 +9,17 @@ export const versionsEach = 20
 const latestVersion = `1.0.${versionsEach - 1}`
 
 const perStatement = 500
-/** So many have texts of their own on PostgreSQL; see copyPackages. */
+/** Number of packages with unique texts on PostgreSQL. The others are copies (see copyPackages). */
 const generated = 5_000
 
 /**
- * Fills the database of a stopped server with packages in one go. Each is indexed with texts of its own, and has the versions of the model: their
- * pubspecs under its name, their dependencies, their archives by the same hashes, and the README of the latest one.
+ * Fills the database of a stopped server with packages. Each package has its own texts in the search index, and copies of the model package's
+ * versions: pubspecs with the package's name, dependencies, archive hashes, and the README of the latest version.
  */
 export async function fillRegistry(env: Record<string, string>, packages: number): Promise<void> {
-  const patient = { DB_STATEMENT_TIMEOUT_MS: '600000', DB_IDLE_TRANSACTION_TIMEOUT_MS: '600000' }
+  const longTimeouts = { DB_STATEMENT_TIMEOUT_MS: '600000', DB_IDLE_TRANSACTION_TIMEOUT_MS: '600000' }
   const url = env.POSTGRES_URL ?? ''
-  const { database } = await openServices(readConfig({ ...env, ...patient }), openLog('error'))
+  const { database } = await openServices(readConfig({ ...env, ...longTimeouts }), openLog('error'))
   try {
     if (database.backend === 'sqlite') {
       await fillIndex(database, packages - 1)
@@ -49,7 +49,7 @@ async function addAllVersions(database: Database): Promise<void> {
 const ids = async (database: Database, sql: string, parameters: string[]) =>
   (await database.fork().execute<{ id: string }[]>(sql, parameters)).map(({ id }) => id)
 
-/** Gives the packages from one id to another what the model has. */
+/** Copies the versions of the model to the packages in an id range. */
 async function addVersions(database: Database, from: string, first: string, last: string): Promise<void> {
   const isSqlite = database.backend === 'sqlite'
   const [text, id, random] = isSqlite

@@ -1,7 +1,7 @@
 import { type Tag, tagsOf } from '../../server/search/tags.ts'
 import { common, endings, pieces, starts, subjects, things, verbs } from './vocabulary.ts'
 
-/** A package as search knows it, without an identifier. */
+/** Package with the fields that search indexes, without an id. */
 export type GeneratedPackage = {
   name: string
   description: string
@@ -13,8 +13,8 @@ export type GeneratedPackage = {
 }
 
 /**
- * Makes packages that look like those of a public registry: names put together from a few hundred words, descriptions of one sentence,
- * READMEs of some 2,000 characters with a long tail of rare words. The same seed gives the same packages; names are unique.
+ * Generates packages similar to those of a public registry: names composed of a few hundred words, descriptions of one sentence, and READMEs of about
+ * 2,000 characters with a long tail of rare words. The same seed yields the same packages. Names are unique.
  */
 export function* generatePackages(count: number, seed = 1): Generator<GeneratedPackage> {
   const random = randomSource(seed)
@@ -37,7 +37,7 @@ export function* generatePackages(count: number, seed = 1): Generator<GeneratedP
   }
 }
 
-/** Numbers from 0 to 1, always the same for a seed (mulberry32). */
+/** Returns a pseudorandom generator of numbers from 0 to 1 (mulberry32). */
 export function randomSource(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -50,7 +50,7 @@ export function randomSource(seed: number): () => number {
 
 type Random = () => number
 
-/** The earlier in the list, the more often: a word's use falls with its rank, as in real text. */
+/** Picks a word from a list. Frequency decreases with the position in the list, as in natural language. */
 const often = (list: readonly string[], random: Random) => list[Math.floor(list.length ** random()) - 1] ?? list[0] ?? ''
 const any = (list: readonly string[], random: Random) => list[Math.floor(random() * list.length)] ?? ''
 
@@ -93,10 +93,13 @@ function word(random: Random): string {
   return kind < 0.9 ? often(subjects, random) : rareWord(random)
 }
 
-/** One of some 100,000 invented words. */
+/** Returns one of about 100,000 invented words. */
 const rareWord = (random: Random) => Array.from({ length: 2 + Math.floor(random() * 2) }, () => any(pieces, random)).join('')
 
-/** Tags by turns, so that texts stay what they are: half need Flutter, one in fifty belongs to the first publisher, few are discontinued. */
+/**
+ * Returns tags by index instead of random numbers, so that the generated texts do not depend on them: half of the packages need Flutter, one in fifty
+ * belongs to the first publisher, and few are discontinued.
+ */
 function tagsFor(topics: string[], index: number): Tag[] {
   const needsFlutter = index % 2 === 0
   const dependencies = ['path', 'meta', 'collection', ...subjects.slice(index % 40, (index % 40) + 3)]

@@ -7,12 +7,12 @@ import { publishArchive } from '../support/publish.ts'
 import { archiveOf } from './registry.ts'
 import { median } from './rounds.ts'
 
-/** A server of so many packages. */
+/** Server with this number of packages. */
 export type Stocked = { services: Services; packages: number }
 
 export type Growth = { what: string; few: number; many: number }
 
-/** How long publishing and listing take on a server of few packages and on one of many, by turns: medians, in milliseconds. */
+/** Measures publishing and listing on a server with few packages and one with many, alternating between them. Returns medians in milliseconds. */
 export async function compareGrowth(few: Stocked, many: Stocked, rounds = 40): Promise<Growth[]> {
   const sides = [await side(few), await side(many)] as const
   const times = new Map<string, [number[], number[]]>()
@@ -28,8 +28,8 @@ export async function compareGrowth(few: Stocked, many: Stocked, rounds = 40): P
       const [fresh, grown] = [await archiveOf(`growth_${round}`, '1.0.0'), await archiveOf('growing', `1.0.${round}`)]
       await timed('publish a new package', which, () => publishTo(actor, fresh))
       await timed('publish another version', which, () => publishTo(actor, grown))
-      await timed('listing, made anew', which, () => list(actor, 'growing'))
-      for (let again = 0; again < 5; again++) await timed('listing, asked again', which, () => list(actor, `growth_${round}`))
+      await timed('listing, not cached', which, () => list(actor, 'growing'))
+      for (let again = 0; again < 5; again++) await timed('listing, cached', which, () => list(actor, `growth_${round}`))
     }
   }
   for (const { app } of sides) await app.close()

@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 
-/** A burst of equal requests over a few kept-alive connections, each of which sends its next request when the answer is there. */
+/** Burst of identical requests over several keep-alive connections. Each connection sends its next request after the response to the previous one. */
 export type Burst = { url: string; headers: Record<string, string>; status: number; seconds: number; connections: number; ownCore: boolean }
 export type BurstResult = { requests: number; seconds: number; problem?: string }
 
-// A process of its own that sends the bursts it is told to send, one after the other. Written by hand, because the usual load generators for
-// Node take longer to read an answer of 5 MB than any server to send it, and so would measure themselves.
+// Load generator process. Sends the bursts it receives as messages one after the other. A custom implementation, because common load generators for
+// Node need longer to read a response of 5 MB than servers need to send it, and would measure themselves.
 process.on('message', (burst: Burst) => {
   void send(burst)
     .catch((error: unknown) => ({ requests: 0, seconds: 0, problem: `${burst.url}: ${String(error)}` }))
@@ -21,14 +21,14 @@ async function send(burst: Burst): Promise<BurstResult> {
 }
 
 /**
- * Keeps this process from falling asleep while it waits. A sleeper is woken by the server's write, which takes a virtual machine as long as
- * the rest of the answer, and only servers that are slow enough for their readers to fall asleep would pay for it.
+ * Keeps this process running while it waits. On virtual machines, waking a sleeping process takes the server's write call as long as the rest of the
+ * response, and only servers slow enough for their clients to sleep would pay this cost.
  */
 function stayAwake(deadline: number): void {
   if (performance.now() < deadline) setImmediate(stayAwake, deadline)
 }
 
-/** Gives how many answers one connection got. */
+/** Sends requests on one connection until the deadline and returns the number of responses. */
 function sendInSeries({ url, headers, status }: Burst, deadline: number): Promise<number> {
   const { hostname, port, pathname, search } = new URL(url)
   const lines = Object.entries({ host: `${hostname}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -56,7 +56,7 @@ function sendInSeries({ url, headers, status }: Burst, deadline: number): Promis
   })
 }
 
-/** Makes a function that takes what arrives and calls `done` at the end of each answer. An answer tells its length or has no body. */
+/** Returns a function that reads chunks of data and calls `done` at the end of each response. Responses have a Content-Length or no body. */
 function answerReader(status: number, done: () => void): (buffer: Buffer, length: number) => void {
   let head = ''
   let missing = 0

@@ -11,12 +11,12 @@ import { publishToVerdaccio, startVerdaccio } from './verdaccio.ts'
 import { wrkLoad } from './wrk.ts'
 
 const archiveBytes = 48_000
-/** As many versions are published in a round. */
+/** Number of versions published per round. */
 const perRound = 30
 
 type Effort = { rounds: number; seconds: number }
 
-/** What publishing costs beside Verdaccio, and reading a listing with a token beside Fastify. */
+/** Compares publishing with Verdaccio, and reading a listing with a token with Fastify. */
 export async function peerRows(folder: string, effort: Effort): Promise<Row[]> {
   keepToLoadCore()
   const registry = await startRegistry(folder)
@@ -28,8 +28,9 @@ export async function peerRows(folder: string, effort: Effort): Promise<Row[]> {
 }
 
 /**
- * One publisher, then three at once; each begins a package in every round. The bare server shows what the protocol and the forced writes cost
- * without a registry around them. It is no upper bound: while it waits for the disk, it does nothing else.
+ * Measures publishing with one client, then with three concurrent clients. Every client starts a new package in every round. The bare server shows
+ * the cost of the protocol and its fsyncs without a registry. Its rate is not an upper bound, because it does nothing else while it waits for the
+ * disk.
  */
 async function publishingRows(registry: Registry, folder: string, { rounds }: Effort): Promise<Row[]> {
   const [verdaccio, bare] = [await startVerdaccio(folder), await startBarePublisher(folder)]
@@ -51,7 +52,7 @@ async function publishingRows(registry: Registry, folder: string, { rounds }: Ef
       for (const who of ['ours', 'theirs', 'bare'] as const) {
         const { server, publish } = publishers[who]
         const sample = await publishRound(server, publish, `peer_${atOnce}_${round + 1}`, atOnce)
-        if (round >= 0) samples[who].push(sample) // the first one warms up
+        if (round >= 0) samples[who].push(sample) // the first round is a warm-up
       }
       process.stderr.write(`publishing, ${atOnce} at once: round ${round + 1} of ${rounds}\n`)
     }

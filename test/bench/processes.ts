@@ -4,10 +4,10 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A server in a process of its own. `output` is the file that it writes to, as it would under a service manager. */
+/** Server process. `output` is the file that receives its stdout and stderr, as under a service manager. */
 export type Server = { pid: number; url: string; output: string; child: ChildProcess }
 
-/** Whether servers and load can have a core each. */
+/** Whether servers and load generator can be pinned to separate cores. */
 export const hasTaskset = (() => {
   try {
     execFileSync('taskset', ['-V'], { stdio: 'ignore' })
@@ -17,16 +17,19 @@ export const hasTaskset = (() => {
   }
 })()
 
-/** Where things run, for the reader of the figures. */
+/** Description of the pinning, printed with the results. */
 export const placement = hasTaskset
   ? 'servers on core 0, load on core 1'
   : 'servers and load share the cores: install taskset, or use a machine with two cores'
 
-/** The command, kept to one core where the system can do that. */
+/** Returns a command that is pinned to a core, where the system supports this. */
 export const pinned = (core: 0 | 1, command: string[]): [string, ...string[]] =>
   hasTaskset ? ['taskset', '-c', String(core), ...command] : (command as [string, ...string[]])
 
-/** Keeps this process itself off the servers' core: for when it sends the load. A thread that ends meanwhile has it begin again. */
+/**
+ * Pins this process, when it generates the load, to a different core than the servers. Retries if a thread exits during the call, which makes it
+ * fail.
+ */
 export function keepToLoadCore(attemptsLeft = 5): void {
   if (!hasTaskset) return
   const { status } = spawnSync('taskset', ['-a', '-cp', '1', String(process.pid)], { stdio: 'ignore' })
@@ -36,7 +39,7 @@ export function keepToLoadCore(attemptsLeft = 5): void {
 
 type Start = { command: string[]; url: string; folder: string; name: string; cwd?: string; env?: Record<string, string> }
 
-/** Starts a server on core 0 and waits until something answers at `url`. */
+/** Starts a server on core 0 and waits until `url` responds. */
 export async function startServer({ command, url, folder, name, cwd, env }: Start): Promise<Server> {
   const output = join(folder, `${name}.log`)
   const file = openSync(output, 'w')
@@ -48,7 +51,7 @@ export async function startServer({ command, url, folder, name, cwd, env }: Star
   return server
 }
 
-/** Ends a server and waits for it. */
+/** Stops a server and waits until it has exited. */
 export async function stopServer({ child }: Server): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = new Promise((resolve) => child.once('exit', resolve))
@@ -56,7 +59,7 @@ export async function stopServer({ child }: Server): Promise<void> {
   await ended
 }
 
-/** What the process has used of the processor so far, in microseconds. The kernel counts in hundredths of a second. */
+/** Returns the CPU time of a process in microseconds. The kernel counts in units of 10 ms. */
 export function cpuMicroseconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
@@ -64,13 +67,13 @@ export function cpuMicroseconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
 
-/** Resident memory in MB (10^6 bytes are not meant: the kernel's kilobytes are 1,024). */
+/** Returns the resident memory of a process in MB of 1,048,576 bytes. */
 export function residentMegabytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
-/** A port that nobody uses right now. */
 let lastPort = 20_000 + (process.pid % 10_000)
+/** Returns a port number that is probably unused. */
 export const nextPort = (): number => ++lastPort
 
 async function untilAnswers({ url, child, output }: Server): Promise<void> {

@@ -1,7 +1,7 @@
 import { archiveOf, type Registry } from './registry.ts'
 import { median } from './rounds.ts'
 
-/** Publishes versions 1.0.<first> up to, but not including, 1.0.<end>; gives how long each took over HTTP, in milliseconds. */
+/** Publishes versions 1.0.<first> up to, but not including, 1.0.<end>. Returns the time of each in milliseconds. */
 export async function publishVersions({ client }: Registry, name: string, first: number, end: number, bytes?: number): Promise<number[]> {
   const times: number[] = []
   for (let patch = first; patch < end; patch++) {
@@ -14,8 +14,8 @@ export async function publishVersions({ client }: Registry, name: string, first:
 }
 
 /**
- * How long the last fifty of `versions` take to publish, and how long the first fifty of another package: one of these, one of those,
- * by turns, so that both have the same machine and the same database. Medians, in milliseconds.
+ * Compares the last fifty of `versions` versions of a package with the first fifty of another package. Publishes them alternately, so that both run
+ * under the same conditions. Returns medians in milliseconds.
  */
 export async function compareLateWithEarly(registry: Registry, versions: number): Promise<{ late: number; early: number }> {
   const [late, early]: [number[], number[]] = [[], []]

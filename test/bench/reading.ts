@@ -9,7 +9,7 @@ const gzip = { 'accept-encoding': 'gzip' }
 const listing = (name: string): Request => ({ path: `/api/packages/${name}`, headers: gzip })
 const archive = (name: string): Request => ({ path: `/api/archives/${name}-1.0.0.tar.gz` })
 
-/** Publishes what is read, measures the reads and those of the baselines by turns, and gives a row for each comparison. */
+/** Publishes packages, measures reads from the registry and the baselines alternately, and returns a row per comparison. */
 export async function readingRows(
   registry: Registry,
   folder: string,
@@ -43,7 +43,7 @@ type Requests = Record<'twenty' | 'many' | 'unchanged' | 'small' | 'large', Requ
 type Baselines = { fastify: Server; files: Server; nginx: Server | null }
 export type Comparison = { what: string; ours: Subject; theirs: Subject; atLeast?: number }
 
-/** The ratio of a comparison is that of the answers per second. */
+/** Returns the comparisons. Their ratios are ratios of responses per second. */
 function compare(registry: Registry, requests: Requests, { fastify, files, nginx }: Baselines): Comparison[] {
   const of = (server: Server, { path, headers, status }: Request): Subject => {
     const credentials = server === registry && { authorization: `Bearer ${registry.token}` }
@@ -75,7 +75,7 @@ function compare(registry: Registry, requests: Requests, { fastify, files, nginx
   }
 }
 
-/** The line for a comparison of two subjects by their samples. */
+/** Returns the table row of a comparison. */
 export function toRow({ what, ours, theirs, atLeast }: Comparison, samples: Map<Subject, Sample[]>): Row {
   const [mine, others] = [samples.get(ours) ?? [], samples.get(theirs) ?? []]
   const rate = (list: Sample[]) => `${Math.round(median(list.map(({ perSecond }) => perSecond)))}/s`

@@ -7,13 +7,13 @@ import { packageArchive } from '../support/archive.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { nextPort, type Server, startServer } from './processes.ts'
 
-/** The checkout that is measured. */
+/** Root folder of the checkout under test. */
 export const checkout = resolve(import.meta.dirname, '../..')
 
-/** A server that is set up, with the token of its owner. */
+/** Server after setup, with a token of its owner. */
 export type Registry = Server & { token: string; client: PubClient }
 
-/** The settings of a server whose data lie below `folder`. Everything else is as by default, so requests are logged. */
+/** Returns the settings of a server with its data in `folder`. All other settings have their defaults, so requests are logged. */
 export function settings(folder: string, port: number): Record<string, string> {
   const url = `http://127.0.0.1:${port}`
   return {
@@ -22,15 +22,15 @@ export function settings(folder: string, port: number): Record<string, string> {
     HOST: '127.0.0.1',
     DATA_DIR: join(folder, 'data'),
     JWT_SECRET: randomBytes(32).toString('hex'),
-    // What is measured here is not the analysis.
+    // Analyses would distort the measurements.
     SCORING_ENABLED: 'false',
   }
 }
 
-/** What `npm start` runs. */
+/** Command that `npm start` runs. */
 export const startCommand = ['sh', '-c', packageFile.scripts.start]
 
-/** Starts the real server with an empty database, its output going to a file, and makes an owner and a token. */
+/** Starts the server with an empty database, writes its output to a file, and creates an owner and a token. */
 export async function startRegistry(folder: string, variables: Record<string, string> = {}): Promise<Registry> {
   const env: Record<string, string> = { ...settings(folder, nextPort()), ...variables }
   const address = env.SERVER_URL ?? ''
@@ -39,7 +39,7 @@ export async function startRegistry(folder: string, variables: Record<string, st
   return { ...server, url: address, token, client: new PubClient({ hostedUrl: address, address, token }) }
 }
 
-/** A version of a package such as people publish: a README, a few dependencies, and `bytes` that do not compress. */
+/** Returns the archive of a typical version: a README, a few dependencies, and `bytes` of incompressible data. */
 export function archiveOf(name: string, version: string, bytes = 4000): Promise<Buffer> {
   const files = { 'README.md': readme(name), 'assets/data.bin': randomBytes(bytes) }
   return packageArchive({ name, version, pubspec, files })

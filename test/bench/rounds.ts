@@ -4,21 +4,21 @@ import type { Burst, BurstResult } from './load.ts'
 import { cpuMicroseconds, hasTaskset, pinned, type Server } from './processes.ts'
 import { checkout } from './registry.ts'
 
-/** One kind of request to one server. */
+/** Request to a server. */
 export type Subject = { server: Server; path: string; headers?: Record<string, string>; status?: number }
 
-/** What a round found: answers per second, and the server's processor time per answer. */
+/** Result of a round: responses per second, and CPU time of the server per response in microseconds. */
 export type Sample = { perSecond: number; cpu: number }
 
-/** Sends a subject's requests for so many seconds; gives how many were answered, and in what time. */
+/** Load generator. `send` repeats a request for a number of seconds and returns the number of responses and the elapsed time. */
 export type Load = { send(subject: Subject, seconds: number): Promise<{ requests: number; seconds: number }>; end(): void }
 
-/** As many as the package client sends at once. */
+/** Number of concurrent requests of a pub client. */
 export const connections = 16
 
 /**
- * Sends bursts to all subjects in turn, and that several times over, so that whatever else the machine does falls on all alike. Gives
- * each subject's samples, a round each; a first round only warms up.
+ * Sends bursts to all subjects in turn for several rounds, so that other load on the machine affects all of them equally. Returns one sample per
+ * subject and round. A first round is a warm-up.
  */
 export async function measureInterleaved(
   subjects: Subject[],
@@ -42,7 +42,7 @@ export function median(values: number[]): number {
   return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2
 }
 
-/** The load generator that comes with the benchmark: it never sleeps, so that waking it costs no server anything. */
+/** Starts the benchmark's own load generator, which never sleeps, so that waking it costs the servers nothing. */
 export function ownLoad(): Load {
   const [program, ...args] = pinned(1, [process.execPath, 'test/bench/load.ts'])
   const child = spawn(program, args, { cwd: checkout, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })

@@ -12,10 +12,11 @@ import { signInRows } from './sign-in.ts'
 import { measureStartUp } from './start-up.ts'
 import { holds, renderTable, type Row } from './table.ts'
 
-// npm run bench [-- --quick]: the server beside Fastify, a file stream and nginx, all in one run. Ends with 1 when a bound is missed.
-// npm run bench -- --peers [--quick]: publishing beside Verdaccio, which is installed into a cache folder, and reading beside Fastify, by wrk.
-// npm run bench -- --sign-in [--quick]: what refused logins tell by their time, and what logins leave of the health check.
-// npm run bench -- --capacity [--packages 1000,10000,100000]: servers of these sizes, each package of twenty versions, on both databases.
+// npm run bench [-- --quick]: compares the server with Fastify, a file stream and nginx. Exits with 1 if a bound is missed.
+// npm run bench -- --peers [--quick]: compares publishing with Verdaccio, which is installed into a cache folder, and reading with Fastify, using
+// wrk.
+// npm run bench -- --sign-in [--quick]: compares response times of refused logins, and measures health checks during logins.
+// npm run bench -- --capacity [--packages 1000,10000,100000]: measures servers of these sizes, with twenty versions per package, on both databases.
 const switches = {
   capacity: { type: 'boolean', default: false },
   packages: { type: 'string', default: '1000,10000,100000' },
@@ -40,7 +41,7 @@ async function compare(): Promise<void> {
   const [load = 0] = loadavg()
   console.log(`\nNode ${process.versions.node}, ${cpus()[0]?.model.trim()}; ${placement}; load average at the end ${load.toFixed(1)}`)
   if (values['sign-in']) console.log(`${logins.attempts} refused logins of each kind, medians\n`)
-  else console.log(`${effort.rounds} rounds of ${effort.seconds} s, medians; a ratio is the median of each round's own\n`)
+  else console.log(`${effort.rounds} rounds of ${effort.seconds} s, medians; ratios are medians of the ratios per round\n`)
   console.log(renderTable(rows))
   if (!rows.every(holds)) process.exitCode = 1
 }
@@ -54,11 +55,11 @@ async function measure(): Promise<Row[]> {
     const used = residentMegabytes(registry.pid)
     return [
       ...reading,
-      row(`publishing version ${effort.versions - 49}–${effort.versions}, beside 1–50`, 'ms', late, early, 1.3),
-      row('start with npm, to the first answer', 'ms', startUp.npm, 2000, 1),
+      row(`publishing version ${effort.versions - 49}–${effort.versions}, compared with 1–50`, 'ms', late, early, 1.3),
+      row('start with npm, to the first response', 'ms', startUp.npm, 2000, 1),
       row('start without npm', 'ms', startUp.node, 2000, 1),
       row('memory at rest', 'MB', startUp.idle, 120, 1),
-      row('memory after all of this', 'MB', used, 250, 1),
+      row('memory after all measurements', 'MB', used, 250, 1),
     ]
   } finally {
     await stopServer(registry)

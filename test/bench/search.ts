@@ -13,14 +13,14 @@ import { fillIndex } from './fill-index.ts'
 import { generatePackages } from './generate-packages.ts'
 import { compareGrowth } from './growth.ts'
 
-// node test/bench/search.ts [packages] [sqlite|postgres]: searches beside the bare engine, and whether publishing and listing grow. Ends
-// with 1 when a bound is missed.
+// node test/bench/search.ts [packages] [sqlite|postgres]: compares searches with the baseline search, and checks that publishing and listing do not
+// slow down as the registry grows. Exits with 1 if a bound is missed.
 const count = Number(process.argv[2] ?? 10_000)
 const backend = process.argv[3] === 'postgres' ? 'postgres' : 'sqlite'
 const atMost = count <= 10_000 ? 5 : backend === 'sqlite' ? 30 : 100
 const rounds = 15
 
-/** What is typed, as words and tags; the bound holds for those that are `bounded`. */
+/** Queries as words and tags. The bound applies if `bounded` is true. */
 type Kind = { bounded: boolean; queries: { words: string[]; tags: string[] }[] }
 const words = (...texts: string[]): Kind => ({ bounded: true, queries: texts.map((text) => ({ words: text.split(' '), tags: [] })) })
 
@@ -42,7 +42,7 @@ function filtered(texts: string[], tags: string[]): Kind {
   return { bounded: true, queries: texts.map((text) => ({ words: text ? [text] : [], tags })) }
 }
 
-const somebody = { id: newId(), scopes: new Set(['read'] as const) }
+const searcher = { id: newId(), scopes: new Set(['read'] as const) }
 const directory = mkdtempSync(join(tmpdir(), 'snug-search-'))
 const servers = backend === 'postgres' ? [await startPostgres(), await startPostgres()] : []
 const [many, few] = [await open('many'), await open('few')]
@@ -79,14 +79,14 @@ async function measure({ database }: Services, bare: BareEngine, name: string, {
     for (const { words: wanted, tags } of queries) {
       const query = [...wanted, ...tags].join(' ')
       const page = await timed(pages, async () => {
-        const answer = await searchPackages(database, { searcher: somebody, query, limit: 50 })
+        const answer = await searchPackages(database, { searcher, query, limit: 50 })
         if (name === 'typo') await answer.didYouMean()
         return answer
       })
       await timed(bares, async () => (await bare.search(wanted, tags)) || (name === 'typo' && (await bare.similar(wanted[0] ?? ''))))
       found += await timed(counts, () => page.totalCount())
       await timed(facets, () => page.facets())
-      await timed(completions, () => completeQuery(database, somebody, query, 8))
+      await timed(completions, () => completeQuery(database, searcher, query, 8))
     }
   }
   const [page, its] = [at(pages, 0.5), at(bares, 0.5)]

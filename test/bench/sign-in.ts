@@ -10,8 +10,8 @@ const headers = { 'content-type': 'application/json' }
 type Account = { userId: string; email: string }
 
 /**
- * What an outsider can learn from the time of a refused login: nothing, within a tenth; and whether a hundred logins at once
- * leave the health check, which load balancers ask, under 300 ms. The server is the real one, with the hashes that people get.
+ * Checks that the response times of refused logins differ by at most a tenth, so that they reveal nothing about accounts, and that the health check,
+ * which load balancers use, responds within 300 ms during a hundred concurrent logins. Uses the server's default hash cost.
  */
 export async function signInRows(folder: string, { attempts, parallel }: { attempts: number; parallel: number }): Promise<Row[]> {
   const registry = await startRegistry(folder, { TRUST_PROXY: 'true', BCRYPT_COST: '12' })
@@ -21,7 +21,7 @@ export async function signInRows(folder: string, { attempts, parallel }: { attem
     const medians = [...refusals].map(([who, times]) => ({ who, time: median(times) }))
     const fastest = Math.min(...medians.map(({ time }) => time))
     return [
-      ...medians.map(({ who, time }) => row(`refused login: ${who}, beside the fastest`, time, fastest, 1.1)),
+      ...medians.map(({ who, time }) => row(`refused login: ${who}, compared with the fastest`, time, fastest, 1.1)),
       row(`health at p99 during ${parallel} logins at once`, percentile(health, 0.99), 300, 1),
       row(`health at p50 during ${parallel} logins at once`, percentile(health, 0.5), 300, 1),
     ]
@@ -30,13 +30,13 @@ export async function signInRows(folder: string, { attempts, parallel }: { attem
   }
 }
 
-/** One attempt of each kind in turn, so that whatever else the machine does falls on all alike. */
+/** Sends one attempt of each kind in turn, so that other load on the machine affects all kinds equally. */
 async function timeRefusals(registry: Registry, attempts: number): Promise<Map<string, number[]>> {
-  // Fifty failures an hour are allowed for each account.
+  // Each account allows fifty failures per hour.
   const groups = Math.ceil(attempts / 40)
   const some = (make: () => Promise<Account>) => Promise.all(Array.from({ length: groups }, make))
   const subjects = new Map<string, Account[]>([
-    ['unknown address', await some(async () => ({ userId: '', email: `nobody-${++made}@example.com` }))],
+    ['unknown address', await some(async () => ({ userId: '', email: `unknown-${++made}@example.com` }))],
     ['wrong password', await some(() => account(registry))],
     ['disabled account', await some(() => disabledAccount(registry))],
     ['invited account', await some(() => account(registry, 'invite'))],
@@ -55,7 +55,7 @@ async function timeRefusals(registry: Registry, attempts: number): Promise<Map<s
   return times
 }
 
-/** How long health checks take, a new one every few milliseconds whether or not the last is answered, while people sign in. */
+/** Measures health checks during logins. Sends a new one every few milliseconds, whether or not the previous one has completed. */
 async function healthDuring(registry: Registry, parallel: number): Promise<number[]> {
   const people = await Promise.all(Array.from({ length: parallel }, () => account(registry)))
   const state = { isOver: false }
@@ -79,7 +79,7 @@ async function timeHealth({ url }: Registry): Promise<number> {
   return performance.now() - started
 }
 
-/** A login from an address of its own, so that no limit of an address is reached. */
+/** Sends a login from a new client address, to stay below the rate limit per address. */
 const login = ({ url }: Registry, email: string, given: string): Promise<Response> =>
   fetch(`${url}/api/auth/login`, {
     method: 'POST',

@@ -8,12 +8,12 @@ import { median } from './rounds.ts'
 export type StartUp = { npm: number; node: number; idle: number }
 
 /**
- * Milliseconds from the command to the first answer of the health endpoint, on an installed and built checkout and with existing data: by
- * `npm start`, and without npm. And the megabytes that the server holds when it has nothing to do. Medians.
+ * Measures the time in milliseconds from the command to the first response of the health endpoint, with `npm start` and without npm, on a built
+ * checkout with existing data. Also measures the memory of the idle server in megabytes. Returns medians.
  */
 export async function measureStartUp(folder: string, times: number): Promise<StartUp> {
   const data = mkdtempSync(join(folder, 'start-'))
-  await startOnce(data, startCommand) // builds the console when that is due, fills Node's cache of compiled code, makes the database
+  await startOnce(data, startCommand) // builds the console if necessary, fills Node's compile cache, creates the database
   const [npm, node, idle]: [number[], number[], number[]] = [[], [], []]
   for (let time = 0; time < times; time++) {
     npm.push((await startOnce(data, ['npm', 'start'])).milliseconds)

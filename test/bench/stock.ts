@@ -10,7 +10,7 @@ import { checkout, type Registry, settings, startCommand, startRegistry } from '
 export const backends = ['sqlite', 'postgres'] as const
 export type Backend = (typeof backends)[number]
 
-/** A stopped server that is full, beside its database. */
+/** Filled server that is stopped. Its database server is running. */
 export type Stock = {
   backend: Backend
   packages: number
@@ -20,10 +20,10 @@ export type Stock = {
   end: () => Promise<void>
 }
 
-/** As an operator runs PostgreSQL; its caches are as large as they come. */
+/** Durability settings of a production PostgreSQL server. Cache sizes keep their defaults. */
 const durable = { autovacuum: 'on', fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', max_wal_size: '4GB' }
 
-/** Makes a server with so many packages, of twenty versions each, below a folder. */
+/** Creates a server with this number of packages, each with twenty versions, in a folder. */
 export async function makeStock(folder: string, backend: Backend, packages: number): Promise<Stock> {
   mkdirSync(folder)
   const postgres = backend === 'postgres' ? await startPostgres(durable) : null
@@ -35,14 +35,14 @@ export async function makeStock(folder: string, backend: Backend, packages: numb
   return { backend, packages, folder, env, token: registry.token, end: async () => postgres?.stop() }
 }
 
-/** Starts the server on what it has; resolves when it is ready. */
+/** Starts the server with its data and waits until it is ready. */
 export async function openStock({ env, folder, token }: Stock): Promise<Registry> {
   const address = env.SERVER_URL ?? ''
   const server = await startServer({ command: startCommand, url: `${address}/readyz`, folder, name: 'snug', cwd: checkout, env })
   return { ...server, url: address, token, client: new PubClient({ hostedUrl: address, address, token }) }
 }
 
-/** A version as people publish them: three dependencies, a pubspec of half a kilobyte, a README of two. */
+/** Returns the archive of a typical version: three dependencies, a pubspec of half a kilobyte, a README of two kilobytes. */
 function modelArchive(patch: number): Promise<Buffer> {
   const readme = `# ${model}\n\n${'It fetches, keeps and shows what a team needs from day to day.\n'.repeat(30)}`
   return packageArchive({ name: model, version: `1.0.${patch}`, pubspec, files: { 'README.md': readme } })

@@ -1,4 +1,4 @@
-/** A line of the result. Without a bound it is for information. */
+/** Row of the results. Rows without a bound are informational. */
 export type Row = {
   what: string
   snug: string
@@ -8,13 +8,13 @@ export type Row = {
   cpu: string
 }
 
-/** Whether the row keeps its bound. */
+/** Reports whether a row is within its bound. */
 export function holds({ ratio, bound }: Row): boolean {
   if (bound === null) return true
   return 'atLeast' in bound ? ratio >= bound.atLeast : ratio <= bound.atMost
 }
 
-/** The rows as one table of text. */
+/** Renders the rows as a text table. */
 export function renderTable(rows: Row[]): string {
   const head = ['', 'Snug', 'baseline', 'ratio', 'bound', 'CPU µs/request: Snug, baseline', '']
   const lines = [head, ...rows.map(cells)]

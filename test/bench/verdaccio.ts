@@ -7,15 +7,15 @@ import { nextPort, type Server, startServer } from './processes.ts'
 
 const version = '6.10.4'
 
-/** One of its dependencies asks for a tag of this package that not every mirror of npm has. */
+/** Overrides a dependency of Verdaccio on a dist-tag that some npm mirrors lack. */
 const overrides = { 'node-fetch': '2.7.0' }
 
-/** A Verdaccio with an account. */
+/** Verdaccio server with the token of an account. */
 export type Verdaccio = Server & { token: string }
 
 /**
- * Starts Verdaccio, a registry for npm packages, with an empty storage below `folder`. It is installed into a cache folder first, once.
- * @throws Error when npm's registry cannot be reached.
+ * Starts Verdaccio, an npm registry, with an empty storage in `folder`. On first use, it is installed into a cache folder.
+ * @throws Error if the npm registry cannot be reached.
  */
 export async function startVerdaccio(folder: string): Promise<Verdaccio> {
   const program = join(installed(), 'node_modules/verdaccio/bin/verdaccio')
@@ -27,7 +27,7 @@ export async function startVerdaccio(folder: string): Promise<Verdaccio> {
   return { ...server, url, token: await makeAccount(url) }
 }
 
-/** Publishes a version with an archive, as `npm publish` does. */
+/** Publishes a version as `npm publish` does. */
 export async function publishToVerdaccio({ url, token }: Verdaccio, name: string, number: string, archive: Buffer): Promise<void> {
   const file = `${name}-${number}.tgz`
   const manifest = { name, version: number, dist: { tarball: `${url}/${name}/-/${file}` } }
@@ -40,7 +40,7 @@ export async function publishToVerdaccio({ url, token }: Verdaccio, name: string
   })
 }
 
-/** The folder that it is installed in: outside of this project's dependencies, which do not include it. */
+/** Returns the folder in which Verdaccio is installed, and installs it if necessary. The project's dependencies do not include it. */
 function installed(): string {
   const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'snug-bench', `verdaccio-${version}`)
   if (existsSync(join(folder, 'installed'))) return folder
@@ -61,7 +61,7 @@ function installed(): string {
   return folder
 }
 
-/** Tokens are signed: the other kind has every request hash a password. */
+/** Configures signed tokens, because Verdaccio's other kind of token requires hashing a password for every request. */
 const settings = (folder: string) => `storage: ${join(folder, 'verdaccio')}
 auth: { htpasswd: { file: ${join(folder, 'htpasswd')}, max_users: 10 } }
 packages: { '**': { access: $all, publish: $authenticated } }

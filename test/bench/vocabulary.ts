@@ -1,11 +1,11 @@
 const list = (words: string) => words.split(/\s+/).filter(Boolean)
 
-/** What names begin with, most used first. */
+/** Prefixes of names, most frequent first. */
 export const starts = list(
   'flutter simple easy dart fast custom my just super smart quick better awesome multi universal tiny micro open neo pure',
 )
 
-/** What packages are about, most used first. */
+/** Subjects of packages, most frequent first. */
 export const subjects = list(`
   http image json file auth audio video animation chart map location storage database cache network text form date time color icon camera
   bluetooth payment push notification local state router navigation theme locale translation test logger crypto hash token jwt oauth session
@@ -23,7 +23,7 @@ export const subjects = list(`
   queue job schedule cron retry rate limit throttle debounce event bus mediator command pattern result either option optional future lazy
   immutable collection set heap graph trie bloom bit byte buffer codec base64 hex binary protobuf msgpack cbor avro`)
 
-/** What packages are, most used first. */
+/** Kinds of packages, most frequent first. */
 export const things = list(`
   widget client plugin kit manager helper view builder picker service provider controller utils tools extension wrapper handler parser
   generator viewer store engine adapter bridge interface driver connector loader factory registry resolver validator formatter converter
@@ -31,16 +31,16 @@ export const things = list(`
   gateway middleware interceptor listener observer emitter dispatcher scheduler worker queue pool cache buffer stream channel socket session
   model schema entity repository query`)
 
-/** What names end in, most used first. */
+/** Suffixes of names, most frequent first. */
 export const endings = list('plus pro lite core web ui kit android ios platform_interface utils lints test mock 2 x ng next extended')
 
-/** What packages do, most used first. */
+/** Verbs of descriptions, most frequent first. */
 export const verbs = list(`
   use add make build show get create handle manage display provide support parse convert generate validate render load save store fetch send
   receive pick select open close play record track log test mock format encode decode encrypt decrypt compress scan detect share sync cache
   observe listen dispatch schedule retry throttle animate draw resize crop rotate translate upload download stream connect integrate wrap`)
 
-/** Words of any text, most used first. */
+/** Words of all texts, most frequent first. */
 export const common = list(`
   the a to and for with of in is it your you this on that from can by be or an as package app flutter dart widget simple easy not will when
   one all if any use which also more code example null type value function class method library project platform data using other new have
@@ -51,7 +51,7 @@ export const common = list(`
   screen page item parameter argument option property field object instance error exception callback event state context key index name id
   dependency version release change issue contribution license community feature install import setup configuration documentation`)
 
-/** Syllables of the long tail. */
+/** Syllables of invented words. */
 export const pieces = list(`
   ba be bi bo bu da de di do du fa fe fi fo fu ga ge gi go gu ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu pa pe pi po pu ra
   re ri ro ru sa se si so su ta te ti to tu va ve vi vo vu`)

@@ -5,7 +5,10 @@ import { connections, type Load } from './rounds.ts'
 
 const run = promisify(execFile)
 
-/** The load of wrk, a client outside of Node that sleeps between answers as real ones do, or undefined where it is not installed. */
+/**
+ * Returns a load generator that uses wrk, or undefined if wrk is not installed. wrk is independent of Node and sleeps between responses as real
+ * clients do.
+ */
 export function wrkLoad(): Load | undefined {
   if (!isInstalled()) return undefined
   return {

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import { readFileSync } from 'node:fs'
 import type { Recording } from '../baselines.ts'
 
-// Answers each address of a recording with its bytes from memory, and does nothing else.
+// Server that replays the recorded responses from memory.
 const [, , recording = '', port = ''] = process.argv
 const app = Fastify()
 for (const { path, status, headers, file } of JSON.parse(readFileSync(recording, 'utf8')) as Recording[]) {

@@ -2,7 +2,7 @@ import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { Recording } from '../baselines.ts'
 
-// Streams the file of each recorded address from the disk, and does nothing else.
+// Server that streams the files of the recorded responses from disk.
 const [, , recording = '', port = ''] = process.argv
 const files = new Map(
   (JSON.parse(readFileSync(recording, 'utf8')) as Recording[]).map((one) => [one.path, { ...one, bytes: statSync(one.file).size }]),

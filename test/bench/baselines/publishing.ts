@@ -7,8 +7,8 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { parse } from 'yaml'
 
-// Publishes with little more than the three requests of pub's protocol, and what must be on the disk before the last one is answered. Nobody is
-// asked who they are, no archive is checked, nothing is logged. Its only thread waits for each forced write, as a registry need not.
+// Server that implements only the three publishing requests of pub's protocol and writes to disk what must be durable before the last response. It
+// has no authentication, validation or logging. Its only thread waits for every fsync, which a registry can avoid.
 const [, , folder = '', port = ''] = process.argv
 const url = `http://127.0.0.1:${port}`
 mkdirSync(join(folder, 'staging'), { recursive: true })
@@ -36,7 +36,7 @@ const addEntry = database.prepare('insert into audit_entries values (?, ?, ?, ?)
 const entryOf = database.prepare<[string], { rowid: number }>('select rowid from search where package = ?')
 const index = database.prepare('insert or replace into search (rowid, package, words) values (?, ?, ?)')
 
-/** What was sent, by the id of its upload. */
+/** Received archives by upload id. */
 const sent = new Map<string, Buffer>()
 
 const server = createServer((request, response) => {
@@ -53,9 +53,9 @@ function answer(response: ServerResponse, body: object): void {
 
 function beginUpload(): string {
   const id = randomUUID()
-  // What is lost with the machine's power is begun again.
+  // Uploads need not survive a power failure: the client starts them again.
   database.pragma('synchronous = normal')
-  begin.run(id, 'somebody')
+  begin.run(id, 'publisher')
   return id
 }
 
@@ -93,7 +93,7 @@ function publish(id: string): string {
   return message
 }
 
-/** The texts of a tar archive, without its binary files. */
+/** Returns the text files of a tar archive. */
 function filesOf(tar: Buffer): Record<string, string> {
   const files: Record<string, string> = {}
   for (let at = 0; at + 512 <= tar.length && tar[at] !== 0;) {
