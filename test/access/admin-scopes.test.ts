@@ -4,7 +4,7 @@ import { testApp, type TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 
-// Power over what is not one's own needs the scope admin: a weaker token of an administrator acts as an ordinary member's.
+// Changing what other accounts own requires the scope "admin". A token of an administrator without that scope acts as an ordinary member.
 let app: TestApp
 let alice: Actor
 beforeAll(async () => {
@@ -35,7 +35,7 @@ const attempts: Attempt[] = [
   { method: 'PUT', path: '/api/admin/public-packages', body: { enabled: true } },
 ]
 
-/** Every way to hold less than the scope admin. */
+/** Returns actors that lack the scope "admin", each in a different way. */
 const weaker = async (): Promise<[string, Actor][]> => {
   const [admin, owner, member] = [await app.admin(), await app.owner(), await app.member()]
   return [
@@ -47,14 +47,14 @@ const weaker = async (): Promise<[string, Actor][]> => {
   ]
 }
 
-it.each(attempts)('refuses $method $path to whoever does not hold the scope admin', async ({ method, path, body }) => {
+it.each(attempts)('refuses $method $path without the scope "admin"', async ({ method, path, body }) => {
   for (const [name, actor] of await weaker()) {
     const { status, body: answer } = await actor.send(method, path.replace('alice', alice.email), body)
     expect({ name, status, code: answer.error.code }).toEqual({ name, status: 403, code: 'InsufficientPermissions' })
   }
 })
 
-it('refuses to publish into a package of somebody else, and says which token could', async () => {
+it('refuses to publish to a package of another account and names the required token scope', async () => {
   const ci = await app.withScopes(await app.admin(), ['write'])
   const { status, body } = await publishArchive(ci, await packageArchive({ name: 'tool', version: '2.0.0' }))
   expect({ status, ...body.error }).toMatchObject({ status: 403, message: expect.stringContaining('scope "admin"') })
@@ -67,7 +67,7 @@ const fields = `{
   searchPackages(first: 5, query: "is:unlisted") { nodes { name } }
 }`
 
-it('tells the console and scripts the same', async () => {
+it('returns the same permissions over GraphQL and REST', async () => {
   const no = { viewerCanPublish: false, viewerCanAdminister: false, viewerCanChoosePublisher: false, latest: { viewerCanRetract: false } }
   for (const [name, actor] of await weaker()) {
     const { body } = await actor.graphql(fields)
@@ -79,7 +79,7 @@ it('tells the console and scripts the same', async () => {
   }
 })
 
-it('lets every administrator who holds the scope, and every session of one, do it', async () => {
+it('allows every administrator token with the scope and every administrator session', async () => {
   const [admin, owner] = [await app.admin(), await app.owner()]
   for (const actor of [admin, await admin.session(), await app.withScopes(admin, ['admin']), owner, await owner.session()]) {
     const { body } = await actor.graphql(fields)
@@ -93,7 +93,7 @@ it('lets every administrator who holds the scope, and every session of one, do i
   }
 })
 
-it('finds unlisted packages of others only with the scope admin', async () => {
+it('finds unlisted packages of others only with the scope "admin"', async () => {
   const admin = await app.admin()
   await alice.put('/api/packages/tool/options', { isUnlisted: true })
   const found = async (actor: Actor) => (await actor.get('/api/search?q=is:unlisted')).body.packages.length
@@ -103,7 +103,7 @@ it('finds unlisted packages of others only with the scope admin', async () => {
   await alice.put('/api/packages/tool/options', { isUnlisted: false })
 })
 
-it('keeps what an administrator owns as a member: publishing, uploaders, reading', async () => {
+it('keeps what an administrator owns as a member: publishing, uploaders and reading', async () => {
   const admin = await app.admin()
   const ci = await app.withScopes(admin, ['write'])
   await publish(ci, { name: 'mine', version: '1.0.0' })
@@ -111,7 +111,7 @@ it('keeps what an administrator owns as a member: publishing, uploaders, reading
   expect(await (await app.withScopes(admin, ['read'])).get('/api/packages/tool')).toMatchObject({ status: 200 })
 })
 
-it('shows a token to read no sessions, tokens or history of its owner, nor their nodes', async () => {
+it('hides sessions, tokens and security history from read-only tokens, also as GraphQL nodes', async () => {
   for (const person of [await app.member(), await app.admin(), await app.owner()]) {
     await person.session()
     const { body } = await person.graphql(

@@ -6,7 +6,7 @@ import { nextSlice } from '../../server/threads/slices.ts'
 import { User } from '../../server/users/entity.ts'
 import { testApp } from '../app.ts'
 
-it('counts the time that statements are executed, not the time that they wait for a connection', async () => {
+it('counts the time of executing statements but not the wait for a connection', async () => {
   await using app = await testApp({ env: { POSTGRES_POOL_MAX: '1', POSTGRES_READ_POOL_MAX: '1' } })
   const { database } = app.services
   const budget = new Budget({ databaseMs: 250, textBytes: 10, objects: 10, totalMs: 60_000 })
@@ -40,7 +40,7 @@ it('counts the time that statements are executed, not the time that they wait fo
   budget.close()
 })
 
-it('refuses every statement once it is spent, by an error that is not taken for one of the database', async () => {
+it('refuses every statement once the budget is spent, with an error distinct from database errors', async () => {
   await using app = await testApp()
   const budget = new Budget({ databaseMs: 0, textBytes: 10, objects: 10, totalMs: 60_000 })
   const em = app.services.database.fork()
@@ -57,7 +57,7 @@ it('refuses every statement once it is spent, by an error that is not taken for 
   budget.close()
 })
 
-it('does not count the time in which others have their turn', async () => {
+it('does not count time spent on other tasks of the event loop', async () => {
   const budget = new Budget({ databaseMs: 1000, textBytes: 10, objects: 10, totalMs: 100 })
   const others = Array.from({ length: 20 }, async () => {
     await nextSlice()

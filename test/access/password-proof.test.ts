@@ -15,14 +15,14 @@ const unproved = {
   },
 }
 
-/** Only GraphQL does this; a refusal is given as REST would answer it. */
+/** Calls the GraphQL-only operation and returns a refusal in the shape of a REST answer. */
 async function inviteAgain(as: Actor, id: string): ReturnType<Actor['post']> {
   const answer = await as.graphql('mutation ($id: ID!) { createInvite(input: { id: $id }) { inviteUrl } }', { id })
   const [error] = answer.body.errors ?? []
   return error ? { ...answer, body: { error: { code: error.extensions.code, message: error.message } } } : answer
 }
 
-/** Everything that takes more than an unlocked browser; each works once. */
+/** Returns all operations that require a recently confirmed password. Each works once. */
 async function gravities(app: TestApp, by: Actor): Promise<[string, (as: Actor) => ReturnType<Actor['post']>][]> {
   const [heir, member, forgetful] = [await app.admin(), await app.member(), await app.member()]
   const disabled = await app.admin()
@@ -44,7 +44,7 @@ async function gravities(app: TestApp, by: Actor): Promise<[string, (as: Actor) 
   ]
 }
 
-it('wants a password proved within ten minutes for what changes who has power, of sessions', async () => {
+it('requires sessions to have confirmed the password within ten minutes for changes of privileges', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z'), env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const owner = await app.owner()
   const browser = await owner.session()
@@ -52,13 +52,13 @@ it('wants a password proved within ten minutes for what changes who has power, o
   later(app, 10)
   const all = await gravities(app, browser)
   for (const [name, attempt] of all) expect({ name, ...(await attempt(browser)) }).toMatchObject({ name, ...unproved })
-  // What is no such thing goes on.
+  // Operations that change no privileges still work.
   expect(await browser.post('/api/auth/keys', { name: 'ci' })).toMatchObject({ status: 201 })
   expect(await browser.post('/api/admin/users', { email: 'm@example.com', displayName: 'M', role: 'member' })).toMatchObject({
     status: 201,
   })
   expect(await confirm(browser)).toMatchObject({ status: 200, body: { status: 'ok' } })
-  // It counts for the session that proved it, not for another one of the same person.
+  // The confirmation is valid only for the session that made it, not for other sessions of the same user.
   expect(await all[0]?.[1](other)).toMatchObject(unproved)
   later(app, 9)
   for (const [name, attempt] of all) {
@@ -67,7 +67,7 @@ it('wants a password proved within ten minutes for what changes who has power, o
   }
 })
 
-it('asks tokens for nothing: their scopes are their proof', async () => {
+it('requires no password confirmation of tokens, because their scopes already limit them', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z'), env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const owner = await app.owner()
   const all = await gravities(app, await owner.session())
@@ -78,7 +78,7 @@ it('asks tokens for nothing: their scopes are their proof', async () => {
   }
 })
 
-it('marks the refusal on GraphQL, so that a client can ask and go on', async () => {
+it('marks the refusal in GraphQL so that clients can ask for the password and retry', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const browser = await (await app.admin()).session()
   later(app, 11)
@@ -92,7 +92,7 @@ it('marks the refusal on GraphQL, so that a client can ask and go on', async () 
   expect((await browser.graphql(mutation)).body.data.createToken.token.scopes).toEqual(['ADMIN'])
 })
 
-it('bounds guesses, also a hundred at once, and takes none of them for the rest', async () => {
+it('limits password guesses, also concurrent ones, without mistaking a correct one', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
@@ -110,7 +110,7 @@ it('bounds guesses, also a hundred at once, and takes none of them for the rest'
   })
 })
 
-it('never proves a password that is being changed', async () => {
+it('never confirms a password that is being changed', async () => {
   await using app = await testApp()
   for (let round = 0; round < 50; round++) {
     const alice = await app.member()
@@ -124,7 +124,7 @@ it('never proves a password that is being changed', async () => {
   }
 }, 120_000)
 
-it('lets nobody reset their own password, with a session or a token', async () => {
+it('refuses to reset the own password, with a session or a token', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const reset = 'mutation ($id: ID!) { resetPassword(input: { id: $id }) { generatedPassword } }'

@@ -6,7 +6,7 @@ import { testApp } from '../app.ts'
 
 const rounds = 200
 
-it('never makes two owners of two completions of the setup', async () => {
+it('creates only one owner when the setup is completed twice concurrently', async () => {
   await using app = await testApp({ setUp: false })
   const { reads, orm } = app.services.database
   for (let round = 0; round < rounds; round++) {
@@ -43,14 +43,14 @@ it('never accepts an invitation twice', async () => {
   }
 }, 120_000)
 
-it('always has exactly one active owner, whoever transfers, demotes or disables at once', async () => {
+it('keeps exactly one active owner during concurrent transfers, demotions and deactivations', async () => {
   await using app = await testApp({ now: new Date() })
   const { reads } = app.services.database
   let owner = await app.owner()
   const admins = [await app.admin(), await app.admin()]
   for (let round = 0; round < rounds; round++) {
     const [one, two] = admins as [typeof owner, typeof owner]
-    // Addresses that fail are counted by the hour.
+    // Failures of an address are counted per hour.
     app.clock.now = new Date(Date.now() + round * 3_600_000)
     const answers = await Promise.all([
       owner.post('/api/admin/transfer-ownership', { email: one.email }),

@@ -6,7 +6,7 @@ import { publish } from '../support/publish.ts'
 const account = { email: 'new@example.com', displayName: 'New', password: 'a fine password' }
 const signupOn = { env: { SIGNUP_ENABLED: 'true' } }
 
-it('lets people sign up where it is allowed, as members, and says the same to everybody', async () => {
+it('lets users sign up as members where enabled, with the same answer for taken addresses', async () => {
   await using app = await testApp(signupOn)
   const alice = await app.member()
   const fresh = await app.anonymous.post('/api/auth/signup', { ...account, role: 'owner', isActive: false })
@@ -17,7 +17,7 @@ it('lets people sign up where it is allowed, as members, and says the same to ev
   expect(await alice.session()).toBeDefined()
 })
 
-it('lets nobody sign up where it is not', async () => {
+it('refuses signups where they are disabled', async () => {
   await using app = await testApp()
   expect(await app.anonymous.post('/api/auth/signup', account)).toMatchObject({
     status: 403,
@@ -26,7 +26,7 @@ it('lets nobody sign up where it is not', async () => {
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ body: { signupEnabled: false } })
 })
 
-it('allows ten signups in a quarter of an hour from one address', async () => {
+it('allows ten signups per address in 15 minutes', async () => {
   await using app = await testApp(signupOn)
   for (let round = 0; round < 10; round++) await app.anonymous.post('/api/auth/signup', { ...account, email: `p${round}@example.com` })
   expect(await app.anonymous.post('/api/auth/signup', account)).toMatchObject({
@@ -35,7 +35,7 @@ it('allows ten signups in a quarter of an hour from one address', async () => {
   })
 })
 
-it('refuses a signup from another site, and one that does not do', async () => {
+it('refuses signups from another site and signups with invalid fields', async () => {
   await using app = await testApp(signupOn)
   expect(await app.anonymous.post('/api/auth/signup', account, { headers: { origin: 'https://evil.example' } })).toMatchObject({
     status: 403,
@@ -58,7 +58,7 @@ it('refuses a signup from another site, and one that does not do', async () => {
   expect(await app.services.database.reads.all('select id from users')).toHaveLength(1)
 })
 
-it('changes a password, ends every session, and leaves the tokens', async () => {
+it('changes a password, ends all sessions and keeps the tokens', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const [one, other] = [await alice.session(), await alice.session()]
@@ -70,7 +70,7 @@ it('changes a password, ends every session, and leaves the tokens', async () => 
   expect(await (await alice.session('battery staple')).get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('wants the current password, five times at most', async () => {
+it('requires the current password and allows five failures', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   const attempt = (currentPassword: string, newPassword = 'battery staple') =>
@@ -92,7 +92,7 @@ it('wants the current password, five times at most', async () => {
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('opens everything again once a due password is changed', async () => {
+it('restores full access once a password that was due is changed', async () => {
   await using app = await testApp()
   const alice = await app.member({ mustChangePassword: true })
   const browser = await alice.session()
@@ -107,7 +107,7 @@ it('opens everything again once a due password is changed', async () => {
   })
 })
 
-it('changes the name of whoever asks, and nothing else of them', async () => {
+it('changes only the display name of the caller', async () => {
   await using app = await testApp()
   const alice = await app.member()
   expect(
@@ -120,7 +120,7 @@ it('changes the name of whoever asks, and nothing else of them', async () => {
     })
 })
 
-it('lets a token change the account only when it may write', async () => {
+it('requires write scope to change the account with a token', async () => {
   await using app = await testApp()
   const reader = await app.withScopes(await app.member(), ['read'])
   expect(await reader.patch('/api/auth/profile', { displayName: 'X' })).toMatchObject({
@@ -134,7 +134,7 @@ it('lets a token change the account only when it may write', async () => {
   expect(await viewer.patch('/api/auth/profile', { displayName: 'V' })).toMatchObject({ status: 200 })
 })
 
-it('tells the time of the last sign-in to its owner and to administrators only', async () => {
+it('shows the time of the last sign-in only to the user and to administrators', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   const session = await alice.session()

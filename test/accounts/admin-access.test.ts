@@ -22,7 +22,7 @@ const summaries = async ({ services }: TestApp, kind: string) =>
   )
 const tokenId = async (who: Actor) => globalId('AccessToken', (await who.get('/api/auth/keys')).body.keys[0].id)
 
-it("shows administrators, and nobody else, somebody's live sessions", async () => {
+it('shows the active sessions of a user only to administrators', async () => {
   await using app = await testApp()
   const [admin, alice, other] = [await app.admin(), await app.member(), await app.member()]
   await alice.session()
@@ -38,7 +38,7 @@ it("shows administrators, and nobody else, somebody's live sessions", async () =
   expect(await sessionsOf(await app.owner(), alice)).toMatchObject({ totalCount: 2 })
 })
 
-it("lists everybody's sessions with filters, in both orders, page by page", async () => {
+it('lists the sessions of all users with filters, in both orders and page by page', async () => {
   const start = new Date('2026-03-01T00:00:00Z')
   await using app = await testApp({ now: start })
   const [admin, alice, bob] = [await app.admin(), await app.member(), await app.member()]
@@ -80,7 +80,7 @@ it.each(['today x', 'never', `999999999999999 ${newId()}`, `-1 ${newId()}`])('re
     )
 })
 
-it('sorts tokens by when they end, those without an end last', async () => {
+it('sorts tokens by expiry, with those that never expire last', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   for (const days of [30, 1, 7]) await admin.post('/api/auth/keys', { name: `${days} days`, expiresInDays: days })
@@ -95,7 +95,7 @@ it('sorts tokens by when they end, those without an end last', async () => {
   expect(names).toEqual(['1 days', '7 days', '30 days', 'test'])
 })
 
-it('ends one session of somebody, then all of them, for administrators', async () => {
+it('lets administrators end one session of a user, then all of them', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin({ displayName: 'Ada' }), await app.member({ displayName: 'Alice' })]
   const [one, two, three] = [await alice.session(), await alice.session(), await alice.session()]
@@ -113,7 +113,7 @@ it('ends one session of somebody, then all of them, for administrators', async (
   expect(await summaries(app, 'session.revoked')).toEqual(['Ada ended a session of Alice', 'Ada ended 2 sessions of Alice'])
 })
 
-it("revokes somebody's token once, for administrators", async () => {
+it('lets administrators revoke a token of a user, idempotently', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin({ displayName: 'Ada' }), await app.member({ displayName: 'Alice' })]
   const id = await tokenId(alice)
@@ -122,7 +122,7 @@ it("revokes somebody's token once, for administrators", async () => {
   expect(await summaries(app, 'token.revoked')).toEqual(['Ada revoked the token "test" of Alice'])
 })
 
-it("leaves the owner alone, and lets nobody end another's session through its id", async () => {
+it('protects the owner and refuses to end sessions of other users by id', async () => {
   await using app = await testApp()
   const [owner, admin, alice, mallory] = [await app.owner(), await app.admin(), await app.member(), await app.member()]
   const [browser, ownersBrowser] = [await alice.session(), await owner.session()]
@@ -145,7 +145,7 @@ it("leaves the owner alone, and lets nobody end another's session through its id
   expect([(await browser.get('/api/auth/me')).status, (await ownersBrowser.get('/api/auth/me')).status]).toEqual([200, 200])
 })
 
-it('says what the caller may do with an account and with the server', async () => {
+it('returns what the caller may do with an account and with the server', async () => {
   await using app = await testApp()
   const [owner, admin, alice] = [await app.owner(), await app.admin(), await app.member()]
   const may = async (who: Actor, whom: Actor) => {

@@ -4,7 +4,7 @@ import { testApp } from '../app.ts'
 
 const person = { email: 'Nina@Example.com', displayName: 'Nina' }
 
-it('makes an account with a one-time password that must be changed', async () => {
+it('creates an account with a one-time password that must be changed', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const made = await admin.post('/api/admin/users', person)
@@ -24,7 +24,7 @@ it('makes an account with a one-time password that must be changed', async () =>
   expect(login).toMatchObject({ status: 200, body: { userId: made.body.userId, mustChangePassword: true } })
 })
 
-it('knows the old name of the role member, and refuses owner and anything else', async () => {
+it('accepts the former name of the role "member" and refuses "owner" and unknown roles', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   expect(await admin.post('/api/admin/users', { ...person, role: 'editor' })).toMatchObject({ status: 201, body: { role: 'member' } })
@@ -40,7 +40,7 @@ it('knows the old name of the role member, and refuses owner and anything else',
   expect(body.totalCount).toBe(0)
 })
 
-it('has one account per address, whatever its case', async () => {
+it('allows one account per e-mail address, ignoring case', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await admin.post('/api/admin/users', person)
@@ -52,7 +52,7 @@ it('has one account per address, whatever its case', async () => {
   expect(statuses(both)).toEqual([201, 409])
 })
 
-it('lists people by page and by part of the address', async () => {
+it('lists users by page and by part of the address', async () => {
   await using app = await testApp()
   const admin = await app.admin({ email: 'boss@example.com' })
   for (let count = 0; count < 55; count++) await app.member({ email: `P_${count}@corp.example` })
@@ -86,7 +86,7 @@ it('lists people by page and by part of the address', async () => {
     })
 })
 
-it('reads one person, or says that there is none', async () => {
+it('returns one user or a 404', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   expect(await admin.get(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 200, body: { userId: alice.id, email: alice.email } })
@@ -94,7 +94,7 @@ it('reads one person, or says that there is none', async () => {
     expect(await admin.get(`/api/admin/users/${id}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('changes only what is given', async () => {
+it('changes only the given fields', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member({ displayName: 'Alice' })]
   expect(await admin.put(`/api/admin/users/${alice.id}`, { role: 'admin' })).toMatchObject({
@@ -111,7 +111,7 @@ it('changes only what is given', async () => {
   expect(await admin.put('/api/admin/users/00000000-0000-7000-8000-000000000000', { role: 'viewer' })).toMatchObject({ status: 404 })
 })
 
-it('cuts a disabled person off at once, and lets tokens work again afterwards', async () => {
+it('blocks a disabled user immediately and accepts the tokens again after reactivation', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const browser = await alice.session()
@@ -127,7 +127,7 @@ it('cuts a disabled person off at once, and lets tokens work again afterwards', 
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 
-it('keeps everybody off the owner, and administrators off their own role', async () => {
+it('refuses changes to the owner, and to the own role by administrators', async () => {
   await using app = await testApp()
   const [owner, admin] = [await app.owner(), await app.admin()]
   const refused = { status: 403, body: { error: { code: 'InsufficientPermissions' } } }
@@ -142,7 +142,7 @@ it('keeps everybody off the owner, and administrators off their own role', async
   expect(await admin.put(`/api/admin/users/${admin.id}`, { displayName: 'Me' })).toMatchObject({ status: 200 })
 })
 
-it('resets a password: made up, or given', async () => {
+it('resets a password to a generated or a given one', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const browser = await alice.session()
@@ -163,7 +163,7 @@ it('resets a password: made up, or given', async () => {
   expect(await alice.session('battery staple')).toBeDefined()
 })
 
-it('deletes a person with what is theirs, and keeps what they did', async () => {
+it('deletes a user with their data and keeps the audit entries', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const browser = await alice.session()
@@ -175,7 +175,7 @@ it('deletes a person with what is theirs, and keeps what they did', async () => 
   expect(await admin.delete(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 404 })
 })
 
-it('hands the server over to an active administrator, and to nobody else', async () => {
+it('transfers ownership only to an active administrator', async () => {
   await using app = await testApp()
   const [owner, admin, alice, gone] = [await app.owner(), await app.admin(), await app.member(), await app.admin({ isActive: false })]
   const transfer = (actor: typeof owner, email: string) => actor.post('/api/admin/transfer-ownership', { email })
@@ -189,7 +189,7 @@ it('hands the server over to an active administrator, and to nobody else', async
   expect(await transfer(owner, admin.email)).toMatchObject({ status: 403 })
 })
 
-it('answers in scripts: who has not signed in, filtered and paged by cursor', async () => {
+it('lists users who have not signed in lately, filtered and paged by cursor', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [admin, idle] = [await app.admin(), await app.member()]
   app.clock.now = new Date('2026-06-01T00:00:00Z')

@@ -14,7 +14,7 @@ async function upload(actor: Actor, bytes: Buffer | string, how: Parameters<type
   return actor.post(path, body, { headers: { ...options.headers, ...headers } })
 }
 
-/** Nothing of a refused picture is left: no row, no tag, no audit entry. */
+/** Expects a refused picture to leave no trace: no row, no tag and no audit entry. */
 async function expectNothing(app: TestApp, actor: Actor) {
   expect(await app.anonymous.get(`/api/users/${actor.id}/avatar`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
   expect((await actor.get('/api/auth/me')).body.avatarUrl).toBeNull()
@@ -23,7 +23,7 @@ async function expectNothing(app: TestApp, actor: Actor) {
   expect(await reads.all("select id from audit_entries where kind = 'user.updated'")).toEqual([])
 }
 
-it.each(['png', 'jpeg', 'webp'] as const)('takes a %s and shows its middle, 512 pixels square', async (format) => {
+it.each(['png', 'jpeg', 'webp'] as const)('accepts a %s and returns its center, 512 pixels square', async (format) => {
   await using app = await testApp()
   const alice = await app.member()
   const picture = await (await halves({ width: 1200, height: 600 })).toFormat(format).toBuffer()
@@ -40,7 +40,7 @@ it.each(['png', 'jpeg', 'webp'] as const)('takes a %s and shows its middle, 512 
   expect(entry).toMatchObject({ summary: `${alice.user.displayName} changed their picture`, agent: { userId: alice.id } })
 })
 
-it('can be kept for ever under its own address, and is asked for again elsewhere', async () => {
+it('is immutable under its versioned URL and revalidated under the plain one', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const bare = `/api/users/${alice.id}/avatar`
@@ -53,7 +53,7 @@ it('can be kept for ever under its own address, and is asked for again elsewhere
     body: '',
   })
   const unchanged = await app.anonymous.head(bare, { headers: { 'if-none-match': String(shown.headers.etag) } })
-  // It would say that the picture has no bytes.
+  // A length of 0 would claim that the picture has no bytes.
   expect([unchanged.status, unchanged.headers['content-length']]).toEqual([304, undefined])
   expect(await app.anonymous.head(first)).toMatchObject({ status: 200, headers: { 'content-length': String(shown.raw.length) }, body: '' })
   const second = (await upload(alice, await plain(small, 'blue').png().toBuffer())).body.avatarUrl
@@ -63,7 +63,7 @@ it('can be kept for ever under its own address, and is asked for again elsewhere
   expect(await colourAt(stale.raw, 1, 1)).toBe('blue')
 })
 
-it('goes when its owner takes it away, and with their account', async () => {
+it('is deleted by its owner and along with the account', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   const picture = await plain(small).png().toBuffer()
@@ -80,7 +80,7 @@ it('goes when its owner takes it away, and with their account', async () => {
   expect(await app.anonymous.get(`/api/users/${bob.id}/avatar`)).toMatchObject({ status: 404 })
 })
 
-it('is upright, and tells nothing of where and with what it was taken', async () => {
+it('is rotated upright and contains no metadata', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const taken = (await halves({ width: 600, height: 600 }))
@@ -132,7 +132,7 @@ it.each<[string, () => Promise<Buffer> | Buffer]>([
   ],
   ['5,000 by 5,001 pixels', () => plain({ width: 5000, height: 5001 }).png().toBuffer()],
   ['a header that promises 3,600 megapixels', () => bomb(60_000, 60_000)],
-])('refuses %s, and nothing is left of it', async (_what, make) => {
+])('refuses %s and stores nothing', async (_what, make) => {
   await using app = await testApp()
   const alice = await app.member()
   expect(await upload(alice, await make())).toMatchObject({
@@ -142,7 +142,7 @@ it.each<[string, () => Promise<Buffer> | Buffer]>([
   await expectNothing(app, alice)
 })
 
-it('takes what just fits, and refuses a byte more', async () => {
+it('accepts a picture of the maximum size and refuses one byte more', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const picture = await plain({ width: 5000, height: 5000 }).png().toBuffer()
@@ -153,7 +153,7 @@ it('takes what just fits, and refuses a byte more', async () => {
   expect(await upload(alice, padded(5 * 1024 * 1024))).toMatchObject({ status: 200 })
 })
 
-it('refuses requests of another make', async () => {
+it('refuses requests that are not multipart forms with one picture', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const picture = await plain(small).png().toBuffer()
@@ -178,7 +178,7 @@ it('refuses requests of another make', async () => {
   await expectNothing(app, alice)
 })
 
-it('is for its owner: signed in, with a token that may write or with the CSRF token', async () => {
+it('requires the owner, with a write token or with a session and the CSRF token', async () => {
   await using app = await testApp()
   const [alice, viewer] = [await app.member(), await app.viewer()]
   const picture = await plain(small).png().toBuffer()
@@ -199,7 +199,7 @@ it('is for its owner: signed in, with a token that may write or with the CSRF to
     expect(await app.anonymous.get(`/api/users/${id}/avatar`)).toMatchObject({ status: 404 })
 })
 
-it('lies below the path of SERVER_URL, and survives two changes at once', async () => {
+it('is served below the path of SERVER_URL and handles concurrent changes', async () => {
   await using app = await testApp({ env: { SERVER_URL: 'https://example.com/pub' } })
   const alice = await app.member()
   const pictures = await Promise.all(['red', 'blue', 'red', 'blue'].map((colour) => plain(small, colour).png().toBuffer()))
@@ -215,7 +215,7 @@ it('lies below the path of SERVER_URL, and survives two changes at once', async 
   expect((await app.anonymous.get(avatarUrl)).headers['cache-control']).toContain('immutable')
 })
 
-/** A PNG of a few bytes that claims to be so large. */
+/** Returns a PNG of a few bytes that claims the given dimensions. */
 function bomb(width: number, height: number): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)

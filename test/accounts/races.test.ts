@@ -4,11 +4,11 @@ import { type TestApp, testApp } from '../app.ts'
 import { duringTransaction } from '../support/concurrent-transaction.ts'
 
 const rounds = 20
-// A new hash takes long enough for an account to be deleted meanwhile.
+// Hashing at this cost takes long enough for an account to be deleted in the meantime.
 const env = { BCRYPT_COST: '6' }
 const newPassword = { currentPassword: 'correct horse', newPassword: 'battery staple' }
 
-it('deletes an account once, whoever deletes it at once', async () => {
+it('deletes an account once when two administrators delete it concurrently', async () => {
   await using app = await testApp()
   const [one, two] = [await app.admin(), await app.admin()]
   for (let round = 0; round < rounds; round++) {
@@ -17,21 +17,21 @@ it('deletes an account once, whoever deletes it at once', async () => {
   }
 })
 
-it('resets a password once of two resets at once, and says so to the other one', async () => {
+it('resets a password once when two resets run concurrently, and reports a conflict to the other', async () => {
   await using app = await testApp({ env })
   const [one, two, bob] = [await app.admin(), await app.admin(), await app.member()]
   const reset = (by: Actor) => by.post(`/api/admin/users/${bob.id}/reset-password`, {})
-  // Neither may write before both have read.
+  // Both requests read before either writes.
   const lock = `select id from users where id = '${bob.id}'`
   const answers = await duringTransaction(app, { lock }, () => Promise.all([reset(one), reset(two)]))
   expect(statuses(answers)).toEqual([200, 409])
   expect(answers.find(({ status }) => status === 409)?.body.error).toMatchObject({ code: 'Conflict' })
-  // What the one who succeeded was told works.
+  // The password returned by the successful reset works.
   await bob.session(answers.find(({ status }) => status === 200)?.body.generatedPassword)
   expect(await reset(two)).toMatchObject({ status: 200 })
 })
 
-it('says to an administrator that the account which they change was just deleted', async () => {
+it('reports to an administrator that the account being changed was just deleted', async () => {
   await using app = await testApp({ env })
   const [one, two] = [await app.admin(), await app.admin()]
   for (let round = 0; round < rounds; round++) {
@@ -42,13 +42,13 @@ it('says to an administrator that the account which they change was just deleted
       two.delete(path),
     ])
     expect(deleted).toMatchObject({ status: 200 })
-    // 409: it was changed, and gone by the time of the answer.
+    // 409 means that the account was changed but deleted before the answer.
     expect([200, 404, 409]).toContain(changed?.status)
     expect([200, 404, 409]).toContain(reset?.status)
   }
 })
 
-it('never fails whose account is deleted while they change it', async () => {
+it('never fails for a user whose account is deleted during a change', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
   const changes: ((bob: Actor) => Promise<{ status: number }>)[] = [
@@ -66,7 +66,7 @@ it('never fails whose account is deleted while they change it', async () => {
     }
 })
 
-it('changes no name, and no password, of an account that is gone by then', async () => {
+it('changes neither name nor password of an account that is deleted or disabled in the meantime', async () => {
   await using app = await testApp({ env })
   const [bob, carol] = [await app.member(), await app.member()]
   const rename = () => bob.patch('/api/auth/profile', { displayName: 'Bobby' })

@@ -7,7 +7,7 @@ const historyOf = async (who: Actor, first = 50, after: string | null = null) =>
   (await who.graphql(page, { first, after })).body.data.me.securityHistory
 const kinds = ({ nodes }: { nodes: { kind: string }[] }) => nodes.map(({ kind }) => kind)
 
-it('tells people what happened around their account, and nothing else', async () => {
+it('shows users what happened to their account and nothing else', async () => {
   await using app = await testApp()
   const [admin, alice, bob] = [await app.admin(), await app.member({ displayName: 'Alice' }), await app.member()]
   await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'not hers at all' }, { ip: '198.51.100.9' })
@@ -29,13 +29,13 @@ it('tells people what happened around their account, and nothing else', async ()
     'user.login',
     'user.login_failed',
   ])
-  // Where somebody else did it, their address is theirs; an attempt shows where it came from.
+  // The address of another user who acted is hidden. A failed attempt shows its origin.
   const addresses = history.nodes.map(({ clientIp }: { clientIp: string | null }) => clientIp)
   expect(addresses).toEqual([null, null, alice.ip, alice.ip, alice.ip, alice.ip, '198.51.100.9'])
   expect(kinds(await historyOf(bob))).toEqual(['user.login'])
 })
 
-it('is paged, and closed to others', async () => {
+it('is paged and hidden from others', async () => {
   await using app = await testApp()
   const [alice, mallory, admin] = [await app.member(), await app.member(), await app.admin()]
   for (let time = 0; time < 3; time++) await alice.session()

@@ -13,13 +13,13 @@ const needing = (name: string, dependency: string, url: string, more = '') =>
 const becomePublic = (actor: Actor, name: string, closure: string[] = []) =>
   actor.put(`/api/packages/${name}/visibility`, { visibility: 'public', confirm: name, closure })
 
-/** A server with packages that moves to another address. */
+/** Restarts a server with packages under another address. */
 async function moved(first: TestApp): Promise<TestApp> {
   await first.stop()
   return testApp({ sameDatabaseAs: first, config: { SERVER_URL: now } })
 }
 
-it('keeps what was published under a former address working under the new one', async () => {
+it('keeps packages that were published under a former address working under the new one', async () => {
   await using first = await publicApp()
   const [alice, admin] = [await first.member(), await first.admin()]
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -43,7 +43,7 @@ it('keeps what was published under a former address working under the new one', 
   expect((await app.anonymous.get('/api/search?q=shop')).body.totalCount).toBe(0)
 })
 
-it('takes packages that name either address, and treats them alike', async () => {
+it('accepts packages that name either address and treats them alike', async () => {
   await using first = await publicApp()
   const alice = await first.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -58,7 +58,7 @@ it('takes packages that name either address, and treats them alike', async () =>
   expect(await becomePublic(ann, 'newer')).toMatchObject({ status: 200 })
 })
 
-it('counts an address as its own from the moment that it has it, also in search', async () => {
+it('treats an address as its own as soon as it is configured, also in search', async () => {
   await using first = await publicApp({ env: { ALLOWED_HOSTED_URLS: now } })
   const alice = await first.member()
   await publish(alice, needing('early', 'missing', now))
@@ -70,7 +70,7 @@ it('counts an address as its own from the moment that it has it, also in search'
   expect((await app.anonymous.get('/api/search?q=early')).body.totalCount).toBe(0)
 })
 
-it('shows administrators its addresses, which the operator adds and forgets', async () => {
+it('lists the server addresses, which operators add and remove', async () => {
   await using first = await testApp()
   const [alice, admin] = [await first.member(), await first.admin()]
   await publish(alice, { name: 'icons', version: '1.0.0' })

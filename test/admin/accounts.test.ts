@@ -5,7 +5,7 @@ import { admin, adminJson } from '../support/admin.ts'
 const login = (app: TestApp, email: string, password: string) =>
   app.anonymous.post('/api/auth/login', { email, password }, { ip: app.address() })
 
-/** What the audit log says of the newest entries, whose actor is nobody. */
+/** Returns the newest audit entries without an actor, as "kind: summary". */
 async function audited(app: TestApp): Promise<string[]> {
   const { entries } = (await (await app.owner()).get('/api/admin/audit-log')).body
   return entries.flatMap(({ kind, summary, agent }: Record<string, unknown>) =>
@@ -13,7 +13,7 @@ async function audited(app: TestApp): Promise<string[]> {
   )
 }
 
-it('makes an owner where there is none, whom no setup code replaces', async () => {
+it('creates an owner on a new server and invalidates the setup code', async () => {
   await using app = await testApp({ setUp: false })
   const { code, body } = await adminJson(app, 'create-user', 'Ada@example.com', '--name', 'Ada Lovelace', '--role', 'owner')
   expect([code, body]).toMatchObject([0, { ok: true, email: 'Ada@example.com', role: 'owner', url: 'http://localhost:8080/login' }])
@@ -28,7 +28,7 @@ it('makes an owner where there is none, whom no setup code replaces', async () =
   expect((await adminJson(app, 'users')).body.users).toHaveLength(1)
 })
 
-it('makes accounts, lists them and changes their roles', async () => {
+it('creates accounts, lists them and changes their roles', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const { code, out } = await admin(app, 'create-user', 'bob@example.com')
@@ -68,7 +68,7 @@ it('makes accounts, lists them and changes their roles', async () => {
   expect((await adminJson(app, 'users')).body.users).toHaveLength(2)
 })
 
-it('disables and enables people, and never the owner', async () => {
+it('disables and enables users but never the owner', async () => {
   await using app = await testApp()
   const [owner, bob] = [await app.owner(), await app.member()]
   const browser = await bob.session()
@@ -91,7 +91,7 @@ it('disables and enables people, and never the owner', async () => {
   ])
 })
 
-it('lists tokens by person without their secrets, and revokes one with those that were made with it', async () => {
+it('lists tokens by user without their secrets and revokes one with its descendants', async () => {
   await using app = await testApp()
   const [owner, bob] = [await app.owner(), await app.member()]
   const made = (await bob.post('/api/auth/keys', { name: 'of a token' })).body

@@ -11,14 +11,14 @@ import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { dartFiles, zipOf } from '../support/sdk-archives.ts'
 
-// Each run of the command is a process that starts from nothing.
+// Each run of the command starts a new process.
 vi.setConfig({ testTimeout: 90_000 })
 
 const launcher = fileURLToPath(new URL('../../server/launch.mjs', import.meta.url))
 
 type Result = { code: number; out: string; err: string }
 
-/** The real command, in a process of its own. */
+/** Runs the real command in its own process. */
 function runAdmin(env: Record<string, string>, ...args: string[]): Promise<Result> {
   const { PATH = '', HOME = '' } = process.env
   return new Promise((resolve) => {
@@ -31,7 +31,7 @@ function runAdmin(env: Record<string, string>, ...args: string[]): Promise<Resul
   })
 }
 
-/** The settings that the operator's shell has: those of the server. */
+/** Returns the settings of the server as environment variables for the operator's shell. */
 function settings({ config }: TestApp): Record<string, string> {
   const { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' } = config
   return { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL }
@@ -41,7 +41,7 @@ const login = (app: TestApp, email: string, password: string) =>
   app.anonymous.post('/api/auth/login', { email, password }, { ip: app.address() })
 const passwordIn = (out: string) => /: (\S+)\n/.exec(out)?.[1] ?? ''
 
-it('gives a one-time password while the server runs, and after it was stopped', async () => {
+it('prints a one-time password while the server runs and after it was stopped', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const browser = await owner.session()
@@ -72,7 +72,7 @@ it('gives a one-time password while the server runs, and after it was stopped', 
   expect(await login(restarted, owner.email, passwordIn(again.out))).toMatchObject({ status: 200 })
 })
 
-it('hands the server to somebody else at once', async () => {
+it('transfers ownership immediately', async () => {
   await using app = await testApp()
   const [owner, viewer] = [await app.owner(), await app.viewer()]
   const { code, out } = await runAdmin(settings(app), 'make-owner', viewer.email)
@@ -93,7 +93,7 @@ it('hands the server to somebody else at once', async () => {
   })
 })
 
-it('refuses people whom nobody knows or who cannot sign in, and changes nothing', async () => {
+it('refuses unknown users and users who cannot sign in, and changes nothing', async () => {
   await using app = await testApp()
   const [owner, admin, disabled] = [await app.owner(), await app.admin(), await app.member({ isActive: false })]
   const { body: invited } = await admin.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' })
@@ -113,7 +113,7 @@ it('refuses people whom nobody knows or who cannot sign in, and changes nothing'
   expect(await login(app, invited.email, passwordIn(out))).toMatchObject({ status: 200 })
 })
 
-it('leaves a database alone that this version has not served yet', async () => {
+it('refuses a database that this version has not migrated yet', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await app.services.database.fork().getConnection().execute("delete from schema_migrations where name like '%_audit_order'")
@@ -140,7 +140,7 @@ it('waits for its turn to write', async () => {
   expect(new Set(tokens)).toEqual(new Set([201]))
 })
 
-it('says how it is used, and what is wrong with the settings', async () => {
+it('prints its usage and errors in the settings', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'snug-admin-'))
   const env = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough', DATA_DIR: folder }
   try {
@@ -167,7 +167,7 @@ it('says how it is used, and what is wrong with the settings', async () => {
   }
 })
 
-it('checks the stored archives, and fails when one is missing', async () => {
+it('checks the stored archives and fails when one is missing', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -185,7 +185,7 @@ it('checks the stored archives, and fails when one is missing', async () => {
   })
 })
 
-it('takes in an archive of an SDK, which the server then installs, and says what is wrong with another file', async () => {
+it('imports an SDK archive, which the server then installs, and reports invalid files', async () => {
   await using app = await testApp()
   const path = join(app.config.DATA_DIR, 'dartsdk.zip')
   await writeFile(path, await zipOf(dartFiles('3.11.0')))
@@ -209,14 +209,14 @@ it('takes in an archive of an SDK, which the server then installs, and says what
 it.each([
   ['true', '0', ''],
   ['head -1', '0', 'Usage: npm run admin -- <command> [--json]\n'],
-])('ends quietly when what it says is read by `%s`', async (reader, code, read) => {
+])('exits quietly when its output is read by `%s`', async (reader, code, read) => {
   const { PATH = '' } = process.env
   const command = `set -o pipefail; { "$0" "$@" | ${reader}; } 2>&1; echo "code $?"`
   const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, launcher, 'admin', 'help'], { env: { PATH } })
   expect(stdout).toBe(`${read}code ${code}\n`)
 })
 
-it('fails, and says why, when there is no room for what it says', async () => {
+it('fails with a message when the disk is too full for its output', async () => {
   const { PATH = '' } = process.env
   const command = '{ "$0" "$@" >/dev/full; } 2>&1; echo "code $?"'
   const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, launcher, 'admin', 'help'], { env: { PATH } })

@@ -13,7 +13,7 @@ import { createDatabase } from '../support/postgres.ts'
 
 const names = [...commands.keys()]
 
-it.each(names)('prints help with an example, and has a row in the help page: %s', async (name) => {
+it.each(names)('prints help with an example and has a row in the help page: %s', async (name) => {
   const command = commands.get(name)
   const { code, out } = await runCommand({}, name, '--help')
   expect(code).toBe(0)
@@ -25,7 +25,7 @@ it.each(names)('prints help with an example, and has a row in the help page: %s'
   expect(readFileSync('web/help/command-line.md', 'utf8')).toContain(`| \`${usage}\` | ${command?.about} |\n`)
 })
 
-it('lists all commands, and says what there is when one is unknown', async () => {
+it('lists all commands, also after an unknown one', async () => {
   const { out } = await runCommand({}, '--help')
   for (const name of names) expect(out).toMatch(new RegExp(`^  ${name}( |$)`, 'm'))
   expect(await runCommand({}, 'help')).toEqual({ code: 0, out, err: '' })
@@ -40,7 +40,7 @@ it.each([
   [['collect', 'everything'], 'Wrong number of values: npm run admin -- collect [--dry-run] [--confirm]'],
   [['backup'], 'Wrong number of values: npm run admin -- backup <place>'],
   [['backup', ''], 'Wrong number of values'],
-])('refuses what a command does not take, and says what it does: %j', async (words, message) => {
+])('refuses unknown arguments and prints the usage: %j', async (words, message) => {
   const { code, out, err } = await runCommand({}, ...words)
   expect([code, out]).toEqual([2, ''])
   expect(err).toContain(message)
@@ -56,7 +56,7 @@ it.each([
   [1, ['import-advisories', import.meta.filename], ''],
   [1, ['revoke-token', 'svc_pat_x'], 'There is no token'],
   [78, ['move-blobs', 's3'], 'S3_BUCKET is not set'],
-])('ends with %i for %j, and says what is wrong', async (code, words, message) => {
+])('exits with %i for %j and reports the error', async (code, words, message) => {
   await using app = await testApp()
   expect(await runCommand({ ...environmentOf(app), S3_BUCKET: '' }, ...words)).toEqual({
     code,
@@ -65,7 +65,7 @@ it.each([
   })
 })
 
-it('says of an empty database that it is empty, and what to do', async () => {
+it('reports that a database is empty and what to do', async () => {
   await using app = await testApp()
   const environment: Record<string, string> = environmentOf(app)
   if (app.config.DB_BACKEND === 'postgres') {
@@ -88,7 +88,7 @@ it('says of an empty database that it is empty, and what to do', async () => {
   })
 })
 
-it('prints one JSON object on stdout, whatever comes of the command', async () => {
+it('prints one JSON object to stdout, on success and on failure', async () => {
   await using app = await testApp()
   await app.owner()
   expect(await adminJson(app, 'check-integrity')).toMatchObject({ code: 0, err: '', body: { ok: true, archives: 0, findings: [] } })
@@ -105,7 +105,7 @@ it('prints one JSON object on stdout, whatever comes of the command', async () =
   expect(await admin(app, 'list-addresses')).toMatchObject({ code: 0, err: '', out: expect.stringContaining('(last used ') })
 })
 
-it('keeps in the audit log what a command changes of the store, and of what counts as this server', async () => {
+it('records changes to the store and to the server addresses in the audit log', async () => {
   await using app = await testApp({ alone: true })
   const sha256 = shaOf(await publish(await app.member(), { name: 'acme', version: '1.0.0' }))
   const { blobs, database } = app.services
@@ -127,7 +127,7 @@ it('keeps in the audit log what a command changes of the store, and of what coun
   expect(entries).toMatchObject(summaries.map((done) => ({ agent: null, summary: `The operator ${done}, on the command line` })))
 })
 
-it.each(['import-advisories', 'import-sdk'])('says what is wrong with the file that %s was given', async (command) => {
+it.each(['import-advisories', 'import-sdk'])('reports what is wrong with the file given to %s', async (command) => {
   await using app = await testApp()
   const folder = mkdtempSync(join(tmpdir(), 'snug-given-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -20,8 +20,8 @@ const served = async (actor: Actor) => (await actor.get('/api/packages/acme/advi
 const untilFixed = { events: [{ introduced: '0' }, { fixed: '1.2.0' }] }
 const at = (time: string) => new Date(`2026-02-01T${time}Z`)
 
-describe("what package clients learn (pub's protocol, Advisories)", () => {
-  it('lists every affected version, and says in the listing when that changed', async () => {
+describe("advisories in package clients (pub's protocol, Advisories)", () => {
+  it('lists every affected version and updates the date in the listing', async () => {
     await using app = await testApp({ now: at('10:00:00') })
     const [admin, alice] = [await app.admin(), await app.member()]
     for (const version of ['1.0.0', '1.1.0', '1.2.0']) await publish(alice, { name: 'acme', version })
@@ -49,12 +49,12 @@ describe("what package clients learn (pub's protocol, Advisories)", () => {
     })
   })
 
-  it('counts a version that is published later, and asks clients to look again', async () => {
+  it('matches versions that are published later and updates the date for clients', async () => {
     await using app = await testApp({ now: at('10:00:00') })
     const [admin, alice] = [await app.admin(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
     await bring(admin, advisory('SNUG-1', 'acme', untilFixed))
-    app.clock.now = at('09:00:00') // another machine's clock: the date must not go back
+    app.clock.now = at('09:00:00') // The clock of another instance may be behind, but the date must not go back.
     await publish(alice, { name: 'acme', version: '1.1.0' })
     expect((await listing(alice)).advisoriesUpdated).toBe('2026-02-01T10:00:00.001Z')
     const { advisories, advisoriesUpdated } = await served(alice)
@@ -65,7 +65,7 @@ describe("what package clients learn (pub's protocol, Advisories)", () => {
     expect((await served(alice)).advisories[0].affected[0].versions).toEqual(['1.0.0', '1.1.0'])
   })
 
-  it('knows of a package that comes after its advisory', async () => {
+  it('matches a package that is published after its advisory', async () => {
     await using app = await testApp({ now: at('10:00:00') })
     const [admin, alice] = [await app.admin(), await app.member()]
     await bring(admin, advisory('SNUG-1', 'acme', untilFixed))
@@ -77,7 +77,7 @@ describe("what package clients learn (pub's protocol, Advisories)", () => {
     expect((await alice.get('/api/packages/other')).body).not.toHaveProperty('advisoriesUpdated')
   })
 
-  it('always has a summary and aliases, and says nothing of other packages', async () => {
+  it('always contains a summary and aliases, and no other packages', async () => {
     await using app = await testApp()
     const [admin, alice] = [await app.admin(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -97,8 +97,8 @@ describe("what package clients learn (pub's protocol, Advisories)", () => {
   })
 })
 
-describe('administrators', () => {
-  it('import the same again without effect, and an older one never', async () => {
+describe('administration of advisories', () => {
+  it('ignores an identical import and never replaces an advisory with an older one', async () => {
     await using app = await testApp({ now: at('10:00:00') })
     const [admin, alice] = [await app.admin(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -124,7 +124,7 @@ describe('administrators', () => {
     ])
   })
 
-  it('withdraw one, which a newer one brings back, and remove it', async () => {
+  it('withdraws an advisory, restores it by a newer import and removes it', async () => {
     await using app = await testApp({ now: at('10:00:00') })
     const [admin, alice] = [await app.admin(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -148,7 +148,7 @@ describe('administrators', () => {
       expect((await settle(admin, mutation, 'SNUG-1')).body.errors[0].extensions.code).toBe('NotFound')
   })
 
-  it('hear what is wrong with an advisory, and nothing of the list is kept', async () => {
+  it('reports what is wrong with an advisory and stores nothing of the list', async () => {
     await using app = await testApp()
     const admin = await app.admin()
     const fine = advisory('SNUG-1', 'acme', untilFixed)
@@ -181,7 +181,7 @@ describe('administrators', () => {
     expect((await admin.graphql('{ advisories(first: 1) { totalCount } }')).body.data.advisories.totalCount).toBe(0)
   })
 
-  it('see all of them with their packages, page by page; others do not', async () => {
+  it('lists all advisories with their packages to administrators only, page by page', async () => {
     await using app = await testApp()
     const [admin, alice] = [await app.admin(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -202,7 +202,7 @@ describe('administrators', () => {
   })
 })
 
-it('shows versions what affects them, with as many queries for many as for few', async () => {
+it('shows the advisories of each version with a constant number of queries', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await bring(admin, advisory('SNUG-1', 'acme', { ...untilFixed, database_specific: { severity: 'MEDIUM' } }))
@@ -225,7 +225,7 @@ it('shows versions what affects them, with as many queries for many as for few',
   const affected = (nodes: { version: string; advisories: object[] }[]) =>
     nodes.filter(({ advisories }) => advisories.length).map(({ version }) => version)
   expect(affected(pkg.versions.nodes)).toEqual(['1.0.0'])
-  // Which look-ups of one request meet in a batch is a matter of moments; the fewest are what it takes.
+  // Batching of lookups within a request depends on timing, so the minimum of several runs counts.
   const fewest = async () => {
     const counts: number[] = []
     for (let round = 0; round < 4; round++) counts.push(await app.countQueries(() => alice.graphql(query)))

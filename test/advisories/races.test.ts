@@ -10,7 +10,7 @@ import { publish } from '../support/publish.ts'
 
 const untilFixed = { events: [{ introduced: '0' }, { fixed: '2.0.0' }] }
 
-it('is imported by the operator from a file, beside the server', async () => {
+it('imports advisories from a file while the server runs', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -28,7 +28,7 @@ it('is imported by the operator from a file, beside the server', async () => {
   expect(entries).toMatchObject([{ summary: 'The operator imported 2 security advisories: SNUG-1, SNUG-2', agent: null }])
 })
 
-it('reaches whoever browses a public package, without versions that need a private one', async () => {
+it('shows advisories of public packages to anonymous users, without versions that need a private one', async () => {
   await using app = await publicApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await publish(alice, { name: 'hidden', version: '1.0.0' })
@@ -44,7 +44,7 @@ it('reaches whoever browses a public package, without versions that need a priva
   expect(await app.anonymous.get('/api/packages/hidden/advisories')).toMatchObject({ status: 401 })
 })
 
-it('is never missed by a package that is made at the same moment', async () => {
+it('is never missed by a package that is created concurrently', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   for (let round = 0; round < 12; round++) {
@@ -59,7 +59,7 @@ it('is never missed by a package that is made at the same moment', async () => {
   }
 })
 
-it('is kept once when several import it at the same moment', async () => {
+it('is stored once when imported concurrently', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -76,7 +76,7 @@ const withdrawal = 'mutation { withdrawAdvisory(input: { osvId: "SNUG-1" }) { ad
 const removal = 'mutation { removeAdvisory(input: { osvId: "SNUG-1" }) }'
 const stored = { lock: "select id from advisories where osv_id = 'SNUG-1'" }
 
-it('is withdrawn as a newer import has left it, which was under way', async () => {
+it('withdraws the state that a concurrent import of a newer version left', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -95,7 +95,7 @@ it('is withdrawn as a newer import has left it, which was under way', async () =
   })
 })
 
-it('is removed once, and not withdrawn any more', async () => {
+it('is removed once and cannot be withdrawn afterwards', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await admin.graphql(importMutation, { osv: JSON.stringify(advisory('SNUG-1', 'acme', untilFixed)) })

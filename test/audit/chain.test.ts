@@ -16,7 +16,7 @@ const command = async ({ services, config }: TestApp, known?: string) => {
 const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
 const entriesOf = async (app: TestApp, count: number) => addEntries(app, count, (n) => ({ kind: 'user.login', summary: `entry ${n}` }))
 
-it('puts every entry into the chain once, those of before too', async () => {
+it('adds every entry to the chain once, including older ones', async () => {
   await using app = await testApp()
   await entriesOf(app, 1201)
   expect(await verify(app)).toEqual({ entries: 0, deleted: 0, head: null, unsealed: 1201, problems: [] })
@@ -32,7 +32,7 @@ it('puts every entry into the chain once, those of before too', async () => {
   expect(second.head).not.toBe(first.head)
 })
 
-it('is not forked by instances that write and seal at the same time', async () => {
+it('does not fork when instances write and seal concurrently', async () => {
   await using app = await testApp()
   await using instance = await anotherInstance(app)
   const other = instance ?? app
@@ -42,7 +42,7 @@ it('is not forked by instances that write and seal at the same time', async () =
   expect(await verify(app)).toMatchObject({ entries: 780, unsealed: 0, problems: [] })
 })
 
-it.each([0, 25])('takes in an entry that was committed after younger ones, %i hours before', async (hours) => {
+it.each([0, 25])('adds an entry that was committed after younger ones, %i hours earlier', async (hours) => {
   await using app = await testApp()
   const late = app.services.database.fork()
   late.create(AuditEntry, { kind: 'user.login', summary: 'late', clientIp: null })
@@ -54,7 +54,7 @@ it.each([0, 25])('takes in an entry that was committed after younger ones, %i ho
   expect(await verify(app)).toMatchObject({ entries: 3, unsealed: 0, problems: [] })
 })
 
-it('shows what was changed, removed, added or made anew', async () => {
+it('detects entries that were changed, removed, added or rewritten', async () => {
   await using app = await testApp()
   await entriesOf(app, 6)
   await seal(app)
@@ -93,7 +93,7 @@ it('shows what was changed, removed, added or made anew', async () => {
   ])
 })
 
-it('misses entries that were removed from the end, or that a backup lacks, where a hash of before is known', async () => {
+it('detects entries missing from the end, also after a restore, when an earlier hash is known', async () => {
   await using app = await testApp()
   await entriesOf(app, 4)
   await seal(app)

@@ -5,7 +5,7 @@ import { addEntries } from '../support/audit.ts'
 
 const path = '/api/admin/audit-log'
 
-it('exports a file that a spreadsheet opens and cannot be tricked by', async () => {
+it('exports CSV that spreadsheets open and that cannot inject formulas', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const mallory = await app.member({ displayName: '=HYPERLINK("http://evil.example","Größe")' })
@@ -47,7 +47,7 @@ it.each([
   expect(cell(text)).toBe(written)
 })
 
-it('gives JSON unless CSV is wanted more, and the whole log when it is', async () => {
+it('returns JSON unless CSV is preferred, and the whole log as CSV', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await addEntries(app, 1234, (n) => ({ kind: 'user.login', summary: String(n) }))
@@ -74,7 +74,7 @@ it('gives JSON unless CSV is wanted more, and the whole log when it is', async (
   expect([head.status, head.headers['content-type'], head.raw.length]).toEqual([200, 'text/csv; charset=utf-8; header=present', 0])
 })
 
-it('gives an object a line to programs, with the same filters', async () => {
+it('returns NDJSON with one entry per line and the same filters', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const member = await app.member()

@@ -6,7 +6,7 @@ const path = '/api/admin/audit-log'
 
 type Entry = { summary: string }
 
-it('shows what happened, newest first, in the exact shape', async () => {
+it('lists entries newest first, in the exact shape', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await alice.post('/api/auth/keys', { name: 'ci' })
@@ -37,7 +37,7 @@ it('shows what happened, newest first, in the exact shape', async () => {
   })
 })
 
-it('is for administrators only, on every door and in every form', async () => {
+it('requires an administrator in every API and format', async () => {
   await using app = await testApp()
   const [admin, member, viewer] = [await app.admin(), await app.member(), await app.viewer()]
   const narrow = await app.withScopes(admin, ['read', 'write'])
@@ -57,7 +57,7 @@ it('is for administrators only, on every door and in every form', async () => {
   expect(await app.anonymous.get(path, csv)).toMatchObject({ status: 401 })
 })
 
-it('pages by fifty without a gap or a repetition, while more happens', async () => {
+it('pages by fifty without gaps or repetitions while entries are added', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await addEntries(app, 120, (n) => ({ kind: 'user.login', summary: String(n) }))
@@ -71,7 +71,7 @@ it('pages by fifty without a gap or a repetition, while more happens', async () 
   expect(seen.map(({ summary }) => summary)).toEqual(Array.from({ length: 120 }, (_, n) => String(119 - n)))
 })
 
-it('filters alike in JSON, as CSV and in GraphQL', async () => {
+it('filters alike in JSON, CSV and GraphQL', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member({ email: 'Alice@Example.com' })]
   const at = (minute: number) => ({ createdAt: new Date(Date.UTC(2026, 0, 1, 12, minute)) })
@@ -116,7 +116,7 @@ it('filters alike in JSON, as CSV and in GraphQL', async () => {
 })
 
 it.each(['kind=x', 'kind=user.%25', 'before=1', 'before=..%2f', 'from=yesterday', 'kind=a.&kind=b.'])(
-  'refuses %s in either form',
+  'refuses %s in either format',
   async (query) => {
     await using app = await testApp()
     const admin = await app.admin()
@@ -126,7 +126,7 @@ it.each(['kind=x', 'kind=user.%25', 'before=1', 'before=..%2f', 'from=yesterday'
   },
 )
 
-it('names what is no id of an entry as whoever asked called it', async () => {
+it('names the invalid parameter as the caller wrote it', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const refused = {
@@ -139,7 +139,7 @@ it('names what is no id of an entry as whoever asked called it', async () => {
   expect(body.errors).toMatchObject([{ message: expect.stringMatching(/^olderThan: /), extensions: { field: 'olderThan' } }])
 })
 
-it('refuses a cursor that is not its own', async () => {
+it('refuses a cursor of another list', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const { body } = await admin.graphql('query ($after: String) { auditEntries(first: 1, after: $after) { nodes { id } } }', {
@@ -148,7 +148,7 @@ it('refuses a cursor that is not its own', async () => {
   expect(body.errors[0].extensions.code).toBe('InvalidInput')
 })
 
-it('remembers who is gone, and says so', async () => {
+it('keeps the entries of deleted users and marks the users as deleted', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await alice.post('/api/auth/keys', { name: 'ci' })
@@ -163,7 +163,7 @@ it('remembers who is gone, and says so', async () => {
   expect((await admin.get(`${path}?kind=user.login_failed`)).body.entries).toMatchObject([{ agent: null, user: null }])
 })
 
-it('costs the same number of statements for one entry and for fifty', async () => {
+it('runs the same number of statements for one entry and for fifty', async () => {
   await using app = await testApp({ alone: true })
   const admin = await app.admin()
   const people = await Promise.all(Array.from({ length: 12 }, () => app.member()))

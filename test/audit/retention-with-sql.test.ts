@@ -3,7 +3,7 @@ import { testApp } from '../app.ts'
 import { addEntries, dropAuditTriggers } from '../support/audit.ts'
 import { execute, addOldEntries, deleteExpired, rowsOf, seal, set, verify } from '../support/retention.ts'
 
-it('is refused to whoever tries it with SQL, but for what is sealed, of more than 90 days ago, and recorded', async () => {
+it('refuses deletion by SQL unless entries are sealed, older than 90 days and recorded', async () => {
   await using app = await testApp()
   await addOldEntries(app, 3, 200)
   await addOldEntries(app, 3, 80)
@@ -33,7 +33,7 @@ it('is refused to whoever tries it with SQL, but for what is sealed, of more tha
     'update audit_cuts set position = 6',
     'delete from audit_entries',
     'delete from audit_chain',
-    // An entry would be left that is not in the chain.
+    // Otherwise an entry outside the chain would remain.
     'delete from audit_chain where position = 1',
     `delete from audit_entries where id = '${fourth?.entry_id}'`,
     ...(app.config.DB_BACKEND === 'sqlite'
@@ -50,7 +50,7 @@ it('is refused to whoever tries it with SQL, but for what is sealed, of more tha
   expect(await verify(app)).toMatchObject({ deleted: 3, entries: 3, problems: [] })
 })
 
-it('is refused to whoever gives an entry that is not in the chain yet the position of a deleted one', async () => {
+it('refuses to assign the position of a deleted entry to an entry outside the chain', async () => {
   await using app = await testApp()
   await addOldEntries(app, 3, 200)
   await addOldEntries(app, 1, 80)
@@ -61,13 +61,13 @@ it('is refused to whoever gives an entry that is not in the chain yet the positi
   const theirs = "where kind = 'server.audit_entries_deleted'"
   const link = (position: number) => execute(app, `insert into audit_chain select id, ${position}, 'x' from audit_entries ${theirs}`)
   for (const position of [3, 2, 0, -1]) await expect(link(position)).rejects.toThrow(/never changed/)
-  // As whoever inserts on PostgreSQL while the entries before are being deleted.
+  // Simulates an insert on PostgreSQL while earlier entries are being deleted.
   await execute(app, `drop trigger audit_chain_keep_order${app.config.DB_BACKEND === 'postgres' ? ' on audit_chain' : ''}`)
   await link(2)
   await expect(execute(app, `delete from audit_entries ${theirs}`)).rejects.toThrow(/never changed/)
 })
 
-it('names a beginning that was cut off without an entry about it', async () => {
+it('detects a beginning that was cut off without a recorded deletion', async () => {
   await using app = await testApp()
   await addOldEntries(app, 4, 1)
   await seal(app)

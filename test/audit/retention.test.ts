@@ -9,7 +9,7 @@ import { change, dayMs, execute, addOldEntries, deleteExpired, rowsOf, seal, set
 
 const summaries = async (app: TestApp) => (await rowsOf(app, 'select summary from audit_entries order by id')).map(({ summary }) => summary)
 
-it('keeps every entry until the owner says for how long, which is recorded', async () => {
+it('keeps every entry until the owner sets a retention, which is recorded', async () => {
   await using app = await testApp()
   await addOldEntries(app, 3, 400)
   await seal(app)
@@ -35,7 +35,7 @@ it('keeps every entry until the owner says for how long, which is recorded', asy
   ])
 })
 
-it('is set by the owner only, who proved the password lately, and to no less than 90 days', async () => {
+it('requires the owner with a recently confirmed password and at least 90 days', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const browser = await owner.session()
@@ -49,7 +49,7 @@ it('is set by the owner only, who proved the password lately, and to no less tha
   expect(await rowsOf(app, "select * from server_settings where key like 'audit.%'")).toEqual([])
 })
 
-it('deletes the entries that are old enough from the beginning of the chain, says so, and leaves a chain that verifies', async () => {
+it('deletes expired entries from the beginning of the chain, records that and leaves a valid chain', async () => {
   await using app = await testApp()
   await addOldEntries(app, 4100, 200)
   await addOldEntries(app, 2, 10)
@@ -81,7 +81,7 @@ it('deletes the entries that are old enough from the beginning of the chain, say
   )
 })
 
-it('stops before an entry that is younger, in the chain or not in it yet, and never deletes the last', async () => {
+it('stops before younger or unsealed entries and never deletes the last entry', async () => {
   await using app = await testApp()
   await set(app, 90)
   await addOldEntries(app, 1, 300)
@@ -93,7 +93,7 @@ it('stops before an entry that is younger, in the chain or not in it yet, and ne
   expect(await summaries(app)).toHaveLength(4)
 })
 
-it('deletes once, whichever instance is faster, and while the log is written, sealed, exported and verified', async () => {
+it('deletes entries once while other instances write, seal, export and verify the log', async () => {
   await using app = await testApp()
   await using instance = await anotherInstance(app)
   const other = instance ?? app
@@ -120,7 +120,7 @@ it('deletes once, whichever instance is faster, and while the log is written, se
   expect((await summaries(app)).filter((text) => text?.startsWith('Deleted'))).toHaveLength(2)
 })
 
-it('leaves all of a transaction that fails, and goes on where it was cut off', async () => {
+it('rolls back a failed transaction and resumes from there', async () => {
   await using app = await testApp()
   await addOldEntries(app, 2500, 200)
   await addOldEntries(app, 1, 0)
@@ -138,7 +138,7 @@ it('leaves all of a transaction that fails, and goes on where it was cut off', a
   expect((await verify(app)).problems).toEqual([expect.stringContaining('at position 2300 was removed')])
 })
 
-it('goes through a backup, and on from there', async () => {
+it('survives a backup and continues after the restore', async () => {
   await using app = await testApp()
   await addOldEntries(app, 5, 200)
   await addOldEntries(app, 2, 100)

@@ -17,14 +17,14 @@ const filesBelow = (folder: string) =>
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
 
-it('restores everything elsewhere as it was when the backup began, with the archives of versions deleted meanwhile', async () => {
+it('restores the state at the start of the backup, including archives of versions deleted since', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const first = await publish(alice, { name: 'acme', version: '1.0.0' })
   const second = await publish(alice, { name: 'acme', version: '1.1.0' })
   const folder = folderOfTest()
   const source = sourceOf(app)
-  // As soon as the rows are copied, a version is deleted with its archive, and another one is published.
+  // After the rows are copied, a version is deleted with its archive and another version is published.
   let isChanged = false
   const open: typeof app.services.blobs.open = async (sha256) => {
     if (!isChanged) {
@@ -38,7 +38,7 @@ it('restores everything elsewhere as it was when the backup began, with the arch
   }
   const made = await createBackup({ ...source, stores: { ...source.stores, archives: { ...app.services.blobs, open } } }, folder)
   expect(made).toMatchObject({ copied: 2, manifest: { blobs: { count: 2, lacking: [] } } })
-  // What was put back to be copied is aside again.
+  // Archives that were restored to the store for the copy are removed again.
   expect(await app.services.blobs.has(shaOf(first))).toBe(false)
   for (const path of filesBelow(folder)) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0])
 
@@ -55,7 +55,7 @@ it('restores everything elsewhere as it was when the backup began, with the arch
   await publish(reader, { name: 'acme', version: '1.2.0' })
 })
 
-it('copies only what is new into a folder with a backup, and what is damaged there again', async () => {
+it('copies only new archives into an existing backup and replaces damaged ones', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -68,7 +68,7 @@ it('copies only what is new into a folder with a backup, and what is damaged the
   expect(await backUp(app, folder)).toMatchObject({ copied: 1 })
 })
 
-it('says which archives the server itself does not have, and backs up everything else', async () => {
+it('reports archives missing from the store and backs up the rest', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const [lost, kept] = [await publish(alice, { name: 'lost', version: '1.0.0' }), await publish(alice, { name: 'kept', version: '1.0.0' })]
@@ -89,7 +89,7 @@ it('says which archives the server itself does not have, and backs up everything
   expect(await restored.services.blobs.has(shaOf(kept))).toBe(true)
 })
 
-it('keeps removed archives while a backup runs, and no longer when it was killed', async () => {
+it('retains removed archives while a backup runs, but not after it was killed', async () => {
   const start = new Date()
   await using app = await testApp({ now: start })
   const [admin, alice] = [await app.admin(), await app.member()]

@@ -19,7 +19,7 @@ const malformed = {
   'gs://bucket/verysecret': form,
 }
 
-it('refuses malformed addresses, and repeats nothing of them', async () => {
+it('refuses malformed addresses without repeating them', async () => {
   await using app = await testApp()
   for (const [address, message] of Object.entries(malformed)) {
     for (const command of ['backup', 'restore', 'verify']) {
@@ -42,7 +42,7 @@ it.each<[string, (call: { operation: string; key: string }) => S3Fault | null, s
   ['key', () => ({ status: 403, code: 'InvalidAccessKeyId' }), 'Correct BACKUP_S3_ACCESS_KEY_ID.'],
   ['secret', () => ({ status: 403, code: 'SignatureDoesNotMatch' }), 'Correct BACKUP_S3_SECRET_ACCESS_KEY.'],
   ['region', () => ({ status: 301, code: 'PermanentRedirect' }), 'Correct BACKUP_S3_REGION.'],
-])('says what is wrong with the rights, key or region of a bucket: %s', async (_what, fault, message) => {
+])('reports wrong permissions, key or region of a bucket: %s', async (_what, fault, message) => {
   await using backups = await backupBucket()
   await using app = await testApp({ env: backups.env })
   backups.bucket.fault = fault
@@ -50,7 +50,7 @@ it.each<[string, (call: { operation: string; key: string }) => S3Fault | null, s
   await expect(testApp({ env: { ...backups.env, BACKUP_TO: backups.address } })).rejects.toThrow(/^BACKUP_TO: The place for backups s3:/)
 })
 
-it('names a bucket that is not there, in every command and at the start', async () => {
+it('names a missing bucket in every command and at startup', async () => {
   await using backups = await backupBucket()
   await using app = await testApp()
   const environment = { ...environmentOf(app), ...backups.env }
@@ -62,14 +62,14 @@ it('names a bucket that is not there, in every command and at the start', async 
   await expect(testApp({ env: { ...backups.env, BACKUP_TO: 's3://no-such-bucket' } })).rejects.toThrow('or BACKUP_S3_ENDPOINT.')
 })
 
-it('leaves what others have in a bucket alone, and keeps apart from the archives', async () => {
+it('leaves other objects in a bucket alone and uses a separate prefix from the archives', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   await bucket.write(inPlace('blobs/picture.png'), Buffer.from('mine'))
   await expect(backUp(app, address)).rejects.toThrow('has other objects')
   expect(await bucket.keys()).toEqual([inPlace('blobs/picture.png')])
-  // A console may have made the folder.
+  // Web consoles of object stores create such folder objects.
   await bucket.write('empty/', Buffer.alloc(0))
   await backUp(app, `s3://${bucket.env.S3_BUCKET}/empty/`)
 
@@ -80,7 +80,7 @@ it('leaves what others have in a bucket alone, and keeps apart from the archives
   await backUp(beside, beside.config.BACKUP_TO ?? '')
 })
 
-it('starts while the bucket is away, and says so', async () => {
+it('starts and logs a message while the bucket is unreachable', async () => {
   await using backups = await backupBucket()
   backups.bucket.fault = () => 'reset'
   await using app = await testApp({ env: { ...backups.env, BACKUP_TO: backups.address } })

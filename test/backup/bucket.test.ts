@@ -17,17 +17,17 @@ import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { shaOf } from '../support/stored-blobs.ts'
 
 const blobPuts = (bucket: S3Bucket) => bucket.calls.filter(({ operation, key }) => operation === 'PutObject' && key.includes('/blobs/'))
-/** Folders for copies of the database that are still there. */
+/** Returns the temporary folders for database copies that still exist. */
 const scratchIn = ({ config }: Pick<TestApp, 'config'>) => readdirSync(config.DATA_DIR).filter((name) => name.startsWith('.backup-'))
 
-it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, and restores them from there', async (kind) => {
+it.each(['a folder', 'another bucket'])('backs up archives from %s to a bucket and restores them', async (kind) => {
   await using store = await s3Bucket()
   await using backups = await backupBucket()
   const { bucket, address } = backups
   const env = { ...backups.env, ...(kind === 'a folder' ? {} : store.env) }
   await using app = await testApp({ env })
   const alice = await app.member()
-  // Two parts of an upload.
+  // Large enough for an upload in two parts.
   const noise: Record<string, Buffer> = kind === 'a folder' ? {} : { 'lib/noise.bin': randomBytes(5.5 * 1024 ** 2) }
   const archives = [
     await publish(alice, { name: 'acme', version: '1.0.0' }),
@@ -52,12 +52,12 @@ it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, an
     expect((await reader.get(`/api/archives/acme-1.${index}.0.tar.gz`)).raw.equals(archive)).toBe(true)
   expect(await verify(place)).toMatchObject({ ok: true, data: { checked: { archives: 2 } } })
   expect([scratchIn(app), scratchIn({ config: place })]).toEqual([[], []])
-  // Neither what was restored nor anybody else writes to it.
+  // Neither the restored server nor another one writes to the bucket.
   await using stranger = await testApp({ env: backups.env })
   for (const one of [restored, stranger]) await expect(backUp(one, address)).rejects.toThrow('has backups of another server')
 })
 
-it('gives a bucket to the first of two servers that begin at once, also where writes have no conditions', async () => {
+it('gives the bucket to one of two concurrent servers, also without conditional writes', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env } = backups
   await using app = await testApp({ env })
@@ -71,7 +71,7 @@ it('gives a bucket to the first of two servers that begin at once, also where wr
   expect((await bucket.keys()).filter((key) => /^beside.*manifest/.test(key)).length).toBeLessThanOrEqual(1)
 })
 
-it('deletes from a bucket only what no backup needs that stays', async () => {
+it('deletes from a bucket only what no remaining backup needs', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
@@ -83,7 +83,7 @@ it('deletes from a bucket only what no backup needs that stays', async () => {
   const notes = [inPlace('blobs/notes.txt'), inPlace('notes.txt'), 'of/snug2/notes.txt']
   for (const key of notes) await bucket.write(key, Buffer.from('mine'))
   const forget = (made: string) => deleteOldBackups(sourceOf(app), address, { made, keep: 1 })
-  // What cannot be read for a moment is not what can be deleted.
+  // Objects that are temporarily unreadable are not deleted.
   bucket.fault = ({ operation, key }) =>
     operation === 'GetObject' && key === inPlace(manifestKey(first)) ? { status: 503, code: 'SlowDown' } : null
   await expect(forget(second)).rejects.toThrow('does not answer')
@@ -97,13 +97,13 @@ it('deletes from a bucket only what no backup needs that stays', async () => {
   expect(await verify(app.config, address)).toMatchObject({ ok: true, data: { checked: { backups: 1, blobs: 1 } } })
 })
 
-it('counts nothing of an interrupted backup, and clears it away with the next one', async () => {
+it('ignores an interrupted backup and removes it with the next one', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0', files: { 'lib/noise.bin': randomBytes(5.5 * 1024 ** 2) } })
-  // As if it had been killed: it can neither end nor clear away.
+  // Simulates a killed process: it can neither complete nor clean up.
   bucket.fault = ({ operation, key }) =>
     /^(Complete|Abort|Delete)/.test(operation) && !key.includes('partial') ? { status: 500, code: 'InternalError' } : null
   await expect(backUp(app, address)).rejects.toThrow('does not answer')
@@ -114,14 +114,14 @@ it('counts nothing of an interrupted backup, and clears it away with the next on
   expect(bucket.features.uploads.size).toBe(0)
   await expect(restoreBackup(await emptyPlace(app), address)).rejects.toThrow('There is no complete backup in s3://')
   const { copied, manifest } = await backUp(app, address)
-  // The blob was whole when the second one broke off.
+  // The blob was complete when the second backup stopped.
   expect(copied).toBe(0)
   const keys = (await bucket.keys()).filter((key) => !key.includes(manifest.id))
   expect(keys.toSorted()).toEqual([inPlace(blobKey(shaOf(archive))), inPlace(ownerKey)])
   expect(scratchIn(app)).toEqual([])
 })
 
-it('leaves no manifest for what it cleared away, also when its answer was lost', async () => {
+it('leaves no manifest of a backup it removed, also when the answer to the write was lost', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env } = backups
   await using app = await testApp({ env })
@@ -134,7 +134,7 @@ it('leaves no manifest for what it cleared away, also when its answer was lost',
   expect(await verify(app.config, address)).toMatchObject({ ok: true, data: { checked: { backups: 1 } } })
 })
 
-it('sends bytes again that arrive as others, or whose answer is lost, and copies what has another length anew', async () => {
+it('resends corrupt or unacknowledged objects and replaces objects of another length', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
@@ -151,7 +151,7 @@ it('sends bytes again that arrive as others, or whose answer is lost, and copies
   expect((await bucket.read(key)).equals(archive)).toBe(true)
 })
 
-it('finds every damage of a backup in a bucket, and restores none of it', async () => {
+it('detects all damage of a backup in a bucket and restores none of it', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
@@ -183,7 +183,7 @@ it('finds every damage of a backup in a bucket, and restores none of it', async 
   expect(await restoreBackup(place, address)).toMatchObject({ blobs: 1 })
 })
 
-it('backs up to a bucket by schedule, and keeps as many as it should', async () => {
+it('backs up to a bucket by schedule and keeps the configured number of backups', async () => {
   await using backups = await backupBucket()
   const { bucket, address } = backups
   const env = { ...backups.env, BACKUP_TO: address, BACKUP_KEEP: '1' }
@@ -202,7 +202,7 @@ it('backs up to a bucket by schedule, and keeps as many as it should', async () 
   expect(lastSuccess.id > first).toBe(true)
 })
 
-it('looks whether the place is empty before it brings anything', async () => {
+it('checks that the destination is empty before it copies anything', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env } = backups
   await using app = await testApp({ env })
@@ -219,13 +219,13 @@ it('looks whether the place is empty before it brings anything', async () => {
   expect([read, scratchIn({ config: place })]).toEqual([[], []])
 })
 
-it('removes what a killed process left of its private folders, and nothing of one that lives', async () => {
+it('removes temporary folders of killed processes but not of running ones', async () => {
   await using app = await testApp()
   const { DATA_DIR } = app.config
   const living = await scratchFolder(DATA_DIR)
   const killed = mkdtempSync(join(DATA_DIR, '.backup-'))
   writeFileSync(join(killed, 'lock'), '')
-  // Its process may just be about to take the lock.
+  // Its process may be about to take the lock.
   const begun = mkdtempSync(join(DATA_DIR, '.backup-'))
   await sweepScratch(DATA_DIR)
   expect(scratchIn(app).toSorted()).toEqual([living.folder, begun].map((path) => basename(path)).toSorted())

@@ -22,7 +22,7 @@ import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.t
 import { publish } from '../support/publish.ts'
 import { shaOf } from '../support/stored-blobs.ts'
 
-/** What takes the place of a file or a folder; `whole` is where the original is now. */
+/** Functions that replace a file or folder of the backup. `whole` is the new path of the original. */
 const replacements: Record<string, (path: string, whole: string) => void> = {
   'a link to an endless device': (path) => symlinkSync('/dev/zero', path),
   'a link to the original': (path, whole) => symlinkSync(whole, path),
@@ -41,7 +41,7 @@ async function backedUp(app: TestApp) {
   const database = join(snapshot, app.config.DB_BACKEND === 'sqlite' ? 'registry.sqlite' : 'users.copy')
   const paths = { database, list: join(snapshot, 'blobs.tsv'), manifest: places.manifest(manifest.id), blob }
   const write = (changes: object) => writeFileSync(paths.manifest, JSON.stringify({ ...manifest, ...changes }))
-  /** Replaces the list of blobs, as whoever makes a backup can. */
+  /** Replaces the list of blobs, as anyone with write access to the backup can. */
   const writeList = (text: string, blobs: object = {}) => {
     writeFileSync(paths.list, text)
     const file = { name: 'blobs.tsv', bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') }
@@ -50,7 +50,7 @@ async function backedUp(app: TestApp) {
   return { folder, manifest, place, snapshot, paths, write, writeList }
 }
 
-/** What messages say of a damaged file: a manifest is also read. */
+/** Matches the messages about a damaged file. A damaged manifest has its own message. */
 const refusalOf = (path: string) => new RegExp(`The backup is damaged: ${path} is missing or corrupt|${path} is damaged, or was made by`)
 
 it.each(Object.entries(replacements))('refuses %s in place of a file of the backup', async (_what, replace) => {
@@ -66,7 +66,7 @@ it.each(Object.entries(replacements))('refuses %s in place of a file of the back
     rmSync(path, { recursive: true })
     renameSync(whole, path)
   }
-  // Nothing of what was refused stays.
+  // Nothing of the refused backup remains.
   expect(readdirSync(place.DATA_DIR).filter((name) => name.endsWith('.restoring'))).toEqual([])
 })
 
@@ -95,7 +95,7 @@ it('restores from a folder that is reached by a link', async () => {
   expect(await restoreBackup(place, link)).toMatchObject({ blobs: 1 })
 })
 
-it('refuses a manifest that is too large, names something twice or has impossible sizes', async () => {
+it('refuses a manifest that is too large, has duplicate entries or has impossible sizes', async () => {
   await using app = await testApp()
   const { folder, manifest, place, paths, write } = await backedUp(app)
   const [file, ...files] = manifest.files
@@ -120,7 +120,7 @@ it('refuses a manifest that is too large, names something twice or has impossibl
   expect(await verify(place, folder)).toMatchObject({ ok: false })
 })
 
-it('refuses a list of blobs that names more than the manifest says, or a blob twice', async () => {
+it('refuses a list of blobs with duplicates or with more blobs than the manifest states', async () => {
   await using app = await testApp()
   const { folder, manifest, place, paths, writeList } = await backedUp(app)
   const line = readFileSync(paths.list, 'utf8')
@@ -138,7 +138,7 @@ it('refuses a list of blobs that names more than the manifest says, or a blob tw
   }
 })
 
-it('refuses a backup that is larger than the disk before it copies anything', async () => {
+it('refuses a backup that is larger than the free disk space before copying anything', async () => {
   await using app = await testApp()
   const { folder, manifest, place, write } = await backedUp(app)
   const huge = { blobs: { ...manifest.blobs, bytes: 2 ** 52 } }
@@ -149,7 +149,7 @@ it('refuses a backup that is larger than the disk before it copies anything', as
   expect(readdirSync(place.BLOB_PATH, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())).toEqual([])
 })
 
-it('does not have SQLite read files next to the copy of the database', async () => {
+it('prevents SQLite from reading files next to the copy of the database', async () => {
   await using app = await testApp()
   const { folder, place, paths } = await backedUp(app)
   const isSqlite = app.config.DB_BACKEND === 'sqlite'

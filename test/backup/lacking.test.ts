@@ -11,7 +11,7 @@ import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const dayMs = 86_400_000
 
-it('warns of a scheduled backup that lacks archives, in the log and by the doctor, and calls no such backup complete', async () => {
+it('warns of a scheduled backup that lacks archives, in the log and in the doctor, and does not count it as complete', async () => {
   const folder = folderOfTest()
   await using app = await testApp({ alone: true, now: new Date(), env: { BACKUP_TO: folder } })
   const alice = await app.member()
@@ -41,7 +41,7 @@ it('warns of a scheduled backup that lacks archives, in the log and by the docto
   expect([code, body.error.message]).toEqual([1, expect.stringMatching(/^Backup \S+ is incomplete: /)])
 })
 
-it('tells by the doctor that the last scheduled backup failed', async () => {
+it('reports the failure of the last scheduled backup in the doctor', async () => {
   const folder = folderOfTest()
   await using app = await testApp({ now: new Date(), env: { BACKUP_TO: folder } })
   await scheduleBackups(app.services)

@@ -47,7 +47,7 @@ it('restores archives from one bucket into another', async () => {
   expect((await restored.withToken(alice.secret ?? '').get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
 })
 
-/** Backs up a database that an earlier version has written, before the last migration was made. */
+/** Backs up a database as an earlier version left it, without the last migration. */
 async function backUpEarlier(config: Config, folder: string): Promise<string[]> {
   const names = migrationNames(config.DB_BACKEND).slice(0, -1)
   const { orm, close } = await (config.DB_BACKEND === 'sqlite' ? openSqlite(config, {}) : openPostgres(config, {}))
@@ -62,13 +62,13 @@ async function backUpEarlier(config: Config, folder: string): Promise<string[]> 
   return names
 }
 
-it('brings a backup of an earlier version up to date', async () => {
+it('migrates a backup of an earlier version', async () => {
   await using app = await testApp()
   const folder = folderOfTest()
   const earlier = await backUpEarlier(await emptyPlace(app), folder)
   const place = await emptyPlace(app)
   expect((await restoreBackup(place, folder)).manifest.migrations).toEqual(earlier)
-  // It refuses a database that is not of this version.
+  // Opening the database normally refuses a database of another version.
   const orm = await openUnlocked(place)
   const rows = await orm.em.fork().execute("select key, value from server_settings where key in ('store.id', 'kept') order by key")
   await orm.close(true)

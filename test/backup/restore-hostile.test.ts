@@ -10,7 +10,7 @@ import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.t
 import { publish } from '../support/publish.ts'
 import { markerOf, plantOrphans, shaOf } from '../support/stored-blobs.ts'
 
-it('lets a manifest name nothing outside of its backup', async () => {
+it('refuses manifests that name files outside the backup', async () => {
   await using app = await testApp()
   const folder = folderOfTest()
   const { manifest } = await backUp(app, folder)
@@ -29,7 +29,7 @@ it('lets a manifest name nothing outside of its backup', async () => {
   }
 })
 
-it('refuses a list that lacks blobs, and blobs that are other than they should be', async () => {
+it('refuses a list with missing blobs and blobs with other content', async () => {
   await using app = await testApp()
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()
@@ -55,7 +55,7 @@ it('refuses a list that lacks blobs, and blobs that are other than they should b
   }
 })
 
-it('restores one backup at a time', async () => {
+it('refuses concurrent restores', async () => {
   await using app = await testApp()
   const folder = folderOfTest()
   await backUp(app, folder)
@@ -64,7 +64,7 @@ it('restores one backup at a time', async () => {
   expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
 })
 
-it('does not restore under a running server, even an empty one', async () => {
+it('refuses to restore into the database of a running server, even an empty one', async () => {
   await using app = await testApp()
   const folder = folderOfTest()
   await backUp(app, folder)
@@ -75,7 +75,7 @@ it('does not restore under a running server, even an empty one', async () => {
   await restoreBackup(place, folder)
 })
 
-it('restores where another restore was interrupted, whatever that had brought', async () => {
+it('restores over the remains of an interrupted restore', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()
@@ -84,17 +84,17 @@ it('restores where another restore was interrupted, whatever that had brought', 
   plantOrphans({ config: place }, 1)
   await expect(restoreBackup(place, folder)).rejects.toThrow('already contains archives or documentation')
   writeFileSync(markerOf({ config: place }), 'restoring 20200101T000000000Z\n')
-  // Migrations make this table before they begin.
+  // The migration runner creates this table before the first migration.
   if (place.DB_BACKEND === 'postgres')
     await inDatabase(place, 'create table schema_migrations (id serial primary key, name text, executed_at timestamptz default now())')
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 1 })
 })
 
-it('restores a backup of an earlier schema, and brings it up to date', async () => {
+it('restores a backup of an earlier schema and migrates it', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
-  // Migrations that no later one builds on.
+  // A migration that no later migration depends on.
   for (const statement of ['drop table job_tokens', "delete from schema_migrations where name like '%job_tokens%'"])
     await app.services.database.orm.em.getConnection().execute(statement)
   const folder = folderOfTest()
@@ -107,7 +107,7 @@ it('restores a backup of an earlier schema, and brings it up to date', async () 
   expect(await verify(place)).toMatchObject({ ok: true })
 })
 
-it('leaves tables of others in the backup', async () => {
+it('restores no tables of other programs', async () => {
   await using app = await testApp()
   await app.services.database.orm.em.getConnection().execute('create table spatial_ref_sys (id int)')
   const folder = folderOfTest()

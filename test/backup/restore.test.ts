@@ -7,7 +7,7 @@ import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.t
 import { publish } from '../support/publish.ts'
 import { shaOf } from '../support/stored-blobs.ts'
 
-it('backs up into an empty folder or its own only', async () => {
+it('backs up only into an empty folder or one with its own backups', async () => {
   await using app = await testApp()
   const folder = folderOfTest()
   writeFileSync(join(folder, 'notes.txt'), 'mine')
@@ -18,7 +18,7 @@ it('backs up into an empty folder or its own only', async () => {
   await expect(backUp(app, own)).rejects.toThrow('has backups of another server')
 })
 
-it('leaves a folder alone that has backups of another server, or of the one that it was restored from', async () => {
+it('refuses a folder with backups of another server or of the server it was restored from', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()
@@ -26,7 +26,7 @@ it('leaves a folder alone that has backups of another server, or of the one that
   const place = await emptyPlace(app)
   await restoreBackup(place, folder)
   await using restored = await testApp({ sameDatabaseAs: app, config: place })
-  // What the first one is writing meanwhile.
+  // Files that a concurrent backup of the first server writes.
   const underWay = [join(placesIn(folder).partial, 'blob'), join(placesIn(folder).snapshots, '20990101T000000000Z', 'rows.copy')]
   mkdirSync(dirname(underWay[1] ?? ''))
   for (const path of underWay) writeFileSync(path, 'half')
@@ -36,12 +36,12 @@ it('leaves a folder alone that has backups of another server, or of the one that
   await backUp(restored, folderOfTest())
   await backUp(app, folder)
   expect(underWay.map((path) => existsSync(path))).toEqual([false, false])
-  // The first one is gone for good.
+  // The first server no longer exists.
   rmSync(placesIn(folder).owner)
   await backUp(restored, folder)
 })
 
-it('restores into an empty place only', async () => {
+it('restores only into an empty database and store', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()
@@ -60,7 +60,7 @@ it('restores into an empty place only', async () => {
   await expect(restoreBackup({ ...place, DB_BACKEND: other }, folder)).rejects.toThrow(refused)
 })
 
-it('refuses a backup of a newer version, and one whose manifest is damaged', async () => {
+it('refuses a backup of a newer version and one with a damaged manifest', async () => {
   await using app = await testApp()
   const folder = folderOfTest()
   const { manifest } = await backUp(app, folder)
@@ -74,7 +74,7 @@ it('refuses a backup of a newer version, and one whose manifest is damaged', asy
   await expect(restoreBackup(await emptyPlace(app), folder)).rejects.toThrow('is damaged, or was made by a newer version')
 })
 
-it('leaves nothing usable when bytes of the backup are damaged, and begins anew when it is run again', async () => {
+it('leaves nothing usable after restoring damaged files, and starts over on the next run', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -100,7 +100,7 @@ it('leaves nothing usable when bytes of the backup are damaged, and begins anew 
   expect((await restored.withToken(alice.secret ?? '').get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
 })
 
-it('ties a restored database to its store when it was interrupted just before that', async () => {
+it('links a restored database to its store after an interruption just before that step', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

@@ -20,7 +20,7 @@ const schedule = `{ backupSchedule { place expression keep nextAt lastSuccess { 
 const snapshotsIn = (folder: string) => readdirSync(placesIn(folder).snapshots).toSorted()
 const forget = (app: TestApp, folder: string, made: string, keep: number) => deleteOldBackups(sourceOf(app), folder, { made, keep })
 
-it('backs up when it is due, once for all instances, and keeps as many as it should', async () => {
+it('backs up on schedule, once for all instances, and keeps the configured number', async () => {
   const folder = folderOfTest()
   const start = new Date()
   const env = { BACKUP_TO: folder, BACKUP_SCHEDULE: '0 3 * * *', BACKUP_KEEP: '1', METRICS_TOKEN: 'the token of the metrics' }
@@ -60,7 +60,7 @@ it('backs up when it is due, once for all instances, and keeps as many as it sho
   expect(sample(text, 'snug_backup_last_failure_timestamp_seconds')).toBeUndefined()
 })
 
-it('tells administrators why a backup failed', async () => {
+it('shows administrators why a backup failed', async () => {
   const folder = folderOfTest()
   await using app = await testApp({ now: new Date(), env: { BACKUP_TO: folder, METRICS_TOKEN: 'the token of the metrics' } })
   const [admin, member] = [await app.admin(), await app.member()]
@@ -78,7 +78,7 @@ it('tells administrators why a backup failed', async () => {
   expect((await member.graphql(schedule)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })
 
-it('makes no backup where its earlier ones are gone, such as on a volume that is not mounted, until the command did once', async () => {
+it('makes no scheduled backup where earlier ones are missing, as on an unmounted volume, until a manual one', async () => {
   const folder = folderOfTest()
   await using app = await testApp({ now: new Date(), env: { BACKUP_TO: folder } })
   const admin = await app.admin()
@@ -103,7 +103,7 @@ it('makes no backup where its earlier ones are gone, such as on a volume that is
   const [found] = await examineBackups(app.config, app.services.database.fork())
   expect(found).toMatchObject({ status: 'failed', message: expect.stringContaining(said) })
 
-  // It is mounted again; then, begun anew.
+  // First the volume is mounted again, then a manual backup starts over.
   rmSync(folder, { recursive: true })
   renameSync(`${folder}-unmounted`, folder)
   expect((await nextDay()).lastSuccess.id > lastSuccess.id).toBe(true)
@@ -113,7 +113,7 @@ it('makes no backup where its earlier ones are gone, such as on a volume that is
   expect(snapshotsIn(folder)).toContain(again.id)
 })
 
-it('warns at its start of a place that has the backups of another server, as after a restore elsewhere', async () => {
+it('warns at startup of a location with backups of another server, as after a restore elsewhere', async () => {
   const folder = folderOfTest()
   await using other = await testApp()
   await backUp(other, folder)
@@ -129,7 +129,7 @@ it('warns at its start of a place that has the backups of another server, as aft
   expect(app.lines.join('')).not.toContain('WARNING')
 })
 
-it('never deletes the last backup that lacks nothing, nor what one that stays needs', async () => {
+it('never deletes the last complete backup, nor blobs that a remaining backup needs', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const lost = await publish(alice, { name: 'lost', version: '1.0.0' })
@@ -148,7 +148,7 @@ it('never deletes the last backup that lacks nothing, nor what one that stays ne
   expect(await forget(app, folder, newest, 1)).toMatchObject({ backups: [], blobs: 0 })
 })
 
-it('deletes nothing while the new backup is damaged, and no blob while nobody knows which ones are needed', async () => {
+it('deletes nothing while the new backup is damaged, and no blob while the needed ones are unknown', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -165,7 +165,7 @@ it('deletes nothing while the new backup is damaged, and no blob while nobody kn
   expect(await forget(app, folder, third, 1)).toMatchObject({ backups: [second], blobs: 0 })
 })
 
-it('does not start with a place where backups cannot be', async () => {
+it('refuses to start with a location that backups cannot use', async () => {
   const folder = folderOfTest()
   writeFileSync(join(folder, 'notes.txt'), 'mine')
   await expect(testApp({ env: { BACKUP_TO: folder } })).rejects.toThrow(`BACKUP_TO: ${folder} has other files`)
@@ -182,7 +182,7 @@ it('does not start with a place where backups cannot be', async () => {
   )
 })
 
-it('makes no backup within the data, nor in a file', async () => {
+it('refuses backups inside the data folders or into a file', async () => {
   await using app = await testApp()
   const { BLOB_PATH, DOCS_PATH, DATA_DIR } = app.config
   for (const [within, how] of [

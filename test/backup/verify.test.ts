@@ -18,7 +18,7 @@ const found = async (config: TestApp['config'], folder?: string) => {
   return JSON.parse(JSON.stringify({ ok, ...data }))
 }
 
-/** A server with one of everything that is verified. */
+/** Adds one of each kind of stored file that is verified. */
 async function filled(app: TestApp) {
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -31,7 +31,7 @@ async function filled(app: TestApp) {
 
 const places: Record<string, string>[] = [{}, { DOCS_BACKEND: 'filesystem' }]
 
-it.each(places)('finds nothing wrong in a server, its backup, and what was restored of it (%o)', async (env) => {
+it.each(places)('finds no problems in a server, its backup and the restored copy (%o)', async (env) => {
   await using app = await testApp({ env })
   await filled(app)
   const all = { archives: 1, documentation: 1, pictures: 1 }
@@ -45,7 +45,7 @@ it.each(places)('finds nothing wrong in a server, its backup, and what was resto
   expect((await verify(place)).text).toMatch(/^Verified 1 archive, 1 documentation, 1 picture, .*: no problems found\.$/)
 })
 
-it('finds nothing wrong in a backup of texts with every kind of line break', async () => {
+it('finds no problems in a backup of texts with all kinds of line breaks', async () => {
   await using app = await testApp()
   const files = { 'README.md': '# Breaks\n\u2028 \u2029 \u0085 \r\n \r \v \f \t \\n\n' }
   await publish(await app.member(), { name: 'acme', version: '1.0.0', files })
@@ -54,7 +54,7 @@ it('finds nothing wrong in a backup of texts with every kind of line break', asy
   expect(await found(app.config, folder)).toMatchObject({ ok: true, problems: [] })
 })
 
-it('finds what is missing and damaged in a server', async () => {
+it('finds missing and damaged files of a server', async () => {
   await using app = await testApp()
   const { archive } = await filled(app)
   writeFileSync(pathOf(app, shaOf(archive)), 'other bytes')
@@ -69,7 +69,7 @@ it('finds what is missing and damaged in a server', async () => {
   ])
 })
 
-it('finds every damage of a backup', async () => {
+it('detects all damage of a backup', async () => {
   await using app = await testApp()
   const { archive } = await filled(app)
   const folder = folderOfTest()
@@ -93,7 +93,7 @@ it('finds every damage of a backup', async () => {
   await expect(verify(app.config, folderOfTest())).rejects.toThrow('There is no complete backup in')
 })
 
-it('finds audit entries that are not in their order', async () => {
+it('finds audit entries that are out of order', async () => {
   const findings = openFindings()
   const entries = [
     { id: '1', at: 100_000 },

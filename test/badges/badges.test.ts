@@ -6,7 +6,7 @@ import { readSvg } from '../support/pictures.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-it('shows the latest version, and changes with it', async () => {
+it('shows the latest version and changes with it', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -29,7 +29,7 @@ it('shows the latest version, and changes with it', async () => {
   expect((await alice.get('/packages/acme/badges/version.svg')).raw.toString()).toContain('acme: discontinued')
 })
 
-it('says honestly that nothing was scored', async () => {
+it('shows that scoring is disabled', async () => {
   await using app = await testApp({ env: { SCORING_ENABLED: 'false' } })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -37,7 +37,7 @@ it('says honestly that nothing was scored', async () => {
   expect(await app.anonymous.get('/packages/acme/badges/score.svg')).toMatchObject({ status: 401 })
 })
 
-it('counts the downloads of the last thirty days, for those who signed in', async () => {
+it('counts the downloads of the last 30 days, for signed-in users only', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -51,7 +51,7 @@ it('counts the downloads of the last thirty days, for those who signed in', asyn
   expect(await alice.get('/packages/nothing/badges/downloads.svg')).toMatchObject({ status: 404 })
 })
 
-it('draws any text, as a picture that parses', async () => {
+it('renders any text as a valid SVG', async () => {
   const svg = renderBadge({ label: '<script>&"\u0000', value: "</text>'é", color: 'gray' })
   expect(svg).not.toContain('<script>')
   const { width, height } = await readSvg(svg)

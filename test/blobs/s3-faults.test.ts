@@ -8,14 +8,14 @@ import { announce, finish, publish, sendBytes } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket, type S3Fault } from '../support/s3-service.ts'
 import { shaOf } from '../support/stored-blobs.ts'
 
-// Every call that fails for good is tried three times.
+// Every call that fails permanently is tried three times.
 vi.setConfig({ testTimeout: 120_000 })
 
 const day = 86_400_000
 
 const refused: S3Fault = { status: 500, code: 'InternalError' }
 
-/** What a publish asks of the bucket: of a small archive, of one that is streamed, and of one that is sent in parts; and what becomes of it. */
+/** S3 calls of publishing a small, a streamed and a multipart archive, with the fault injected into each. */
 const calls: [kind: keyof typeof sizes, operation: string, key: RegExp, fault: S3Fault][] = [
   ['small', 'PutObject', /^staging/, 'lost'],
   ['small', 'PutObject', /^staging/, refused],
@@ -35,7 +35,7 @@ const sizes = { small: 0, streamed: 600_000, large: 5.3 * 1024 ** 2 }
 const archiveOf = (kind: keyof typeof sizes, version: string) =>
   packageArchive({ name: 'acme', version, files: { 'lib/noise.bin': randomBytes(sizes[kind]) } })
 
-/** Lets a kind of call fail, however often it is tried; counts them. */
+/** Makes all matching calls fail, including retries, and counts them. */
 function failing(bucket: S3Bucket, operation: string, key: RegExp, fault: S3Fault) {
   let count = 0
   bucket.fault = (call) => {
@@ -47,7 +47,7 @@ function failing(bucket: S3Bucket, operation: string, key: RegExp, fault: S3Faul
 }
 
 it.each(['small', 'streamed', 'large'])(
-  'loses, half shows and leaves nothing of a %s archive, whichever call of its publish fails',
+  'neither loses nor partially publishes nor leaks a %s archive, whichever call of the publish fails',
   async (size) => {
     await using bucket = await s3Bucket()
     await using app = await testApp({ env: bucket.env, now: new Date() })
@@ -65,7 +65,7 @@ it.each(['small', 'streamed', 'large'])(
       bucket.fault = () => null
       outcomes[`${index} ${operation}`] = `${failures > 0 ? 'failed' : 'never called'}, ${first.status}`
       const listed = (await alice.get('/api/packages/acme')).body.versions.map((one: { version: string }) => one.version)
-      // What was not acknowledged is not there, and can be tried again.
+      // An unacknowledged version does not exist and can be published again.
       expect({ version, isListed: listed.includes(version) }).toEqual({ version, isListed: first.status === 200 })
       if (first.status !== 200) expect([(await publish(alice, archive)).length, first.status]).toEqual([archive.length, 503])
       published.push(archive)
@@ -85,7 +85,7 @@ it.each(['small', 'streamed', 'large'])(
   },
 )
 
-it('tells the log why the bucket gives nothing, and nobody else', async () => {
+it('logs why the bucket fails without revealing it to clients', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: bucket.env })
   const alice = await app.member()
@@ -105,7 +105,7 @@ it('tells the log why the bucket gives nothing, and nobody else', async () => {
   }
 })
 
-it('says 503 while the bucket is away, and is itself again when it is back', async () => {
+it('answers 503 while the bucket is unreachable and recovers afterwards', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: bucket.env })
   const alice = await app.member()

@@ -15,7 +15,7 @@ import { shaOf } from '../support/stored-blobs.ts'
 const day = 86_400_000
 const files = { 'lib/noise.bin': randomBytes(700_000) }
 
-/** A server whose archives are in a bucket. */
+/** Starts a server whose archives are in a bucket. */
 async function s3App(env: Record<string, string> = {}) {
   const bucket = await s3Bucket()
   const app = await publicApp({ env: { ...bucket.env, ...env } })
@@ -29,11 +29,11 @@ async function s3App(env: Record<string, string> = {}) {
   }
 }
 
-/** What the bucket has, but for the marker. */
+/** Returns the keys in the bucket except the marker. */
 const stored = async (bucket: S3Bucket) => (await bucket.keys()).filter((key) => key !== 'store-id')
 const keyOf = (archive: Buffer) => `sha256/${shaOf(archive).slice(0, 2)}/${shaOf(archive).slice(2, 4)}/${shaOf(archive)}`
 
-it('keeps archives in a bucket, from publishing to deleting', async () => {
+it('keeps archives in a bucket from publishing to deletion', async () => {
   await using server = await s3App()
   const { app, bucket } = server
   app.clock.now = new Date()
@@ -62,7 +62,7 @@ it('keeps archives in a bucket, from publishing to deleting', async () => {
   expect(await stored(bucket)).toEqual([])
 })
 
-it('keeps documentation in the bucket, too, which goes with its version', async () => {
+it('keeps documentation in the bucket and deletes it along with its version', async () => {
   await using server = await s3App({ SCORING_ENABLED: 'false' })
   const { app, bucket } = server
   const [alice, admin] = [await app.member(), await app.admin()]
@@ -75,7 +75,7 @@ it('keeps documentation in the bucket, too, which goes with its version', async 
   expect((await stored(bucket)).map((key) => key.split('/')[0])).toEqual(['removed', 'removed'])
 })
 
-it('brings archives back that were removed although a version names them, before they go for good', async () => {
+it('restores removed archives that a version refers to before they are deleted permanently', async () => {
   await using server = await s3App()
   const { app } = server
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
@@ -86,7 +86,7 @@ it('brings archives back that were removed although a version names them, before
   expect(app.lines.join('')).toContain(`restored archive ${shaOf(archive)}: a version refers to it.`)
 })
 
-it('ties a bucket to one database, until it is adopted', async () => {
+it('ties a bucket to one database until another one adopts it', async () => {
   await using server = await s3App()
   const { app, bucket } = server
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
@@ -118,7 +118,7 @@ describe('downloads', () => {
     return { ...server, alice, archives }
   }
 
-  it('of public packages come from the bucket, by a link that holds for a minute', async () => {
+  it('redirects public packages to the bucket with a link that expires in a minute', async () => {
     await using server = await published()
     const { app, alice, archives } = server
     for (const actor of [app.anonymous, alice]) {
@@ -128,7 +128,7 @@ describe('downloads', () => {
       expect(Number(link.searchParams.get('X-Amz-Expires'))).toBeLessThanOrEqual(60)
       const answer = await fetch(link)
       expect(Buffer.from(await answer.arrayBuffer()).equals(archives.open)).toBe(true)
-      // What the service is to answer with: browsers would name the file by the address, which has only a hash.
+      // The link overrides the response headers, because browsers would name the file after its hash.
       expect(Object.fromEntries(link.searchParams)).toMatchObject({
         'response-content-type': 'application/gzip',
         'response-content-disposition': 'attachment; filename="open-1.0.0.tar.gz"',
@@ -146,7 +146,7 @@ describe('downloads', () => {
     expect((await alice.get('/api/packages/open/downloads')).body).toMatchObject({ downloads30d: 2 })
   })
 
-  it('of private packages come from the server, unless links are asked for', async () => {
+  it('serves private packages itself unless signed downloads are enabled', async () => {
     await using streaming = await published({ S3_PUBLIC_REDIRECTS: 'false' })
     for (const name of ['open', 'secret'] as const) {
       const { status, raw } = await streaming.alice.get(path(name))
@@ -161,7 +161,7 @@ describe('downloads', () => {
     expect(await linking.app.anonymous.get(path('secret'))).toMatchObject({ status: 401 })
   })
 
-  it('of public packages come from the server once nobody may read them without signing in', async () => {
+  it('serves public packages itself while anonymous access is disabled', async () => {
     await using server = await published()
     const { app, alice } = server
     await setSwitch(app, false)
@@ -169,14 +169,14 @@ describe('downloads', () => {
     expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 401 })
   })
 
-  it('never lead to what is not the archive', async () => {
+  it('never redirects to an object that is not the archive', async () => {
     await using server = await published()
     const { app, bucket, archives } = server
     await bucket.write(keyOf(archives.open), Buffer.from('others'))
     expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 503, body: { error: { code: 'ServiceUnavailable' } } })
     await bucket.write(keyOf(archives.open), archives.open)
     expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 302 })
-    // Removed by mistake, it comes back.
+    // The archive was removed by mistake and is restored.
     await app.services.blobs.remove(shaOf(archives.open), { at: new Date() })
     expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 302 })
     bucket.fault = () => 'reset'

@@ -13,7 +13,7 @@ const updateProfile = hashOf('mutation UpdateProfile')
 const own = '{ viewer { email } }'
 const field = 'extensions.persistedQuery.sha256Hash'
 
-/** The hash of the operation that begins so. */
+/** Returns the hash of the only operation that begins with this text. */
 function hashOf(start: string): string {
   const [hash, ...more] = [...documents].flatMap(([key, text]) => (new RegExp(`^${start}\\b`).test(text) ? [key] : []))
   if (!hash || more.length > 0) throw new Error(`${start}: ${hash ? 'several' : 'none'}`)
@@ -25,7 +25,7 @@ const ask = (actor: Actor, body: object, headers = {}) => actor.post('/graphql',
 const refused = (status: number, code: string, about = {}) => ({ status, body: { errors: [{ extensions: { code, ...about } }] } })
 const rename = (displayName: string) => ({ ...named(updateProfile), variables: { input: { displayName } } })
 
-it('are executed by their hash as by their text, with their variables and their cost', async () => {
+it('are executed by hash with variables and cost, like their text', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
@@ -42,7 +42,7 @@ it('are executed by their hash as by their text, with their variables and their 
   expect(await ask(alice, { ...named(hash), variables: { query: 7 } })).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
 })
 
-it('pass the same checks as any text: of the caller, of other sites, of the rate', async () => {
+it('pass the same checks as any query: permissions, CSRF and rate limit', async () => {
   await using app = await testApp()
   const [alice, busy, viewer] = [await app.member(), await app.member(), await app.viewer()]
   const browser = await alice.session()
@@ -54,13 +54,13 @@ it('pass the same checks as any text: of the caller, of other sites, of the rate
   expect(await ask(busy, named(session))).toMatchObject(refused(429, 'RateLimitExceeded'))
 })
 
-it('are had by GET when they change nothing', async () => {
+it('are available by GET when they change nothing', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
   const get = (body: ReturnType<typeof named> & { variables?: object }, headers = {}) =>
     browser.get(`/graphql?${new URLSearchParams(Object.entries(body).map(([name, value]) => [name, JSON.stringify(value)]))}`, { headers })
-  // With a query it is GraphQL, whatever the client would rather see.
+  // A request with a query is answered as GraphQL, whatever the Accept header.
   for (const accept of ['application/json', 'text/html,*/*;q=0.8'])
     expect(await get(named(session), { accept })).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
   expect(await get(rename('Mallory'))).toMatchObject(refused(405, 'InvalidInput'))
@@ -68,7 +68,7 @@ it('are had by GET when they change nothing', async () => {
   expect(await get(named('0'.repeat(64)))).toMatchObject(refused(404, 'NotFound', { field }))
 })
 
-it('are refused by a hash that is unknown, malformed, or of another text', async () => {
+it('are refused by a hash that is unknown, malformed or of another text', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const message = 'No query with this hash exists. If the server was upgraded after you opened the page, reload the page.'
@@ -97,7 +97,7 @@ it('are refused by a hash that is unknown, malformed, or of another text', async
   expect(await ask(alice, { extensions: { persistedQuery: session } })).toMatchObject(refused(400, 'InvalidInput'))
   for (const query of [own, '', `${documents.get(session)} `])
     expect(await ask(alice, { ...named(session), query })).toMatchObject(refused(400, 'InvalidInput', { field }))
-  // What belongs together is taken, but not kept.
+  // A query with its matching hash is executed but not stored.
   expect(await ask(alice, { ...named(sha256(own)), query: own })).toMatchObject({ status: 200 })
   expect(await ask(alice, named(sha256(own)))).toMatchObject({ status: 404 })
   for (const extensions of [undefined, null, {}, { persistedQuery: null }, { other: 1 }])
@@ -105,7 +105,7 @@ it('are refused by a hash that is unknown, malformed, or of another text', async
   expect(await ask(alice, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
 })
 
-it('are all that sessions and strangers may send where a setting says so', async () => {
+it('are the only operations for sessions and anonymous users where a setting requires it', async () => {
   await using app = await testApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
   const alice = await app.member()
   const browser = await alice.session()
@@ -118,7 +118,7 @@ it('are all that sessions and strangers may send where a setting says so', async
   expect(await alice.graphql(own)).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
   const sent = { ...named(sha256(own)), query: own }
   expect(await ask(alice, sent)).toMatchObject({ status: 200 })
-  // A page of another release, which a reload helps.
+  // A page of another release, which is fixed by a reload.
   expect(await ask(browser, sent)).toMatchObject(refused(404, 'NotFound', { field }))
   for (const query of [undefined, documents.get(session)]) {
     expect(await ask(browser, { ...named(session), query })).toMatchObject({
@@ -132,7 +132,7 @@ it('are all that sessions and strangers may send where a setting says so', async
   expect(body.data.server).toMatchObject({ queriesNeedToken: true })
 })
 
-it('are subscribed to by their hash, too', async () => {
+it('are available to subscriptions by hash', async () => {
   await using app = await testApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
   const [alice, address] = [await app.member(), await app.listen()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

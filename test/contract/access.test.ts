@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { requestConsent, authorizeUrl, codeFor, consentUrl, loginUrl, parametersOf } from '../support/oauth.ts'
 
-// One test for each transition that credentials and the server's settings have.
+// One test for each state transition of credentials and server settings in the interface.
 
 const day = 86_400_000
 const failed = (status: number, code: string) => ({ status, body: { error: { code } } })
 const unknown = failed(401, 'MissingAuthentication')
 
 describe('transitions of "PAT and session"', () => {
-  it('PAT valid → revoked: by its owner; requests with it are 401', async () => {
+  it('PAT valid → revoked: lets only its owner revoke a token, after which requests answer 401', async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
     const { id, secret } = (await alice.post('/api/auth/keys', { name: 'ci' })).body
@@ -19,7 +19,7 @@ describe('transitions of "PAT and session"', () => {
     expect(await app.withToken(secret).get('/api/auth/me')).toMatchObject(unknown)
   })
 
-  it('PAT valid → expired: at its time, and never without one', async () => {
+  it('PAT valid → expired: refuses a token after its expiry and accepts one without expiry', async () => {
     await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
     const alice = await app.member()
     const make = async (body: object) => app.withToken((await alice.post('/api/auth/keys', { name: 'ci', ...body })).body.secret)
@@ -32,7 +32,7 @@ describe('transitions of "PAT and session"', () => {
     expect(await endless.get('/api/auth/me')).toMatchObject({ status: 200 })
   })
 
-  it('session active → revoked: by logout, which leaves other sessions and tokens alone', async () => {
+  it('session active → revoked: ends only the session that logs out', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const [one, other] = [await alice.session(), await alice.session()]
@@ -41,7 +41,7 @@ describe('transitions of "PAT and session"', () => {
     for (const actor of [other, alice]) expect(await actor.get('/api/auth/me')).toMatchObject({ status: 200 })
   })
 
-  it('session active → revoked: one of them, or all others', async () => {
+  it('session active → revoked: ends one session or all other sessions', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const [one, two, three] = [await alice.session(), await alice.session(), await alice.session()]
@@ -56,13 +56,13 @@ describe('transitions of "PAT and session"', () => {
 })
 
 describe('transitions of "OAuth authorization"', () => {
-  it('none → none: who is not signed in goes to the login page', async () => {
+  it('none → none: redirects signed-out users to the login page', async () => {
     await using app = await testApp()
     const { status, headers } = await app.anonymous.get(authorizeUrl())
     expect({ status, location: String(headers.location).startsWith(loginUrl) }).toEqual({ status: 302, location: true })
   })
 
-  it('none → pending: who is signed in goes to the consent page', async () => {
+  it('none → pending: redirects signed-in users to the consent page', async () => {
     await using app = await testApp()
     const browser = await (await app.member()).session()
     const { status, headers } = await browser.get(authorizeUrl())
@@ -71,7 +71,7 @@ describe('transitions of "OAuth authorization"', () => {
     expect(await browser.get(`/oauth/pending/${requestId}`)).toMatchObject({ status: 200, body: { request_id: requestId } })
   })
 
-  it('pending → approved: with the session; the redirect carries code and state', async () => {
+  it('pending → approved: requires the session and redirects with code and state', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const browser = await alice.session()
@@ -81,7 +81,7 @@ describe('transitions of "OAuth authorization"', () => {
     expect({ status, ...parametersOf(body.redirect_url) }).toMatchObject({ status: 200, code: expect.any(String), state: 'a state' })
   })
 
-  it('approved → exchanged: for a token, once, with the right redirect_uri and verifier', async () => {
+  it('approved → exchanged: exchanges a code once, with the right redirect_uri and verifier', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const browser = await alice.session()
@@ -96,7 +96,7 @@ describe('transitions of "OAuth authorization"', () => {
 })
 
 describe('transitions of "Public-packages switch"', () => {
-  it('enabled false → true → false: by a server admin, with an entry in the audit log each', async () => {
+  it('enabled false → true → false: allows administrators to change it and records each change in the audit log', async () => {
     await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
     const admin = await app.admin()
     for (const enabled of [true, false]) {
@@ -107,7 +107,7 @@ describe('transitions of "Public-packages switch"', () => {
     }
   })
 
-  it('either → unchanged: 403 that names the variable while the environment does not permit it', async () => {
+  it('either → unchanged: answers 403 naming the variable while the environment does not permit it', async () => {
     await using app = await testApp()
     const admin = await app.admin()
     for (const enabled of [true, false])
@@ -120,7 +120,7 @@ describe('transitions of "Public-packages switch"', () => {
 })
 
 describe.each(['privacy', 'terms'])('transitions of "Legal document" (%s)', (kind) => {
-  it('default → custom: a text by the owner; custom → default: an empty text, or DELETE', async () => {
+  it('default → custom → default: accepts a text of the owner and restores the default with an empty text or DELETE', async () => {
     await using app = await testApp()
     const [owner, admin] = [await app.owner(), await app.admin()]
     const put = (markdown: string, by = owner) => by.put(`/api/admin/legal/${kind}`, { markdown })
@@ -138,7 +138,7 @@ describe.each(['privacy', 'terms'])('transitions of "Legal document" (%s)', (kin
 })
 
 describe('transitions of "Health"', () => {
-  it('ok → degraded → ok: as a check fails and works again', async () => {
+  it('ok → degraded → ok: follows a check that fails and recovers', async () => {
     await using app = await testApp()
     const health = () => app.anonymous.get('/api/v1/health')
     const db = app.services.database.orm.em.getConnection()

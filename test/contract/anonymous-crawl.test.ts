@@ -8,7 +8,7 @@ import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { askInBatches, type FieldAnswers, walk, type WalkArguments } from '../support/schema-walk.ts'
 
-// Names of one length, so that answers that echo them are as long.
+// The names have the same length, so that answers that contain them do too.
 const [secret, absent, open] = ['hushed_vault', 'absent_thing', 'open_doorway']
 const [noUser, noPackage, noVersion] = [1, 2, 3].map((n) => `00000000-0000-7000-8000-00000000000${n}`) as [string, string, string]
 
@@ -16,7 +16,7 @@ type World = { name: string; ids: Record<'User' | 'Package' | 'PackageVersion', 
 
 let app: TestApp
 let alice: Actor
-/** Everything that must not be seen by whoever did not sign in. */
+/** Texts that must not appear in answers to anonymous users. */
 let traces: string[]
 let hidden: World
 const missing: World = { name: absent, ids: { User: noUser, Package: noPackage, PackageVersion: noVersion } }
@@ -58,7 +58,7 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** Without what the walk is to look for, it would find no trace and prove nothing. */
+/** Throws if a preparation fails. Otherwise the crawl would have nothing to find and prove nothing. */
 async function done(answer: Promise<Answer>): Promise<void> {
   const { status, body } = await answer
   if (status >= 300) throw new Error(`Cannot prepare the walk: ${JSON.stringify(body)}`)
@@ -79,7 +79,7 @@ const tracesIn = ({ headers, raw }: Answer): string[] => {
   return traces.filter((trace) => text.includes(trace))
 }
 
-/** An answer as it would be if the question had been about nothing. */
+/** Returns the answer with the hidden names and ids replaced by those of missing objects. */
 function asIfMissing({ status, headers, raw }: Answer): object {
   const pairs = [
     [hidden.name, missing.name],
@@ -95,8 +95,8 @@ function asIfMissing({ status, headers, raw }: Answer): object {
   return { status, text: pairs.reduce((all, [from, to]) => all.replaceAll(from, to), text) }
 }
 
-describe('no GET route', () => {
-  /** A route's paths with a package of that world, or somebody or something of it, in its parameters; also asked for in the query. */
+describe('GET routes', () => {
+  /** Returns the paths of a route with the package and each id in its parameters and query. */
   function pathsOf(route: (typeof routes)[number], { name, ids }: World): string[] {
     const filled = Object.values(ids).map((id) =>
       route.path
@@ -113,11 +113,11 @@ describe('no GET route', () => {
 
   const cases = routes.filter(({ method }) => method === 'GET').map((route) => [route.path, route] as const)
 
-  it.each(cases)('%s shows a trace of a private package or a person', async (_path, route) => {
+  it.each(cases)('show no trace of a private package or a user: %s', async (_path, route) => {
     for (const path of pathsOf(route, shown)) expect({ path, found: tracesIn(await app.anonymous.get(path)) }).toEqual({ path, found: [] })
     const absentPaths = pathsOf(route, missing)
     for (const [index, path] of pathsOf(route, hidden).entries()) {
-      // A picture is public, as is whose it is to whoever knows the id.
+      // Avatars are public, and the path contains the id of the user.
       if (path.endsWith('/avatar') || path === absentPaths[index]) continue
       for (const method of ['GET', 'HEAD'] as const) {
         for (const headers of [{}, { range: 'bytes=0-9' }, { 'if-none-match': '*' }] as Record<string, string>[]) {
@@ -132,25 +132,25 @@ describe('no GET route', () => {
   })
 
   it.each(['/', '/robots.txt', '/packages', `/packages/${secret}`, '/api/docs', '/api/docs/openapi.json'])(
-    '%s does either',
+    'show no trace either: %s',
     async (path) => {
       expect(tracesIn(await app.anonymous.get(path))).toEqual([])
     },
   )
 })
 
-describe('no field of GraphQL', () => {
+describe('fields of GraphQL', () => {
   const wordsOf = ({ name, ids }: World): WalkArguments[] => [
     ...Object.entries(ids).map(([type, id]) => ({ name, type, id })),
-    // The beginning of a name, as in a search box.
+    // A prefix of the name, as typed into a search box.
     { name: name.slice(0, 6), type: 'Package', id: ids.Package },
   ]
   const isAnswer = (data: unknown) => data !== undefined && !/(null|\{\}|\[\])[}\]]*$/.test(JSON.stringify({ data }))
-  // From a new address each time: nobody runs into the limit of queries a minute.
+  // Each query comes from a new address, because queries per minute are limited by address.
   const ask = (actor: Actor, query: string) => actor.graphql(query, {}, { ip: app.address() })
   const answersIn = (told: FieldAnswers[]) => told.flatMap(({ fields }) => fields.map(({ data }) => isAnswer(data)))
 
-  it('shows a trace of a private package or a person', async () => {
+  it('show no trace of a private package or a user', async () => {
     const found: object[] = []
     const answered = new Set<string>()
     await walk(schema, wordsOf(shown), async (asked) => {
@@ -167,7 +167,7 @@ describe('no field of GraphQL', () => {
     )
   }, 300_000)
 
-  it('tells what is private from what is not there', async () => {
+  it('answer alike for private and missing objects', async () => {
     const pairs: { query: string; same: string; there: Answer }[] = []
     const [secrets, absences] = [wordsOf(hidden), wordsOf(missing)]
     await walk(schema, secrets, async (asked) => {
@@ -185,12 +185,12 @@ describe('no field of GraphQL', () => {
     expect(pairs.length).toBeGreaterThan(10)
   }, 300_000)
 
-  it('escapes the walk: whoever signed in sees traces all over', async () => {
+  it('show traces to signed-in users everywhere, which proves that the crawl finds them', async () => {
     const everywhere = ['package.name', '.uploaders.email', '.nodes.name', 'packageNames']
     const seen = new Set<string>()
     const reader = await app.viewer()
     await walk(schema, wordsOf(hidden), async (asked) => {
-      if (without(seen, everywhere).length === 0) return asked.map(() => false) // enough was seen
+      if (without(seen, everywhere).length === 0) return asked.map(() => false) // All expected paths were seen.
       const told = await askInBatches(asked, (query) => ask(reader, query))
       for (const { asked: one, data } of told.flatMap(({ fields }) => fields))
         if (traces.some((trace) => JSON.stringify(data)?.includes(trace))) seen.add(one.path)
@@ -204,5 +204,5 @@ const globalId = ({ type, id }: WalkArguments) => encodeGlobalID(type, id)
 const insteadOf = (query: string, from: WalkArguments, to: WalkArguments) =>
   query.replaceAll(JSON.stringify(from.name), JSON.stringify(to.name)).replaceAll(globalId(from), globalId(to))
 
-/** The endings that no path has: the same field is asked for on one of many ways only. */
+/** Returns the suffixes that no path has. The same field is queried by only one of several paths. */
 const without = (paths: Set<string>, endings: string[]) => endings.filter((ending) => ![...paths].some((path) => path.endsWith(ending)))

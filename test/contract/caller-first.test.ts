@@ -17,22 +17,19 @@ const operations = routes
   .map(({ method, path }) => ({ method, path, access: rest[`${method} ${path}`] }))
 const closed = operations.filter(({ access }) => access !== 'open')
 const beyondViewers = closed.filter(({ access = '' }) => ['session', 'ownAccount', 'write', 'admin', 'owner'].includes(access))
-/** What fits no parameter, and lacks every field. */
+/** Sends invalid path parameters and an empty body. */
 const send = (actor: Actor, method: string, path: string) =>
   actor.send(method as 'GET', path.replaceAll(/:\w+/g, '~'), method === 'GET' ? undefined : {}, { ip: app.address() })
 
-it.each(closed)('asks who $method $path is from, before it says that what was sent does not fit', async ({ method, path }) => {
+it.each(closed)('requires authentication for $method $path before validating the input', async ({ method, path }) => {
   expect(await send(app.anonymous, method, path)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
 })
 
-it.each(beyondViewers)(
-  'says to those with too little right to $method $path that they may not, before anything else',
-  async ({ method, path }) => {
-    expect(await send(viewer, method, path)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
-  },
-)
+it.each(beyondViewers)('refuses insufficient permissions for $method $path before validating the input', async ({ method, path }) => {
+  expect(await send(viewer, method, path)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
+})
 
-it('has nothing with an empty id', async () => {
+it('answers 404 for an empty id', async () => {
   const owner = await app.owner()
   for (const path of ['/api/auth/keys/', '/api/auth/sessions/', '/api/admin/users/', '/api/admin/sdk/installs/'])
     expect(await owner.delete(path)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })

@@ -6,7 +6,7 @@ import { routes } from '../../server/routes.ts'
 import { printedSchema, schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 
-it('answers unknown paths, wrong methods and broken addresses in the envelope', async () => {
+it('answers unknown paths, wrong methods and malformed URLs with the error envelope', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const path of ['/api/nothing', '/api', '/oauth/nothing', '/graphql/x', '/api/%zz', `/api/auth/keys/${'x'.repeat(600)}`]) {
@@ -23,7 +23,7 @@ it('answers unknown paths, wrong methods and broken addresses in the envelope', 
   expect(await alice.head('/api/auth/keys')).toMatchObject({ status: 200 })
 })
 
-it('answers wrong methods with 405 outside the table of endpoints too', async () => {
+it('answers 405 for wrong methods outside the route table, too', async () => {
   await using app = await testApp()
   const assets = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'].map((file) => `/api/docs/assets/${file}`)
   for (const path of ['/api/docs', '/api/docs/openapi.json', '/api/docs/start.js', ...assets]) {
@@ -47,7 +47,7 @@ it('answers wrong methods with 405 outside the table of endpoints too', async ()
   expect(await app.anonymous.head(query)).toMatchObject({ status: 200, body: '' })
 })
 
-it('shows the console at SERVER_URL itself, also below a path', async () => {
+it('serves the console at SERVER_URL itself, also below a path', async () => {
   await using app = await testApp({ env: { SERVER_URL: 'https://example.com/registry' } })
   for (const path of ['/registry', '/registry/', '/registry?q=x', '/registry/?q=x', '/registry/login'])
     expect({ path, ...(await app.anonymous.get(path)) }).toMatchObject({
@@ -59,7 +59,7 @@ it('shows the console at SERVER_URL itself, also below a path', async () => {
   for (const path of ['/', '/registryx', '/registry/api']) expect(await app.anonymous.get(path)).toMatchObject({ status: 404 })
 })
 
-it('takes an empty body for none, also where the type is announced', async () => {
+it('accepts an empty body with a content type as no body', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const json = { headers: { 'content-type': 'application/json' } }
@@ -75,7 +75,7 @@ it('takes an empty body for none, also where the type is announced', async () =>
   expect(await alice.post('/api/auth/keys', ' ', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
 })
 
-it('answers even malformed HTTP in the envelope', async () => {
+it('answers malformed HTTP with the error envelope', async () => {
   await using app = await testApp()
   const { port, hostname } = new URL(await app.listen())
   const answer = await new Promise<string>((resolve) => {
@@ -87,7 +87,7 @@ it('answers even malformed HTTP in the envelope', async () => {
   expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: { code: 'InvalidInput' } })
 })
 
-it('hides what went wrong inside, and logs it', async () => {
+it('hides internal errors and logs them', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await app.services.database.orm.em.getConnection().execute('alter table access_tokens rename to lost')
@@ -105,7 +105,7 @@ it('hides what went wrong inside, and logs it', async () => {
   expect(app.lines.filter((line) => line.includes('ERROR') && line.includes('access_tokens')).length).toBeGreaterThan(1)
 })
 
-it('sends no CORS headers, and no one else may frame or sniff it', async () => {
+it('sends no CORS headers and forbids framing and sniffing', async () => {
   await using app = await testApp()
   for (const path of ['/graphql?query={server{version}}', '/api/v1/health', '/']) {
     const { headers } = await app.anonymous.get(path, { headers: { origin: 'https://evil.example' } })
@@ -114,7 +114,7 @@ it('sends no CORS headers, and no one else may frame or sniff it', async () => {
   }
 })
 
-it('stops the start when a route does not fit the schema', async () => {
+it('fails to start when a route does not match the schema', async () => {
   await using app = await testApp()
   const mounting = (operation: string) => () =>
     mountRoutes(app.http, app.services, schema, [route('GET /api/right', '{ server { version } }'), route('GET /api/wrong', operation)])
@@ -123,7 +123,7 @@ it('stops the start when a route does not fit the schema', async () => {
     expect(mounting(many)).toThrow('GET /api/wrong must contain exactly one operation')
 })
 
-it('shows the GraphQL explorer and the REST reference from its own files only', async () => {
+it('serves the GraphQL explorer and the REST reference from its own files only', async () => {
   await using app = await testApp()
   const html = { headers: { accept: 'text/html,*/*;q=0.8' } }
   const explorer = await app.anonymous.get('/graphql', html)
@@ -131,7 +131,7 @@ it('shows the GraphQL explorer and the REST reference from its own files only', 
   expect(explorer.headers['content-security-policy']).toContain("script-src 'self';")
   expect(explorer.raw.length).toBeLessThan(10_000)
   expect(await app.anonymous.head('/graphql', html)).toMatchObject({ status: 200, body: '' })
-  // With a query it is GraphQL, whatever the client would rather see.
+  // A request with a query is answered as GraphQL, whatever the Accept header.
   expect(await app.anonymous.get('/graphql?query={server{version}}', html)).toMatchObject({ status: 200, body: { data: {} } })
   const page = await app.anonymous.get('/api/docs')
   for (const { body } of [explorer, page])
@@ -150,7 +150,7 @@ it('serves the OpenAPI document with its own address', async () => {
   expect(Object.values(body.paths as object[]).flatMap(Object.keys)).toHaveLength(routes.length)
 })
 
-it('logs a line per request, without query, cookie or token', async () => {
+it('logs a line per request, without query, cookies or tokens', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const line = /^\d{4}-\d\d-\d\dT[\d:.]+Z INFO GET \/api\/auth\/me 200 \d+ms (\S+) (\S+)\n$/

@@ -17,7 +17,7 @@ import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-/** Longer by hand: FUZZ_SECONDS=600 npm test -- test/contract/fuzz.test.ts. A failure prints the seed and the shortest request that fails. */
+/** Run longer with FUZZ_SECONDS=600 npm test -- test/contract/fuzz.test.ts. A failure prints the seed and the smallest failing request. */
 const seconds = Number(process.env.FUZZ_SECONDS ?? 6)
 const bounds = { numRuns: 1_000_000, interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false }
 
@@ -76,7 +76,7 @@ const anything = fc.oneof(
   fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text)),
 )
 
-/** Mostly what the type takes, sometimes anything. */
+/** Generates mostly valid values of the type, sometimes any value. */
 function valueOf(type: GraphQLInputType): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 9, arbitrary: fitting(type) }, { weight: 1, arbitrary: anything })
 }
@@ -98,7 +98,7 @@ function fitting(type: GraphQLInputType): fc.Arbitrary<unknown> {
 
 type Query = { text: string; variables: Record<string, unknown> }
 
-/** A root field with some of its arguments in variables, and a little of what it gives. */
+/** Generates a query of a root field with some arguments as variables and a small selection. */
 function queryOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unknown>): fc.Arbitrary<Query> {
   const { name, args, type } = field
   const head = args.map((one) => `$${one.name}: ${String(one.type)}`).join(', ')
@@ -120,13 +120,13 @@ const queries = fc.oneof(
   ...Object.values(schema.getMutationType()?.getFields() ?? {}).map((field) => queryOf('mutation', field)),
 )
 
-/** Passwords that stand nowhere else, or the search for kept secrets would find the same text in another place. */
+/** Serializes a value with unique passwords. Otherwise the search for leaked secrets would match the same text elsewhere. */
 const withOwnPasswords = (value: unknown): string =>
   JSON.stringify(value, (key, inner: unknown) =>
     /^(new)?password$/i.test(key) && typeof inner === 'string' && inner ? `${inner} is secret` : inner,
   )
 
-/** What no request may bring about: a failure of the server, or a stack in its log. */
+/** Expects that a request caused neither a server error nor a stack trace in the log. */
 function expectNoFault(status: number, body: unknown): void {
   expect(status === 503 || status < 500, `${status} ${JSON.stringify(body)}`).toBe(true)
   expect(JSON.stringify(body ?? '')).not.toContain('InternalError')
@@ -134,7 +134,7 @@ function expectNoFault(status: number, body: unknown): void {
   app.lines.length = 0
 }
 
-it('finds no GraphQL request that makes the server fail', { timeout: (seconds + 60) * 1000 }, async () => {
+it('survives random GraphQL requests', { timeout: (seconds + 60) * 1000 }, async () => {
   const search = fc.assert(
     fc.asyncProperty(queries, fc.nat(3), async ({ text, variables }, who) => {
       const { status, body } = await (callers[who] ?? app.anonymous).graphql(text, JSON.parse(withOwnPasswords(variables)), {
@@ -153,7 +153,7 @@ type Described = {
 }
 type Request = { method: string; path: string; body: unknown }
 
-/** Any request to an endpoint of the OpenAPI document: parameters of its names, a body of its fields, of any value. */
+/** Generates a request to an endpoint of the OpenAPI document with its parameter names and body fields and any values. */
 function requestOf(method: string, path: string, { parameters = [], requestBody }: Described): fc.Arbitrary<Request> {
   const inQuery = parameters.filter((one) => one.in === 'query').map((one) => one.name)
   const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name)
@@ -179,10 +179,10 @@ function requestOf(method: string, path: string, { parameters = [], requestBody 
   })
 }
 
-/** Also what is no Unicode. */
+/** Encodes text that may contain lone surrogates. */
 const encoded = (text: string) => encodeURIComponent(text.toWellFormed())
 
-it('finds no REST request that makes the server fail', { timeout: (seconds + 60) * 1000 }, async () => {
+it('survives random REST requests', { timeout: (seconds + 60) * 1000 }, async () => {
   const { body: document } = await app.anonymous.get('/api/docs/openapi.json')
   const requests = Object.entries(document.paths as Record<string, Record<string, Described>>).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => requestOf(method, path, described)),

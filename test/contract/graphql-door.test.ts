@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { printedSchema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 
-it('speaks GraphQL over HTTP as the specification wants', async () => {
+it('conforms to the GraphQL over HTTP specification', async () => {
   await using app = await testApp()
   const url = `${await app.listen()}/graphql`
   const token = (await app.member()).secret
@@ -19,7 +19,7 @@ it('speaks GraphQL over HTTP as the specification wants', async () => {
   expect(results.flatMap((result) => (result.status === 'error' ? `${result.name}: ${result.reason}` : []))).toEqual([])
 })
 
-it('prints the schema that is checked in', () => {
+it('prints the checked-in schema', () => {
   expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(printedSchema())
 })
 
@@ -32,7 +32,7 @@ it('describes every type, field, argument and value', () => {
   expect(bare).toEqual([])
 })
 
-it('refuses queries that are too deep, too dear, too long, or too many at once', async () => {
+it('refuses queries that are too deep, too expensive, too long or batched', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const deep = `{ viewer { tokens(first: 1) { ${'edges { node { id } } nodes { id } '.repeat(1)} } } ${Array.from({ length: 40 }, (_, n) => `a${n}: server { version }`).join(' ')} }`
@@ -43,7 +43,7 @@ it('refuses queries that are too deep, too dear, too long, or too many at once',
   expect((await alice.graphql('{ all: __schema { types { name } } }')).body.data.all.types.length).toBeGreaterThan(10)
 })
 
-it('takes queries with a slash at the end of the address, too', async () => {
+it('accepts queries at the path with a trailing slash', async () => {
   for (const path of ['', '/registry']) {
     await using app = await testApp({ env: { SERVER_URL: `http://localhost:8080${path}` } })
     const alice = await app.member()
@@ -55,7 +55,7 @@ it('takes queries with a slash at the end of the address, too', async () => {
   }
 })
 
-it('answers what fails before a query is read as GraphQL clients read errors', async () => {
+it('answers errors before execution in the format of GraphQL', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const text = JSON.stringify({ query: '{ server { version } }', variables: { filler: 'x'.repeat(1_100_000) } })
@@ -80,16 +80,16 @@ it('answers what fails before a query is read as GraphQL clients read errors', a
     body: { errors: [{ message: expect.stringContaining('Try again'), extensions: { code: 'RateLimitExceeded' } }] },
   })
   expect(refused.body.errors[0].extensions.retryAfter).toBe(Number(refused.headers['retry-after']))
-  // As the console asks.
+  // The same request as the console sends.
   const client = new Client({ url: `${await app.listen()}/graphql`, preferGetMethod: false, exchanges: [fetchExchange] })
   const { error } = await client.query('{ server { version } }', {}).toPromise()
   expect(error?.graphQLErrors).toMatchObject([{ extensions: { code: 'RateLimitExceeded' } }])
-  // A second may have passed between the two.
+  // A second may pass between the two requests.
   const withoutNumber = (message = '') => message.replace(/\d+/, 'N')
   expect(withoutNumber(error?.graphQLErrors[0]?.message)).toBe(withoutNumber(refused.body.errors[0].message))
 })
 
-it('changes nothing by GET', async () => {
+it('refuses mutations by GET', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   expect((await browser.get(`/graphql?query=${encodeURIComponent('mutation { logout }')}`)).status).toBe(405)

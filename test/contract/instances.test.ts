@@ -9,10 +9,10 @@ import { setSwitch } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { SdkSite } from '../support/sdk-site.ts'
 
-/** What somebody does at one instance, and how another one answers before and after. */
+/** A change on one instance, and the answers of another instance before and after it. */
 type Effect = {
   name: string
-  /** Prepares; gives the change and the look. */
+  /** Prepares the data and returns the change and the check. */
   open: (app: TestApp, second: TestApp) => Promise<{ change: () => Promise<Answer>; look: () => Promise<unknown> }>
   before: unknown
   after: unknown
@@ -21,7 +21,7 @@ type Effect = {
 const status = async (answer: Promise<Answer>) => (await answer).status
 const account = { email: 'ada@example.com', displayName: 'Ada', password: 'a fine password' }
 
-/** A member with a package of two versions. */
+/** Creates a member with a package of two versions. */
 async function author(app: TestApp): Promise<Actor> {
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -156,17 +156,17 @@ const effects: Effect[] = [
   },
 ]
 
-it.each(effects)('shows $name at the next request, on every instance', async ({ open, before, after }) => {
+it.each(effects)('shows $name with the next request, on every instance', async ({ open, before, after }) => {
   await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   await using other = await anotherInstance(app)
   const { change, look } = await open(app, other ?? app)
-  // Twice, so that whatever the other one keeps in memory is there.
+  // Checks twice to fill the caches of the other instance.
   expect([await look(), await look()]).toEqual([before, before])
   expect(await change()).toMatchObject({ status: expect.toBeOneOf([200, 204]) })
   expect(await look()).toEqual(after)
 })
 
-it('counts attempts on all instances together', async () => {
+it('counts attempts across all instances', async () => {
   await using app = await testApp()
   await using other = await anotherInstance(app)
   const second = other ?? app
@@ -178,7 +178,7 @@ it('counts attempts on all instances together', async () => {
   expect(await second.anonymous.post('/api/auth/login', attempt)).toMatchObject({ status: 429 })
 })
 
-it('shows how far an install is to whoever watches at another instance', async () => {
+it('reports the progress of an installation to subscribers on another instance', async () => {
   const site = await SdkSite.open()
   await site.addDart('3.11.0')
   await using app = await testApp({ env: site.env })
@@ -189,13 +189,13 @@ it('shows how far an install is to whoever watches at another instance', async (
   const events = await subscribeAt(await (other ?? app).listen(), admin.secret, query, { id })
   expect(await events.next()).toEqual({ data: { sdkInstallProgress: { status: 'DOWNLOADING', percent: 0 } } })
   await runJobs(app)
-  // What comes between may be seen or not.
+  // Intermediate progress may or may not be seen.
   let [last, next] = [null, await events.next()]
   while (next !== null) [last, next] = [next, await events.next()]
   expect(last).toEqual({ data: { sdkInstallProgress: { status: 'READY', percent: 100 } } })
 })
 
-/** The code that an instance printed last. */
+/** Returns the setup code that the instance printed last. */
 const codeOf = (app: TestApp) =>
   app.lines
     .findLast((line) => line.startsWith('Setup code: '))
@@ -203,7 +203,7 @@ const codeOf = (app: TestApp) =>
     .trim()
 const enter = (app: TestApp, code: string | undefined) => app.anonymous.post('/api/setup/verify', { code })
 
-it('prints one setup code on all instances, which any of them takes, once', async () => {
+it('prints one setup code on all instances, accepted once by any of them', async () => {
   await using app = await testApp({ setUp: false })
   await using other = await anotherInstance(app)
   const second = other ?? app
@@ -223,7 +223,7 @@ it('prints one setup code on all instances, which any of them takes, once', asyn
 it.each([
   ['was entered', (app: TestApp) => enter(app, codeOf(app))],
   ['is a day old', async (app: TestApp) => void (app.clock.now = new Date(Date.now() + 86_400_000))],
-])('prints another setup code at the start of an instance when the one before %s', async (_why, happen) => {
+])('prints a new setup code at startup when the previous one %s', async (_why, happen) => {
   await using app = await testApp({ setUp: false })
   await using other = await anotherInstance(app)
   const second = other ?? app
@@ -236,7 +236,7 @@ it.each([
   expect(await enter(second, codeOf(second))).toMatchObject({ status: 200 })
 })
 
-it('prints another setup code after a restart', async () => {
+it('prints a new setup code after a restart', async () => {
   await using app = await testApp({ setUp: false })
   await announceSetupCode(app.services)
   const code = codeOf(app)

@@ -4,7 +4,7 @@ import { User } from '../../server/users/entity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { codeFor } from '../support/oauth.ts'
 
-/** What the end of a test says about an app in which this happened. */
+/** Returns the error of the leak check for an app in which `happen` ran, or "nothing". */
 async function complaint(happen: (app: TestApp) => Promise<void>): Promise<string> {
   const app = await testApp()
   await happen(app)
@@ -20,7 +20,7 @@ const keep = async ({ services }: TestApp, secret: string) => {
   await em.flush()
 }
 
-it('says nothing where nothing leaks', async () => {
+it('reports nothing when nothing leaks', async () => {
   expect(await complaint(async (app) => void (await (await app.member()).session()))).toBe('nothing')
 })
 
@@ -29,7 +29,7 @@ it('finds a cookie in the log', async () => {
   expect(await complaint(browse)).toContain('cookie in the log')
 })
 
-it('finds tokens of REST, of GraphQL and of the factories in the audit log', async () => {
+it('finds tokens from REST, GraphQL and the factories in the audit log', async () => {
   expect(await complaint(async (app) => keep(app, (await app.member()).secret ?? ''))).toContain('token in the database')
   const rest = async (app: TestApp) => keep(app, (await (await app.member()).post('/api/auth/keys', { name: 'ci' })).body.secret)
   expect(await complaint(rest)).toContain('secret in the database')
@@ -56,7 +56,7 @@ it('finds passwords, invitations and codes in any table, also in lower case', as
   expect(await complaint(code)).toContain('authorization code in the database')
 })
 
-it('hears what passes over the network', async () => {
+it('learns secrets from requests over the network', async () => {
   const overNetwork = async (app: TestApp) => {
     const [url, { email }] = [await app.listen(), await app.member({ password: 'a password of hers' })]
     const body = JSON.stringify({ email, password: 'a password of hers' })

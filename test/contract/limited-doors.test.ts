@@ -4,7 +4,7 @@ import { testApp, type TestApp } from '../app.ts'
 const account = { email: 'ada@example.com', displayName: 'Ada', password: 'a fine password' }
 const env = { SIGNUP_ENABLED: 'true' }
 
-/** A limited endpoint: how often it may be asked, and what it says to a body that fits. */
+/** A rate-limited endpoint: the number of allowed requests and the answer to a valid body. */
 type Door = { path: string; allowed: number; fitting: object; answer: number; setUp?: boolean }
 const doors: Door[] = [
   { path: '/api/auth/login', allowed: 10, fitting: { email: account.email, password: 'wrong' }, answer: 401 },
@@ -13,7 +13,7 @@ const doors: Door[] = [
   { path: '/api/setup/verify', allowed: 5, fitting: { code: 'wrong' }, answer: 400, setUp: false },
   { path: '/api/setup/complete', allowed: 5, fitting: account, answer: 403, setUp: false },
 ]
-/** Lacks a field, is of another type, is no object, is refused by a rule of its field, and cannot be stored. */
+/** Invalid bodies: a missing field, wrong types, not an object, refused by a field's rule, and not storable. */
 const misfits = [
   {},
   { email: 1, code: 1, password: 1 },
@@ -29,7 +29,7 @@ const tooMany = {
 
 const codeOf = ({ extensions }: { extensions: { code: string } }) => extensions.code
 
-/** What these bodies are answered with, one after the other. */
+/** Sends the bodies one after the other and returns the statuses. */
 async function answersTo(app: TestApp, path: string, bodies: unknown[]): Promise<number[]> {
   const answers = []
   for (const body of bodies) answers.push((await app.anonymous.post(path, body)).status)
@@ -37,7 +37,7 @@ async function answersTo(app: TestApp, path: string, bodies: unknown[]): Promise
 }
 
 describe.each(doors)('POST $path', ({ path, allowed, fitting, answer, setUp = true }) => {
-  it('counts what does not fit like everything else', async () => {
+  it('counts invalid requests like valid ones', async () => {
     await using app = await testApp({ setUp, env })
     const bodies = Array.from({ length: allowed }, (_, index) => misfits[index % misfits.length])
     expect(await answersTo(app, path, bodies)).toEqual(bodies.map(() => 400))
@@ -53,14 +53,14 @@ describe.each(doors)('POST $path', ({ path, allowed, fitting, answer, setUp = tr
   })
 })
 
-it('counts invitations that are asked for by what is no token', async () => {
+it('counts lookups of invitations with malformed tokens', async () => {
   await using app = await testApp()
   const paths = Array.from({ length: 10 }, (_, index) => `/api/invites/${index % 2 ? '%00' : 'x'.repeat(201)}`)
   for (const path of paths) expect(await app.anonymous.get(path)).toMatchObject({ status: 400 })
   for (const path of [...paths.slice(0, 2), '/api/invites/x']) expect(await app.anonymous.get(path)).toMatchObject(tooMany)
 })
 
-it('counts each field of GraphQL, and REST beside it, whatever the arguments are', async () => {
+it('counts each GraphQL field together with REST, whatever the arguments', async () => {
   await using app = await testApp()
   const long = 'x'.repeat(201)
   const fields = Array.from({ length: 9 }, (_, index) => `a${index}: invite(token: "${index % 2 ? '\\u0000' : long}") { email }`)
@@ -72,7 +72,7 @@ it('counts each field of GraphQL, and REST beside it, whatever the arguments are
   expect(refused.body.errors.map(codeOf)).toEqual(['RateLimitExceeded'])
 })
 
-it('says that signup is off, that the setup is over or not, or that a page is of another site, whatever was sent, and counts nothing', async () => {
+it('refuses disabled signup, completed setup and other origins before anything else, without counting', async () => {
   await using app = await testApp()
   await using fresh = await testApp({ setUp: false })
   const everything = [...misfits, account, ...misfits, account, {}]

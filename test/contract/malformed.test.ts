@@ -8,7 +8,7 @@ import { testApp, type TestApp } from '../app.ts'
 import { bodyFor, pathFor, settledFields } from '../support/minimal-request.ts'
 
 let app: TestApp
-/** Without an owner: where the setup is over, it is no longer there whatever is sent. */
+/** A server without an owner, because the setup endpoints do not exist once the setup is complete. */
 let fresh: TestApp
 let owner: Actor
 beforeAll(async () => {
@@ -27,10 +27,10 @@ const inputOf = (route: Route) => {
 }
 const restName = (route: Route, name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
 
-/** What is longer than any text that a field takes; a few take much. */
+/** Texts longer than the limit of the few fields that accept long texts. */
 const longer: Record<string, number> = { markdown: 262_145 }
 
-/** Everything there is of people, tokens, sessions and invitations; failed logins may be written down. */
+/** Returns all users, tokens, sessions and invitations. Audit entries are excluded because failed logins are recorded. */
 async function everything({ services }: TestApp) {
   const { reads } = services.database
   const tables = [
@@ -54,7 +54,7 @@ const send = (route: Route, body: unknown, headers: Record<string, string> = {})
   (serverOf(route) === app ? owner : fresh.anonymous).send(route.method, pathFor(route.path), body, { ip: app.address(), headers })
 
 it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as const))(
-  '%s refuses what does not fit, names it, and changes nothing',
+  'refuses invalid input, names the field and changes nothing: %s',
   async (_name, route) => {
     const before = await everything(serverOf(route))
     const fine = bodyFor(schema, route) as Record<string, unknown>
@@ -97,7 +97,7 @@ it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as cons
   },
 )
 
-it('takes a role from nobody who may not give one', async () => {
+it('ignores a role from callers who may not assign one', async () => {
   const alice = await app.member()
   expect(await alice.patch('/api/auth/profile', { displayName: 'Alice', role: 'owner', isActive: false })).toMatchObject({
     status: 200,
@@ -111,7 +111,7 @@ it('takes a role from nobody who may not give one', async () => {
 
 const lists = Object.values(schema.getQueryType()?.getFields() ?? {}).filter(({ args }) => args.some(({ name }) => name === 'offset'))
 
-it.each(lists.map(({ name }) => name))('%s refuses a page before the first, and one of no size or too large', async (name) => {
+it.each(lists.map(({ name }) => name))('refuses negative offsets and page sizes of zero or too large: %s', async (name) => {
   for (const [args, field] of [
     ['first: 1, offset: -1', 'offset'],
     ['first: 1, offset: -2147483648', 'offset'],

@@ -32,7 +32,7 @@ async function callers(app: TestApp): Promise<Caller[]> {
       actor: await (await app.admin()).session(),
       allowed: [...known, 'session', 'ownAccount', 'read', 'write', 'admin'],
     },
-    // Before the owner's tokens: one of the endpoints ends every other session.
+    // Runs before the tokens of the owner are created, because one of the endpoints ends all other sessions.
     {
       name: 'owner, session',
       actor: await owner.session(),
@@ -43,7 +43,7 @@ async function callers(app: TestApp): Promise<Caller[]> {
   ]
 }
 
-/** Reads change nothing, so one group of people sends them all; each change is sent by people, and to a server, that no read looks at. */
+/** Reads change nothing and share one set of callers. Changes use other callers and another server. */
 let changed: TestApp
 let reading: { app: TestApp; everybody: Caller[] }
 beforeAll(async () => {
@@ -56,7 +56,7 @@ afterAll(() => Promise.all([changed, reading.app].map((app) => app[Symbol.asyncD
 const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, everybody: await stillCalling() })
 
 let changing: Caller[] = []
-/** Those who sent the change before, unless it ended what one of them signs in with. */
+/** Returns the callers of the previous change, or new ones if it revoked their credentials. */
 async function stillCalling(): Promise<Caller[]> {
   const answers = await Promise.all(changing.filter(({ name }) => !anybody.has(name)).map(({ actor }) => actor.get('/api/auth/me')))
   if (changing.length === 0 || answers.some(({ status }) => status !== 200)) changing = await callers(changed)
@@ -66,27 +66,27 @@ async function stillCalling(): Promise<Caller[]> {
 const anybody = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (anybody.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
-it('names every REST endpoint in the policy table', () => {
+it('lists every REST endpoint in the policy table', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(Object.keys(rest).toSorted())
 })
 
-it('names every GraphQL root field in the policy table', () => {
+it('lists every GraphQL root field in the policy table', () => {
   const fields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
     Object.keys(type?.getFields() ?? {}).map((field) => `${type?.name}.${field}`),
   )
   expect(fields.toSorted()).toEqual(Object.keys(graphql).toSorted())
 })
 
-it.each(Object.entries(rest))('%s is for %s', async (endpoint, access) => {
+it.each(Object.entries(rest))('restricts %s to %s', async (endpoint, access) => {
   const [method = '', path = ''] = endpoint.split(' ')
   const route = routes.find((one) => one.method === method && one.path === path)
   const { app, everybody } = await worldFor(method === 'GET')
   for (const { name, actor, allowed } of everybody) {
     const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
     const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
-    // A login with a wrong password is 401 for a reason of its own.
+    // A login with a wrong password answers 401 for another reason.
     const own = endpoint === 'POST /api/auth/login' && answer.status === 401
-    // A token that does not work is told so everywhere but where none is looked at.
+    // An invalid token is refused everywhere except where credentials are ignored.
     const useless = name === 'a wrong token' && !route?.anyCredential && !own
     expect({ name, refused: refused && !own, status: answer.status }).toMatchObject({ name, refused: useless || !allowed.includes(access) })
     if (refused && !own) expect({ name, code: answer.body.error.code }).toEqual({ name, code: refusalOf(name) })
@@ -94,7 +94,7 @@ it.each(Object.entries(rest))('%s is for %s', async (endpoint, access) => {
   }
 })
 
-it.each(Object.entries(graphql))('%s is for %s', async (field, access) => {
+it.each(Object.entries(graphql))('restricts %s to %s', async (field, access) => {
   const { app, everybody } = await worldFor(field.startsWith('Query.'))
   for (const { name, actor, allowed } of everybody) {
     const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address() })

@@ -18,10 +18,10 @@ afterAll(() => app[Symbol.asyncDispose]())
 const nobody = '00000000-0000-7000-8000-000000000000'
 const errors = () => app.lines.filter((line) => line.includes(' ERROR '))
 
-describe('an id', () => {
+describe('ids', () => {
   const strange = ['x', '', 'null', '\u{1f600}', btoa('PageInfo:x'), encodeGlobalID('Nothing', nobody), encodeGlobalID('__proto__', nobody)]
 
-  it.each(strange)('that is none (%j) is refused by name, wherever one is taken', async (id) => {
+  it.each(strange)('are refused by name when malformed (%j), wherever an id is accepted', async (id) => {
     const none = invalidInput(`id: ${JSON.stringify(id)} is not an id of this server.`, 'id')
     expect(await alice.graphql('query ($id: ID!) { node(id: $id) { id } }', { id })).toMatchObject(none)
     expect(await alice.graphql('mutation ($id: ID!) { revokeSession(input: { id: $id }) { session { id } } }', { id })).toMatchObject(none)
@@ -32,7 +32,7 @@ describe('an id', () => {
     expect(errors()).toEqual([])
   })
 
-  it('of another type is refused, also when the object is there', async () => {
+  it('are refused when of another type, even if the object exists', async () => {
     const ask = (name: string, payload: string, id: string) =>
       owner.graphql(`mutation ($id: ID!) { ${name}(input: { id: $id }) ${payload} }`, { id })
     const user = encodeGlobalID('User', alice.id)
@@ -77,7 +77,7 @@ it.each(malformed.map(([text, message]) => [text.slice(0, 60), message, text]))(
   },
 )
 
-it('refuses JSON that is nested too deep on REST, before it walks through it', async () => {
+it('refuses deeply nested JSON in REST before parsing it', async () => {
   for (const text of [`{"name":${'['.repeat(500_000)}`, `{"name":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`])
     expect(await alice.post('/api/auth/keys', text, json)).toMatchObject({
       status: 400,
@@ -86,7 +86,7 @@ it('refuses JSON that is nested too deep on REST, before it walks through it', a
   expect(await alice.post('/api/auth/keys', `{"name":"${'['.repeat(80)}"}`, json)).toMatchObject({ status: 201 })
 })
 
-it('answers in JSON, in events to whoever takes nothing else, and never in parts', async () => {
+it('answers in JSON, in events to clients that accept nothing else, and never in multipart', async () => {
   const accepting = (accept: string) => alice.graphql(version, {}, { headers: { accept } })
   for (const accept of ['multipart/mixed', 'image/png', 'text/html']) {
     const { status, body, headers } = await accepting(accept)
@@ -114,7 +114,7 @@ it('answers in JSON, in events to whoever takes nothing else, and never in parts
   )
 })
 
-it('tells whoever sends a credential that does not work, also where packages are public or a query needs none', async () => {
+it('refuses invalid credentials, also where packages are public or a query needs none', async () => {
   const challenged = {
     status: 401,
     headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm="pub", message="The token is invalid/) },
@@ -129,7 +129,7 @@ it('tells whoever sends a credential that does not work, also where packages are
     })
 })
 
-it('asks nobody who they are where nobody signs in, whatever credential a proxy or an old token adds', async () => {
+it('ignores credentials where none are needed, as added by a proxy or an old token', async () => {
   for (const secret of ['svc_pat_nonsense', 'Basic cHJveHk6c2VjcmV0']) {
     const headers = { authorization: secret.startsWith('Basic') ? secret : `Bearer ${secret}` }
     const open = (method: 'GET' | 'POST', path: string, body?: object) =>
@@ -144,7 +144,7 @@ it('asks nobody who they are where nobody signs in, whatever credential a proxy 
   }
 })
 
-it('carries the challenge and the seconds to wait on GraphQL as on REST', async () => {
+it('sends the challenge and Retry-After in GraphQL as in REST', async () => {
   const bearer = (text: string) => ({
     headers: { 'www-authenticate': expect.stringMatching(new RegExp(`^Bearer realm="pub", message="${text}`)) },
   })
@@ -159,7 +159,7 @@ it('carries the challenge and the seconds to wait on GraphQL as on REST', async 
   ])
 })
 
-it('answers package clients in their own media type, errors too', async () => {
+it('answers package clients in their media type, including errors', async () => {
   const inTheirType = {
     headers: { 'content-type': 'application/vnd.pub.v2+json; charset=utf-8' },
     body: { error: { code: expect.any(String), message: expect.any(String) } },
@@ -169,7 +169,7 @@ it('answers package clients in their own media type, errors too', async () => {
   expect(await sendBytes(alice, 'x', Buffer.from('an archive'))).toMatchObject({ status: 404, ...inTheirType })
 })
 
-it('answers methods that a path does not have with 405, pages, feeds and files too', async () => {
+it('answers unsupported methods with 405, also on pages, feeds and files', async () => {
   for (const path of [
     '/',
     '/packages/x',
@@ -189,7 +189,7 @@ it('answers methods that a path does not have with 405, pages, feeds and files t
         body: { error: { code: 'InvalidInput' } },
       })
   expect(await alice.post('/api/nothing')).toMatchObject({ status: 404 })
-  // Methods of other protocols are no different.
+  // WebDAV methods are treated alike.
   for (const path of ['/packages/x', '/api/packages/x'])
     expect(await alice.send('PROPFIND' as 'POST', path)).toMatchObject({
       status: 405,
@@ -199,7 +199,7 @@ it('answers methods that a path does not have with 405, pages, feeds and files t
   expect(await alice.send('PROPFIND' as 'POST', '/api/nothing')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('answers a change whose account is deleted meanwhile with a refusal, not with a failure', async () => {
+it('refuses a change whose account is deleted concurrently, without an internal error', async () => {
   const rounds = Array.from({ length: 50 }, async (_, round) => {
     const gone = await app.member()
     const [answers] = await Promise.all([

@@ -15,7 +15,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 
 const errors = () => app.lines.filter((line) => line.includes(' ERROR '))
 
-it('refuses moments that not every calendar has', async () => {
+it('refuses dates out of range', async () => {
   for (const from of ['+275760-09-13T00:00:00.000Z', '-000001-01-01T00:00:00Z', '0000-01-01', '1', '2026-13-01', '10000-01-01']) {
     const message = expect.stringMatching(/^from: must be a moment such as .*, not "/)
     expect(await owner.get(`/api/admin/audit-log?from=${encodeURIComponent(from)}`)).toMatchObject({
@@ -28,7 +28,7 @@ it('refuses moments that not every calendar has', async () => {
   }
 })
 
-it('refuses moments on days that the calendar does not have', async () => {
+it('refuses days that do not exist', async () => {
   const query = 'query ($from: DateTime) { auditEntries(first: 1, from: $from) { totalCount } }'
   for (const from of ['2026-02-30', '2026-02-29T12:00:00Z', '2026-04-31T00:00:00+02:00', '2100-02-29']) {
     const message = `from: must be on a day that the calendar has, not "${from}"`
@@ -44,7 +44,7 @@ it('refuses moments on days that the calendar does not have', async () => {
     expect(await owner.graphql(query, { from })).toMatchObject({ status: 200, body: { data: { auditEntries: {} } } })
 })
 
-it('names the field and quotes what was sent, unless it is a secret', async () => {
+it('names the field and quotes the value unless it is a secret', async () => {
   const create = (fields: object) => owner.post('/api/admin/users', { email: 'a@example.com', displayName: 'A', ...fields })
   const saying = (message: string) => ({ status: 400, body: { error: { code: 'InvalidInput', message } } })
   expect(await create({ role: 'Admin' })).toMatchObject(saying('role: must be one of admin, editor, member, viewer, not "Admin".'))
@@ -97,14 +97,14 @@ const literals: [query: string, message: string, field: string][] = [
   ['mutation { createUser(input: 5) { mode } }', 'input: Expected value of type "CreateUserInput" to be an object.', 'input'],
 ]
 
-it.each(literals)('names the argument of what is written out in a query and does not fit: %s', async (query, message, field) => {
+it.each(literals)('names the argument of an invalid literal in a query: %s', async (query, message, field) => {
   expect(await owner.graphql(query)).toMatchObject(invalidInput(message, field))
-  // Once more, from the cache of what was validated before.
+  // The second request uses the cache of validated queries.
   expect(await owner.graphql(query)).toMatchObject(invalidInput(message, field))
   expect(errors()).toEqual([])
 })
 
-it.each(['variables', 'extensions'])('names what an address should carry as JSON, and does not: %s', async (name) => {
+it.each(['variables', 'extensions'])('names the query parameter that is not valid JSON: %s', async (name) => {
   app.lines.length = 0
   for (const text of ['x', '{', "{'first': 1}"])
     for (const sent of [`${name}=${encodeURIComponent(text)}`, `${name}={}&${name}=${encodeURIComponent(text)}`])
@@ -114,7 +114,7 @@ it.each(['variables', 'extensions'])('names what an address should carry as JSON
   expect(errors()).toEqual([])
 })
 
-it('refuses parts of names that are longer than any name, before a database does', async () => {
+it('refuses filters longer than any name before querying the database', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const long = 'x'.repeat(60_000)

@@ -3,8 +3,8 @@ import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-// One test for each row of the interface's tables that packages, publishers and the server's settings have. What each row means in depth is
-// tested beside its feature; here it is told by its section.
+// One test for each row of the interface's tables of packages, publishers and server settings. The tests of each feature cover the details; here,
+// sections name the rows.
 
 let app: TestApp
 let [owner, admin, alice, bob, stranger] = [] as unknown as [Actor, Actor, Actor, Actor, Actor]
@@ -23,7 +23,7 @@ const forbidden = failed(403, 'InsufficientPermissions')
 const missing = failed(401, 'MissingAuthentication')
 
 describe('statistics and health', () => {
-  it('GET /api/admin/stats: for admins', async () => {
+  it('GET /api/admin/stats: returns statistics to administrators', async () => {
     expect(await admin.get('/api/admin/stats')).toMatchObject(
       ok({
         counts: { packages: expect.any(Number) },
@@ -35,7 +35,7 @@ describe('statistics and health', () => {
     expect(await app.anonymous.get('/api/admin/stats')).toMatchObject(missing)
   })
 
-  it('GET /api/v1/health: for everybody; 200 and ok, 503 and degraded when a check fails', async () => {
+  it('GET /api/v1/health: returns 200 and ok, or 503 and degraded when a check fails, to everyone', async () => {
     const check = { status: 'ok', latencyMs: expect.any(Number) }
     expect(await app.anonymous.get('/api/v1/health')).toMatchObject(
       ok({
@@ -55,7 +55,7 @@ describe('statistics and health', () => {
 })
 
 describe('package removal and public packages', () => {
-  it('DELETE /api/admin/packages/{package}/versions/{version}: for admins; the version and its archive', async () => {
+  it('DELETE /api/admin/packages/{package}/versions/{version}: deletes the version and its archive for administrators', async () => {
     for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'doomed', version })
     const path = '/api/admin/packages/doomed/versions/1.1.0'
     expect(await alice.delete(path)).toMatchObject(forbidden)
