@@ -66,7 +66,7 @@ describe('package removal and public packages', () => {
     expect(await admin.delete(path)).toMatchObject(failed(404, 'NotFound'))
   })
 
-  it('DELETE /api/admin/packages/{package}: for admins; every version, archive and search entry', async () => {
+  it('DELETE /api/admin/packages/{package}: deletes all versions, archives and search entries for administrators', async () => {
     const path = '/api/admin/packages/doomed'
     expect(await alice.delete(path)).toMatchObject(forbidden)
     expect(await app.anonymous.delete(path)).toMatchObject(missing)
@@ -76,7 +76,7 @@ describe('package removal and public packages', () => {
     expect((await alice.get('/api/search?q=doomed')).body.totalCount).toBe(0)
   })
 
-  it('GET /api/admin/public-packages: for admins; the status', async () => {
+  it('GET /api/admin/public-packages: returns the status to administrators', async () => {
     expect(await admin.get('/api/admin/public-packages')).toMatchObject(
       ok({ permittedByEnvironment: true, enabled: false, requiresServerAdmin: false, totalPackages: 1, publicPackages: 0 }),
     )
@@ -84,7 +84,7 @@ describe('package removal and public packages', () => {
     expect(await app.anonymous.get('/api/admin/public-packages')).toMatchObject(missing)
   })
 
-  it('PUT /api/admin/public-packages: for admins; both ways in the audit log', async () => {
+  it('PUT /api/admin/public-packages: lets administrators switch, recorded in the audit log', async () => {
     const set = (actor: Actor, enabled: unknown) => actor.put('/api/admin/public-packages', { enabled })
     expect(await set(alice, true)).toMatchObject(forbidden)
     expect(await set(admin, 'yes')).toMatchObject(failed(400, 'InvalidInput', expect.stringContaining('enabled')))
@@ -99,7 +99,7 @@ describe('package removal and public packages', () => {
 })
 
 describe('publishers', () => {
-  it('PUT /api/publishers/{id}: for admins of the publisher; any of its fields', async () => {
+  it('PUT /api/publishers/{id}: changes any field for admins of the publisher', async () => {
     const details = {
       displayName: 'The Corp',
       description: 'Makes things',
@@ -111,7 +111,7 @@ describe('publishers', () => {
     expect(await stranger.put('/api/publishers/corp', details)).toMatchObject(forbidden)
   })
 
-  it('PUT /api/publishers/{id}/members/{userId}: adds the person, or changes the role', async () => {
+  it('PUT /api/publishers/{id}/members/{userId}: adds a member or changes the role', async () => {
     const path = `/api/publishers/corp/members/${bob.id}`
     for (const role of ['member', 'admin', 'member']) {
       expect(await alice.put(path, { role })).toMatchObject({ status: 200 })
@@ -122,14 +122,14 @@ describe('publishers', () => {
     expect(await alice.put(path, { role: 'owner' })).toMatchObject(failed(400, 'InvalidInput'))
   })
 
-  it('DELETE /api/publishers/{id}/members/{userId}: for admins of the publisher', async () => {
+  it('DELETE /api/publishers/{id}/members/{userId}: removes a member for admins of the publisher', async () => {
     const path = `/api/publishers/corp/members/${bob.id}`
     expect(await stranger.delete(path)).toMatchObject(forbidden)
     expect(await alice.delete(path)).toMatchObject({ status: 200 })
     expect(await alice.delete(path)).toMatchObject(failed(404, 'NotFound'))
   })
 
-  it('PUT /api/packages/{pkg}/publisher: for uploaders who belong to it; an id, or null', async () => {
+  it('PUT /api/packages/{pkg}/publisher: assigns or removes the publisher for uploaders who are members', async () => {
     const give = (actor: Actor, publisherId: string | null) => actor.put('/api/packages/acme/publisher', { publisherId })
     expect(await give(stranger, 'corp')).toMatchObject(forbidden)
     expect(await give(alice, 'corp')).toMatchObject(ok({ publisherId: 'corp' }))
@@ -138,18 +138,18 @@ describe('publishers', () => {
 })
 
 describe.each(['privacy', 'terms'])('legal page %s', (kind) => {
-  it('GET /api/legal/…: for everybody', async () => {
+  it('GET /api/legal/…: returns the page to everyone', async () => {
     expect(await app.anonymous.get(`/api/legal/${kind}`)).toMatchObject(ok({ markdown: expect.stringMatching(/^# /), isCustom: false }))
   })
 
-  it('PUT /api/admin/legal/…: for the owner; an empty text takes the override away', async () => {
+  it('PUT /api/admin/legal/…: sets the text for the owner and restores the default with an empty text', async () => {
     const put = (actor: Actor, markdown: string) => actor.put(`/api/admin/legal/${kind}`, { markdown })
     expect(await put(admin, 'Ours')).toMatchObject(forbidden)
     expect(await put(owner, 'Ours')).toMatchObject(ok({ markdown: 'Ours', isCustom: true }))
     expect(await put(owner, '')).toMatchObject(ok({ isCustom: false }))
   })
 
-  it('DELETE /api/admin/legal/…: for the owner; gives the built-in text', async () => {
+  it('DELETE /api/admin/legal/…: restores the built-in text for the owner', async () => {
     await owner.put(`/api/admin/legal/${kind}`, { markdown: 'Ours' })
     expect(await admin.delete(`/api/admin/legal/${kind}`)).toMatchObject(forbidden)
     expect(await owner.delete(`/api/admin/legal/${kind}`)).toMatchObject(ok({ markdown: expect.stringMatching(/^# /), isCustom: false }))
@@ -157,7 +157,7 @@ describe.each(['privacy', 'terms'])('legal page %s', (kind) => {
 })
 
 describe('package operations', () => {
-  it('PUT /api/packages/{pkg}/versions/{version}/options: retracts and restores', async () => {
+  it('PUT /api/packages/{pkg}/versions/{version}/options: retracts and restores a version', async () => {
     const set = (actor: Actor, isRetracted: boolean) => actor.put('/api/packages/acme/versions/1.1.0/options', { isRetracted })
     expect(await set(stranger, true)).toMatchObject(forbidden)
     expect(await set(alice, true)).toMatchObject(ok({ isRetracted: true, retractedAt: expect.any(String) }))
@@ -166,7 +166,7 @@ describe('package operations', () => {
     expect(await set(alice, true)).toMatchObject({ status: 200 })
   })
 
-  it('GET /api/packages/{pkg}: latest and versions, retracted ones marked', async () => {
+  it('GET /api/packages/{pkg}: returns latest and versions, with retracted ones marked', async () => {
     const { status, body } = await stranger.get('/api/packages/acme')
     expect({ status, latest: body.latest.version }).toEqual({ status: 200, latest: '1.0.0' })
     expect(body.versions.map(({ version, retracted }: { version: string; retracted?: true }) => [version, retracted])).toEqual([
@@ -183,7 +183,7 @@ describe('package operations', () => {
     expect((await stranger.get('/api/search?q=acme')).body.totalCount).toBe(0)
   })
 
-  it('GET /api/packages/{pkg}/activity-log: retracting and restoring are recorded', async () => {
+  it('GET /api/packages/{pkg}/activity-log: contains retractions and restorations', async () => {
     const { status, body } = await alice.get('/api/packages/acme/activity-log')
     expect(status).toBe(200)
     const recorded = body.entries.filter(({ kind }: { kind: string }) => kind.endsWith('retracted'))

@@ -11,7 +11,7 @@ type Secrets = Map<string, string>
 
 const passwordOf = (who: string) => `${who} has a long password`
 
-/** Makes the owner with the code from the log. The code's own line is where it belongs, so it does not count. */
+/** Creates the owner with the setup code from the log and removes that line from the recorded log, because the code belongs there. */
 async function setUp(app: TestApp, secrets: Secrets): Promise<Actor> {
   await announceSetupCode(app.services)
   const line = app.lines.findIndex((text) => text.startsWith('Setup code: '))
@@ -32,7 +32,7 @@ async function signIn(app: TestApp, secrets: Secrets, email: string, password: s
   return browser
 }
 
-/** Invitation, one-time password, signup, change and resets: all ways to a password. */
+/** Sets passwords by invitation, one-time password, signup, change and reset. */
 async function passPasswordsAround(app: TestApp, owner: Actor, secrets: Secrets): Promise<Actor> {
   const { body: invited } = await owner.post('/api/admin/users', {
     email: 'ivy@example.com',
@@ -61,7 +61,7 @@ async function passPasswordsAround(app: TestApp, owner: Actor, secrets: Secrets)
   return signIn(app, secrets, 'ivy@example.com', passwordOf('ivy'))
 }
 
-/** Tokens on both doors, and one by way of OAuth. */
+/** Creates tokens by REST, GraphQL and OAuth. */
 async function issueTokens(app: TestApp, ivy: Actor, secrets: Secrets): Promise<string> {
   const { body: rest } = await ivy.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })
   const { body: graphql } = await ivy.graphql('mutation { createToken(input: { name: "other" }) { secret } }')
@@ -73,7 +73,7 @@ async function issueTokens(app: TestApp, ivy: Actor, secrets: Secrets): Promise<
   return rest.secret
 }
 
-/** What people do by mistake with their secrets. */
+/** Sends secrets in wrong fields, as users do by mistake. */
 async function putSecretsInWrongPlaces(app: TestApp, token: string): Promise<void> {
   const lost = app.withToken(token)
   const places = [
@@ -94,7 +94,7 @@ async function putSecretsInWrongPlaces(app: TestApp, token: string): Promise<voi
   })
 }
 
-it('keeps no secret that it issued or was given: not in the log, the audit log or the database', async () => {
+it('stores no secret in the log, the audit log or the database', async () => {
   await using app = await testApp({ setUp: false, env: { SIGNUP_ENABLED: 'true' } })
   const secrets: Secrets = new Map([['JWT_SECRET', app.config.JWT_SECRET]])
   const owner = await setUp(app, secrets)
@@ -117,7 +117,7 @@ it('keeps no secret that it issued or was given: not in the log, the audit log o
   expect([...secrets].filter(([, secret]) => secret.length < 12)).toEqual([])
   expect(secrets.size).toBeGreaterThanOrEqual(20)
   for (const [place, text] of Object.entries(places)) {
-    // The first characters of a token are shown in lists, so that people can tell theirs apart.
+    // Token lists show the first characters of a token so that users can tell tokens apart.
     const found = [...secrets].filter(([, secret]) => text.toLowerCase().includes(secret.replace(/^svc_pat_.{4}/, '').toLowerCase()))
     expect(
       found.map(([name]) => name),

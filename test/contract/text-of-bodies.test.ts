@@ -3,11 +3,11 @@ import { testApp } from '../app.ts'
 
 const json = { headers: { 'content-type': 'application/json' } }
 const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } }
-/** The bytes of a text, with one for `~` that is never part of UTF-8. */
+/** Returns the bytes of a text, with `~` replaced by a byte that is never valid in UTF-8. */
 const bytes = (text: string) => Buffer.from(text.replace('~', '\u00ff'), 'latin1')
 const message = expect.stringMatching(/not valid UTF-8/)
 
-it('refuses bodies that are not UTF-8 at every door that reads text, and stores no replacement', async () => {
+it('refuses bodies that are not UTF-8 in every API and stores no replacement characters', async () => {
   await using app = await testApp()
   const bob = await app.member()
   expect(await bob.send('PATCH', '/api/auth/profile', bytes('{"displayName":"Bo~b"}'), json)).toMatchObject({
@@ -25,7 +25,7 @@ it('refuses bodies that are not UTF-8 at every door that reads text, and stores 
   expect((await bob.get('/api/auth/me')).body.displayName).toBe(bob.user.displayName)
 })
 
-it('takes whatever is UTF-8, also percent-encoded', async () => {
+it('accepts all valid UTF-8, also percent-encoded', async () => {
   await using app = await testApp()
   const bob = await app.member()
   expect(await bob.patch('/api/auth/profile', { displayName: 'Zoë 日本 🦊' })).toMatchObject({ body: { displayName: 'Zoë 日本 🦊' } })
@@ -50,7 +50,7 @@ it.each([
   ['{"query":"{ viewer { id } }","variables":"x"}', /^variables: must be an object/, 'variables'],
   ['{"query":"{ viewer { id } }","extensions":5}', /^extensions: must be an object/, 'extensions'],
   ['{"query":"{ viewer { id } }","operationName":5}', /^operationName: must be a string/, 'operationName'],
-])('words what GraphQL cannot read of a body as REST does: %s', async (body, wanted, field) => {
+])('reports unreadable GraphQL bodies in the same words as REST: %s', async (body, wanted, field) => {
   await using app = await testApp()
   const answer = await (await app.member()).send('POST', '/graphql', body, json)
   const extensions = { code: 'InvalidInput', ...(field && { field }) }

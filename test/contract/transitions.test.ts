@@ -3,8 +3,7 @@ import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-// One test for each transition that people, roles and packages have. Windows, races and refusals in depth are tested beside
-// the features.
+// One test for each state transition of users, roles and packages in the interface. The tests of each feature cover races, time limits and refusals.
 
 const password = 'a fine password'
 const person = { email: 'new@example.com', displayName: 'New' }
@@ -15,7 +14,7 @@ const login = (app: TestApp, given = password, { email } = person) =>
 const userOf = async (admin: Actor, id: string) => (await admin.get(`/api/admin/users/${id}`)).body
 
 describe('transitions of "User account"', () => {
-  it('none → active: made by an admin with a one-time password, which must be changed', async () => {
+  it('none → active: creates a user with a one-time password that must be changed', async () => {
     await using app = await testApp()
     for (const maker of [await app.admin(), await app.owner()]) {
       const email = `made-by-${maker.id}@example.com`
@@ -32,7 +31,7 @@ describe('transitions of "User account"', () => {
     expect(await create(await app.member(), {})).toMatchObject(failed(403, 'InsufficientPermissions'))
   })
 
-  it('none → invited → active: an invitation is made, and accepted without a session', async () => {
+  it('none → invited → active: creates an invitation that is accepted without a session', async () => {
     await using app = await testApp()
     const { status, body } = await create(await app.admin(), { mode: 'invite' })
     expect({ status, body }).toMatchObject({ status: 201, body: { status: 'invited', inviteUrl: expect.stringContaining('/invite/') } })
@@ -46,7 +45,7 @@ describe('transitions of "User account"', () => {
     expect(await login(app)).toMatchObject({ status: 200 })
   })
 
-  it('none → account with role member: signup, where it is on, without a session', async () => {
+  it('none → account with role member: accepts signups where enabled, without creating a session', async () => {
     await using app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
     expect(await app.anonymous.post('/api/auth/signup', { ...person, password })).toMatchObject({ status: 202, cookies: [] })
     expect(await login(app)).toMatchObject({ status: 200, body: { role: 'member', status: 'active' } })
@@ -54,7 +53,7 @@ describe('transitions of "User account"', () => {
     expect(await closed.anonymous.post('/api/auth/signup', { ...person, password })).toMatchObject(failed(403, 'InsufficientPermissions'))
   })
 
-  it('active → inactive → active: sessions end, tokens answer 401, packages and memberships stay and take effect again', async () => {
+  it('active → inactive → active: ends sessions, suspends tokens and keeps packages and memberships', async () => {
     await using app = await testApp()
     const [admin, alice, reader] = [await app.admin(), await app.member(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -74,7 +73,7 @@ describe('transitions of "User account"', () => {
     await publish(alice, { name: 'acme', version: '1.1.0' })
   })
 
-  it('any → same: changing the password with the current one ends all sessions', async () => {
+  it('any → same: ends all sessions when the user changes the password', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const [one, other] = [await alice.session(), await alice.session()]
@@ -86,7 +85,7 @@ describe('transitions of "User account"', () => {
     expect(await login(app, password, { ...person, email: alice.email })).toMatchObject({ status: 200 })
   })
 
-  it('any → same, a new password due: a reset by an admin ends all sessions', async () => {
+  it('any → same, password change due: ends all sessions when an administrator resets the password', async () => {
     await using app = await testApp()
     const [admin, alice] = [await app.admin(), await app.member()]
     const browser = await alice.session()
@@ -99,7 +98,7 @@ describe('transitions of "User account"', () => {
 })
 
 describe('transitions of "Role"', () => {
-  it('member, viewer, admin → the given role, never owner', async () => {
+  it('member, viewer, admin → the given role: never assigns owner', async () => {
     await using app = await testApp()
     const [admin, alice] = [await app.admin(), await app.member()]
     const set = (role: string, by = admin) => by.put(`/api/admin/users/${alice.id}`, { role })
@@ -110,7 +109,7 @@ describe('transitions of "Role"', () => {
     expect(await userOf(admin, alice.id)).toMatchObject({ role: 'member' })
   })
 
-  it('admin → owner by transfer; the owner so far becomes an admin', async () => {
+  it('admin → owner: makes the previous owner an administrator on transfer', async () => {
     await using app = await testApp()
     const [owner, admin] = [await app.owner(), await app.admin()]
     expect(await admin.post('/api/admin/transfer-ownership', { email: admin.email })).toMatchObject(failed(403, 'InsufficientPermissions'))
@@ -121,7 +120,7 @@ describe('transitions of "Role"', () => {
 })
 
 describe('transitions of "Package version retraction"', () => {
-  it('not retracted → retracted → not retracted: time, pointers and activity follow', async () => {
+  it('not retracted → retracted → not retracted: updates date, latest versions and activity', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const version of ['1.0.0', '1.1.0', '2.0.0-dev']) await publish(alice, { name: 'acme', version })
@@ -148,7 +147,7 @@ describe('transitions of "Package version retraction"', () => {
 })
 
 describe('transitions of "Package ownership"', () => {
-  it('uploader-owned → publisher-owned → uploader-owned: uploaders keep their access', async () => {
+  it('uploader-owned → publisher-owned → uploader-owned: keeps the access of uploaders', async () => {
     await using app = await testApp()
     const [admin, alice, helper] = [await app.admin(), await app.member(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-it('takes a request that changes nothing for no change: neither revision nor moment, and nothing is written down', async () => {
+it('treats a request without changes as a no-op: same revision and date, and no audit entry', async () => {
   await using app = await publicApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [alice, bob] = [await app.member(), await app.member()]
   await (await app.admin()).post('/api/publishers', { id: 'team', displayName: 'Team' })

@@ -7,9 +7,9 @@ import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { bodyFor, pathFor } from '../support/minimal-request.ts'
 
-// PostgreSQL keeps no text with a NUL in it, and would fail.
+// PostgreSQL cannot store text with NUL characters.
 let app: TestApp
-/** Without an owner: where the setup is over, it is no longer there whatever is sent. */
+/** A server without an owner, because the setup endpoints do not exist once the setup is complete. */
 let fresh: TestApp
 let owner: Actor
 beforeAll(async () => {
@@ -26,7 +26,7 @@ const all = routes.filter(takesText)
 const statusOf = async ({ method, path }: { method: string; path: string }, body?: unknown) =>
   (await owner.send(method as 'GET', path, body, { ip: app.address() })).status
 
-it.each(all.map((route) => [`${route.method} ${route.path}`, route] as const))('%s takes no NUL', async (_name, route) => {
+it.each(all.map((route) => [`${route.method} ${route.path}`, route] as const))('refuses NUL characters: %s', async (_name, route) => {
   const { method, path } = route
   const fine = method === 'GET' ? undefined : (bodyFor(schema, route) as Record<string, unknown> | undefined)
   if (path.includes(':')) expect(await statusOf({ method, path: path.replace(/:\w+/g, 'a%00b') }, fine)).toBeLessThan(500)
@@ -43,7 +43,7 @@ it.each(all.map((route) => [`${route.method} ${route.path}`, route] as const))('
   }
 })
 
-it('takes none in GraphQL either, written out or given beside', async () => {
+it('refuses NUL characters in GraphQL literals and variables', async () => {
   const inline = await owner.graphql(String.raw`{ user(email: "a\u0000b") { id } }`)
   const beside = await owner.graphql('query ($email: String) { user(email: $email) { id } }', { email: 'a\u0000b' })
   for (const { body } of [inline, beside])
@@ -53,7 +53,7 @@ it('takes none in GraphQL either, written out or given beside', async () => {
     })
 })
 
-it('takes no half of a surrogate pair, which would come back as another character', async () => {
+it('refuses unpaired surrogates, which could not be stored unchanged', async () => {
   const [high, low] = ['a\ud83d', '\ude00b']
   for (const displayName of [high, low, low + high])
     expect(await owner.patch('/api/auth/profile', { displayName })).toMatchObject({
@@ -76,7 +76,7 @@ it('takes no half of a surrogate pair, which would come back as another characte
   })
 })
 
-/** The fields of a body that are texts, as REST calls them. */
+/** Returns the REST names of the text fields of a route's body. */
 function textsOf(route: Route): string[] {
   const type = schema.getType(/\$input: (\w+)!/.exec(route.operation)?.[1] ?? '')
   if (!isInputObjectType(type)) return []

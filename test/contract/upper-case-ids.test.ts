@@ -6,7 +6,7 @@ import { announce, finish, publish, sendBytes } from '../support/publish.ts'
 
 const upper = (id: string) => id.toUpperCase()
 
-it('takes ids in upper case for what they name, wherever ids are taken', async () => {
+it('accepts ids in upper case wherever ids are accepted', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   expect(await admin.get(`/api/admin/users/${upper(alice.id)}`)).toMatchObject({ status: 200, body: { userId: alice.id } })
@@ -31,7 +31,7 @@ it('takes ids in upper case for what they name, wherever ids are taken', async (
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 
-it('takes them on GraphQL, and gives them in lower case', async () => {
+it('accepts ids in upper case in GraphQL and returns them in lower case', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const { body } = await admin.graphql('query ($uuid: ID!, $id: ID!) { user(uuid: $uuid) { id } node(id: $id) { id } }', {

@@ -14,7 +14,7 @@ import { publish } from '../support/publish.ts'
 const columns = 'v.version, d.kind, d.name, d."constraint", d.hosted_url, d.sdk'
 const stored = `select ${columns} from package_dependencies d join package_versions v on v.id = d.version_id order by 1, 2, 3`
 
-/** Every way of stating a dependency that is accepted. */
+/** Contains every accepted form of a dependency. */
 const pubspec = `dependencies:
   plain: ^1.0.0
   blank: ' >=1.0.0   <2.0.0 '
@@ -46,7 +46,7 @@ dev_dependencies:
     version: any
 `
 
-/** A database of its own that stands where this program stood before it kept dependencies as rows, with the same packages in it. */
+/** Creates a database with the same packages and the schema before dependencies were stored as rows. */
 async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
   const connection = app.services.database.orm.em.getConnection()
   const packages: Record<string, unknown>[] = await connection.execute(
@@ -78,7 +78,7 @@ async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: Dat
   return { orm, config, [Symbol.asyncDispose]: close }
 }
 
-it('gives versions that were published before the same rows of dependencies as publishing does now', async () => {
+it('creates the same dependency rows for existing versions as for new ones', async () => {
   await using app = await testApp({ env: { ALLOWED_HOSTED_URLS: 'https://example.com/pub' } })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec })

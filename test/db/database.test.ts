@@ -6,7 +6,7 @@ import { previousRelease } from '../../server/db/schema/previous-release.ts'
 import { version } from '../../server/version.ts'
 import { testApp } from '../app.ts'
 
-it('refuses a schema that a newer version has written, unless that says that this one works beside it, on PostgreSQL', async () => {
+it('refuses a schema of a newer version, unless that version declares compatibility, on PostgreSQL', async () => {
   await using app = await testApp()
   const { config, services } = app
   const connection = services.database.orm.em.getConnection()
@@ -29,7 +29,7 @@ it('refuses a schema that a newer version has written, unless that says that thi
   await expect(open('of nobody')).rejects.toThrow(refusal)
   if (config.DB_BACKEND === 'sqlite') await expect(open(version)).rejects.toThrow(refusal)
   else await (await open(version)).close()
-  // What it would have to migrate, the newer version has not had.
+  // The newer version has not run the migrations that this version would run.
   await connection.execute("delete from schema_migrations where name like '%_job_tokens'")
   await expect(open(version)).rejects.toThrow(refusal)
 })
@@ -40,7 +40,7 @@ function copyFile(from: string, to: string): void {
   native.close()
 }
 
-it('is kept by one process at a time on SQLite, and shared on PostgreSQL', async () => {
+it('is locked by one process on SQLite and shared on PostgreSQL', async () => {
   await using app = await testApp()
   const second = openDatabase(app.config)
   if (app.config.DB_BACKEND === 'sqlite') return expect(second).rejects.toThrow(/held by another process/)
@@ -49,7 +49,7 @@ it('is kept by one process at a time on SQLite, and shared on PostgreSQL', async
   return database.close()
 })
 
-it('stays closed for work that outlives it', async () => {
+it('stays closed for tasks that outlive the server', async () => {
   await using app = await testApp()
   const { orm } = app.services.database
   await app.stop()
@@ -57,7 +57,7 @@ it('stays closed for work that outlives it', async () => {
   if (app.config.DB_BACKEND === 'sqlite') expect(existsSync(`${app.config.SQLITE_PATH}-wal`)).toBe(false)
 })
 
-it('migrates once when two instances start at once', async () => {
+it('migrates once when two instances start concurrently', async () => {
   await using app = await testApp()
   if (app.config.DB_BACKEND === 'sqlite') return expect(app.services.database.backend).toBe('sqlite')
   const connection = app.services.database.orm.em.getConnection()
@@ -70,7 +70,7 @@ it('migrates once when two instances start at once', async () => {
   return undefined
 })
 
-it('gives way to those who use a table for long, and says so once', async () => {
+it('lets long transactions finish before migrating and logs that once', async () => {
   await using app = await testApp()
   const { config, services } = app
   const connection = services.database.orm.em.getConnection()
@@ -91,7 +91,7 @@ it('gives way to those who use a table for long, and says so once', async () => 
   await write(async () => {
     opening = openDatabase(config, { onMigration: (message) => told.push(message) })
     await expect.poll(() => told).toHaveLength(2)
-    // While it waits for its next turn, everybody else goes on.
+    // Other queries continue while the migration waits before its next attempt.
     await write(async () => {})
   })
   await (await opening)?.close()

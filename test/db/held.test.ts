@@ -6,7 +6,7 @@ import type { Answer } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-it('keeps an SQLite file and what lies beside it from other accounts', async () => {
+it('restricts the SQLite database and its sidecar files to the own account', async () => {
   await using app = await testApp()
   const { DB_BACKEND, SQLITE_PATH } = app.config
   if (DB_BACKEND !== 'sqlite') return expect(DB_BACKEND).toBe('postgres')
@@ -14,7 +14,7 @@ it('keeps an SQLite file and what lies beside it from other accounts', async () 
   return expect(rights).toEqual([0o600, 0o600, 0o600, 0o600])
 })
 
-it('never lets an audit entry be replaced', async () => {
+it('never replaces an audit entry', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await publish(admin, { name: 'acme', version: '1.0.0' })
@@ -33,7 +33,7 @@ it('never lets an audit entry be replaced', async () => {
   expect(await app.services.database.reads.all('select * from audit_entries order by id')).toEqual(before)
 })
 
-it('waits for another process that holds an SQLite file for a moment, and answers 503 when it holds on, while others read', async () => {
+it('waits briefly for a lock of another process on SQLite, then answers 503 while reads continue', async () => {
   await using app = await testApp()
   const { DB_BACKEND, SQLITE_PATH } = app.config
   const alice = await app.member()
@@ -46,7 +46,7 @@ it('waits for another process that holds an SQLite file for a moment, and answer
   setTimeout(() => other.exec('rollback'), 300)
   expect(await soon).toMatchObject({ status: 201 })
 
-  // The first query loads what reads queries.
+  // The first query also loads the lexer of queries.
   await alice.graphql('{ package(name: "acme") { name } }')
   other.exec('begin exclusive')
   const started = performance.now()
@@ -79,7 +79,7 @@ async function clientOf(url: string | undefined) {
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
 
-it('lets others go on while somebody keeps a table locked, and refuses what needs that table within two seconds', async () => {
+it('refuses requests that need a locked table within two seconds while others continue', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -91,7 +91,7 @@ it('lets others go on while somebody keeps a table locked, and refuses what need
     const { status, headers } = await request()
     return { status, retryAfter: headers['retry-after'], ms: performance.now() - started }
   }
-  // The first query loads what reads queries.
+  // The first query also loads the lexer of queries.
   await alice.graphql('{ package(name: "acme") { name } }')
   await other.query('begin')
   await other.query('lock table packages in access exclusive mode')

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 
-it('has migrations that lead to what the entities say', async () => {
+it('has migrations that match the entities', async () => {
   await using app = await testApp()
   expect((await app.services.database.orm.schema.getUpdateSchemaSQL({ safe: false })).trim()).toBe('')
 })
 
-it('keeps audit entries as they are', async () => {
+it('refuses changes to audit entries', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await alice.post('/api/auth/keys', { name: 'x' })

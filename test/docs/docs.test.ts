@@ -7,7 +7,7 @@ import { beginDocs, docsPage, docsState, documentVersion, versionId } from '../s
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-it('serves the pages of a version, and of the latest one, to whoever signed in', async () => {
+it('serves the documentation of a version and of the latest one to signed-in users', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -39,7 +39,7 @@ it('serves the pages of a version, and of the latest one, to whoever signed in',
   expect(await session.get('/documentation/acme/latest/search.html')).toMatchObject({ status: 200 })
 })
 
-it('sends pages as they are kept, and only once', async () => {
+it('sends stored pages unchanged and compressed only once', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -59,7 +59,7 @@ it('sends pages as they are kept, and only once', async () => {
   })
 })
 
-it('lets a page be sandboxed over https, where browsers would refuse it beside that header', async () => {
+it('sandboxes pages over https without the header that browsers refuse with a sandbox', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -69,7 +69,7 @@ it('lets a page be sandboxed over https, where browsers would refuse it beside t
   expect(headers).not.toHaveProperty('cross-origin-opener-policy')
 })
 
-it('says what is the matter where there is no page, in the words of whoever asks', async () => {
+it('explains missing documentation in the format the client accepts', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -105,7 +105,7 @@ it('says what is the matter where there is no page, in the words of whoever asks
     expect([200, 404]).toContain((await alice.get(`/documentation/acme/latest/${path}`)).status)
 })
 
-it('asks whoever did not sign in to do so, and shows them what is public, but no version that needs a private package', async () => {
+it('requires a sign-in except for public packages, without versions that need a private one', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'secret', version: '1.0.0' })
@@ -139,7 +139,7 @@ it('asks whoever did not sign in to do so, and shows them what is public, but no
   expect((await alice.get('/documentation/acme/latest/')).body).toContain('acme 2.0.0')
 })
 
-it('tells the state on GraphQL', async () => {
+it('shows the state of the documentation in GraphQL', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

@@ -13,7 +13,7 @@ import { pathOf } from '../support/stored-blobs.ts'
 
 const backends: Record<string, string>[] = [{}, { DOCS_BACKEND: 'filesystem' }]
 
-it('never lets a slower, older attempt overwrite newer pages, nor its state', async () => {
+it('never lets a slower, older attempt overwrite newer pages or their state', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -25,7 +25,7 @@ it('never lets a slower, older attempt overwrite newer pages, nor its state', as
   expect(await markFailed(em, id, older, 'too late')).toBe(false)
   expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme 1.0.0 ')
   expect(await stored(app)).toBe(2)
-  // Pages stay while newer ones are made, and are there again at once when one asked for later comes first.
+  // Pages remain while newer ones are generated, and are available immediately when a later attempt finishes first.
   const third = await beginDocs(app, id)
   expect(await storeDocs(app, id, newer, 'acme', 'newer')).toBe(true)
   expect((await alice.graphql(docsState)).body.data.package.latest.apiDocumentation).toMatchObject({
@@ -37,7 +37,7 @@ it('never lets a slower, older attempt overwrite newer pages, nor its state', as
   expect(await stored(app)).toBe(2)
 })
 
-it('stores pages that are too many to be read at once', async () => {
+it('stores pages that are too large to be read at once', async () => {
   await using app = await testApp({ env: { SCORING_ENABLED: 'false' } })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -53,7 +53,7 @@ it('stores pages that are too many to be read at once', async () => {
   expect((await alice.get('/documentation/acme/1.0.0/other.html')).status).toBe(200)
 })
 
-it.each(backends)('takes documentation out of the store with its version and its package (%o)', async (env) => {
+it.each(backends)('deletes documentation along with its version and package (%o)', async (env) => {
   await using app = await testApp({ env: { ...env, SCORING_ENABLED: 'false' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'acme', version })
@@ -70,7 +70,7 @@ it.each(backends)('takes documentation out of the store with its version and its
   expect(await countOf(app.services.docs)).toBe(0)
 })
 
-it.each(backends)('collects what no version has, and nothing else (%o)', async (env) => {
+it.each(backends)('deletes only documentation that no version refers to (%o)', async (env) => {
   const start = new Date()
   await using app = await testApp({ env: { ...env, SCORING_ENABLED: 'false' }, now: start })
   const [alice, admin] = [await app.member(), await app.admin()]
@@ -91,7 +91,7 @@ it.each(backends)('collects what no version has, and nothing else (%o)', async (
   expect(disk.docs.bytes).toBeGreaterThan(1000)
 })
 
-it('makes pages anew that are damaged, and brings back what was removed by mistake', async () => {
+it('regenerates damaged pages and restores pages removed by mistake', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -108,7 +108,7 @@ it('makes pages anew that are damaged, and brings back what was removed by mista
   expect(await alice.get('/documentation/acme/1.1.0/', docsPage)).toMatchObject({ status: 200 })
 })
 
-it('makes documentation anew that is where it was kept before another DOCS_BACKEND, once for all who ask', async () => {
+it('regenerates documentation once after a change of DOCS_BACKEND, however many requests need it', async () => {
   await using app = await testApp({ alone: true })
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -126,7 +126,7 @@ it('makes documentation anew that is where it was kept before another DOCS_BACKE
   expect(await moved.withToken(admin.secret ?? '').get(page)).toMatchObject({ status: 200 })
 })
 
-it('says of lost documentation that it is lost where none is generated', async () => {
+it('reports lost documentation where scoring is disabled', async () => {
   await using app = await testApp({ alone: true, env: { SCORING_ENABLED: 'false' } })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

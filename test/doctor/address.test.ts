@@ -5,7 +5,7 @@ import { adminJson } from '../support/admin.ts'
 import { freePort } from '../support/free-port.ts'
 import { startProxy } from '../support/proxy.ts'
 
-it('finds a proxy that takes the path of SERVER_URL away, although the probes answer', async () => {
+it('finds a proxy that strips the path of SERVER_URL, although the probes answer', async () => {
   const port = await freePort()
   await using app = await testApp({ env: { SERVER_URL: `http://127.0.0.1:${port}/pub` } })
   const own = await app.listen()

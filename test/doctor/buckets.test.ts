@@ -13,7 +13,7 @@ async function doctor(environment: Record<string, string>) {
   return (wanted: string) => checks.find(({ name }) => name === wanted)
 }
 
-it('tries the buckets of the archives and of the backups, and leaves them as they were', async () => {
+it('checks the buckets of archives and backups and leaves them unchanged', async () => {
   await using store = await s3Bucket()
   await using backups = await backupBucket()
   const env = { ...store.env, ...backups.env, BACKUP_TO: backups.address }
@@ -37,7 +37,7 @@ it('tries the buckets of the archives and of the backups, and leaves them as the
     expect(away(name)).toMatchObject({ status: 'failed', message: expect.stringContaining('does not answer at http://127.0.0.1') })
 })
 
-it('finds a place for backups that is missing, has other files or belongs to another server', async () => {
+it('finds a backup location that is missing, has other files or belongs to another server', async () => {
   await using app = await testApp()
   await using other = await testApp()
   const folder = folderOfTest()

@@ -16,7 +16,7 @@ import { freePort } from '../support/free-port.ts'
 
 type Report = { code: number; ok: boolean; checks: Check[]; settings: string[] | null; find: (name: string) => Check | undefined }
 
-/** What the doctor says with these settings. */
+/** Runs the doctor with these settings and returns its report. */
 async function doctor(environment: Record<string, string>, ...words: string[]): Promise<Report> {
   const { code, out, err } = await runCommand(environment, 'doctor', ...words, '--json')
   expect(err).toBe('')
@@ -25,7 +25,7 @@ async function doctor(environment: Record<string, string>, ...words: string[]): 
   return { code, ...report, find: (wanted) => report.checks.find(({ name }: Check) => name === wanted) }
 }
 
-/** The settings of a server that is reached at `url`; nothing listens on its port otherwise. */
+/** Returns the settings of a server at `url`, with a port on which nothing listens. */
 const reachedAt = async (app: TestApp, url: string, more = {}) => ({
   ...environmentOf(app),
   SERVER_URL: url,
@@ -33,7 +33,7 @@ const reachedAt = async (app: TestApp, url: string, more = {}) => ({
   ...more,
 })
 
-/** A server that answers as told; gives its address. */
+/** Starts a server with the given handler and returns its address. */
 async function listener(answer: RequestListener): Promise<string> {
   const port = await freePort()
   const server = createServer(answer).listen(port, '127.0.0.1')
@@ -48,7 +48,7 @@ const contents = async ({ services }: TestApp) => {
   return [blobs, await count('audit_entries'), await count('packages'), await count('jobs'), await count('server_settings')]
 }
 
-it('finds a running server well, and leaves everything as it is', async () => {
+it('finds no problem in a running server and changes nothing', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const environment = await reachedAt(app, await app.listen())
@@ -69,7 +69,7 @@ it('finds a running server well, and leaves everything as it is', async () => {
   expect(out).not.toContain('integrity')
 })
 
-it('warns of a server that does not run, and of one that is not ready', async () => {
+it('warns of a server that is not running and of one that is not ready', async () => {
   await using app = await testApp()
   const gone = await doctor(await reachedAt(app, `http://localhost:${await freePort()}`))
   expect([gone.code, gone.find('address')]).toMatchObject([0, { status: 'warning', message: expect.stringContaining('No response from') }])
@@ -79,7 +79,7 @@ it('warns of a server that does not run, and of one that is not ready', async ()
   expect([stopping.code, stopping.find('address')]).toMatchObject([1, { message: expect.stringContaining('not ready: running') }])
 })
 
-it('names every setting that cannot be used, without what is in it', async () => {
+it('names every invalid setting without its value', async () => {
   await using app = await testApp()
   const { code, checks, settings } = await doctor({ ...environmentOf(app), JWT_SECRET: 'short', LISTEN_PORT: 'many' })
   expect([code, settings, checks.filter(({ status }) => status === 'failed').map(({ message }) => message.split(':')[0])]).toEqual([
@@ -89,14 +89,14 @@ it('names every setting that cannot be used, without what is in it', async () =>
   ])
 })
 
-it('warns of misspelt variables', async () => {
+it('warns of misspelled variables', async () => {
   await using app = await testApp()
   const { code, checks } = await doctor({ ...environmentOf(app), SEVER_URL: 'x' }, '--quick')
   const message = 'SEVER_URL is not a setting and is ignored. Did you mean SERVER_URL?'
   expect([code, checks]).toEqual([0, expect.arrayContaining([{ name: 'configuration', status: 'warning', message }])])
 })
 
-it('warns of settings that weaken security, without secrets', async () => {
+it('warns of insecure settings without revealing secrets', async () => {
   await using app = await testApp()
   const { code, settings, checks } = await doctor({ ...environmentOf(app), JWT_SECRET: 'ab'.repeat(16) }, '--quick')
   const warnings = checks.filter(({ name, status }) => name === 'configuration' && status === 'warning').map(({ message }) => message)
@@ -104,7 +104,7 @@ it('warns of settings that weaken security, without secrets', async () => {
   expect([code, settings, warnings]).toEqual([0, expect.arrayContaining(['JWT_SECRET=********']), weak])
 })
 
-it('tells migrations that are missing from those of a newer version', async () => {
+it('distinguishes missing migrations from migrations of a newer version', async () => {
   await using app = await testApp()
   const change = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)
   const [last = { name: '' }] = await change('select name from schema_migrations order by name desc limit 1')
@@ -127,7 +127,7 @@ it('tells migrations that are missing from those of a newer version', async () =
   await change("delete from schema_migrations where name like '%_later'")
 })
 
-it('finds a database that was moved elsewhere, and one that is not all there yet', async () => {
+it('finds a database that was moved away and one that is incomplete', async () => {
   await using app = await testApp()
   const isFile = app.config.DB_BACKEND === 'sqlite'
   if (isFile) await writeFile(moveMarkerPath(app.config.SQLITE_PATH), '')
@@ -149,7 +149,7 @@ it('finds a database that is being moved', async () => {
   expect(after.find('database')).toMatchObject({ status: 'ok', message: expect.not.stringContaining('moved') })
 })
 
-it('finds a store that is not there, is empty or belongs to another database', async () => {
+it('finds a store that is missing, empty or of another database', async () => {
   await using app = await testApp({ alone: true })
   await using other = await testApp({ alone: true })
   const environment = environmentOf(app)
@@ -161,7 +161,7 @@ it('finds a store that is not there, is empty or belongs to another database', a
   expect([full.code, full.find('space')?.status]).toEqual([1, 'failed'])
 })
 
-it('finds a store that would keep the server from starting, and says so in its words', async () => {
+it('finds a store that would prevent the start, with the same message', async () => {
   await using app = await testApp({ alone: true })
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const environment = environmentOf(app)
@@ -186,7 +186,7 @@ it('finds a store that would keep the server from starting, and says so in its w
   expect(existsSync(folder('none.sqlite'))).toBe(false)
 })
 
-it('tells of archives that are known to be missing or damaged', async () => {
+it('reports archives that are known to be missing or damaged', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const environment = await reachedAt(app, 'http://127.0.0.1:1')
@@ -202,7 +202,7 @@ it('tells of archives that are known to be missing or damaged', async () => {
   expect((await doctor(environment)).find('archives')?.message).toMatch(/: acme 1\.\d\.0 \(missing\), .*, and others\.$/)
 })
 
-it('says what is wrong with a database that cannot be used', async () => {
+it('reports what is wrong with an unusable database', async () => {
   await using app = await testApp()
   const environment = environmentOf(app)
   if (app.config.DB_BACKEND === 'postgres') {
@@ -229,7 +229,7 @@ it('says what is wrong with a database that cannot be used', async () => {
   )
 })
 
-it('shows what stands between SERVER_URL and the server', async () => {
+it('reports redirects, errors and server software between SERVER_URL and the server', async () => {
   await using app = await testApp()
   const ready = JSON.stringify({ status: 'ok', checks: { running: { status: 'ok' } } })
   const moved = await listener((_request, reply) => reply.writeHead(301, { location: 'https://pub.example.com/readyz' }).end())
@@ -250,7 +250,7 @@ it('shows what stands between SERVER_URL and the server', async () => {
   }
 })
 
-it('judges clocks by how far they are apart', () => {
+it('judges clocks by their difference', () => {
   const statusOf = (ms: number) => clockOf({ database: ms, server: null }).map(({ status }) => status)
   expect([0, -4000, 30_000, -400_000].map(statusOf)).toEqual([['ok'], ['ok'], ['warning'], ['failed']])
   expect(clockOf({ database: -90_000 })).toMatchObject([{ message: 'Clock comparison: this machine is 90 s behind the database.' }])

@@ -7,7 +7,7 @@ import { startWorker } from '../../server/jobs/worker.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'
 
-it('warns of jobs that failed for good: how many of each kind, when the last one did, and where to look', async () => {
+it('warns of permanently failed jobs with count, time and where to look', async () => {
   const at = new Date('2026-03-01T12:00:00Z')
   await using app = await testApp({ now: at })
   const look = async () => {

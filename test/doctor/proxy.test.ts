@@ -8,7 +8,7 @@ import { environmentOf, runCommand } from '../support/admin.ts'
 import { freePort } from '../support/free-port.ts'
 import { startProxy } from '../support/proxy.ts'
 
-/** What the doctor finds when SERVER_URL is `url`, by the name of the check. */
+/** Runs the doctor with this SERVER_URL and returns the exit code and a lookup of checks by name. */
 async function doctor(app: TestApp, url: string, more: Record<string, string> = {}) {
   const environment = { ...environmentOf(app), SERVER_URL: url, LISTEN_PORT: String(await freePort()), ...more }
   const { code, out } = await runCommand(environment, 'doctor', '--quick', '--json')
@@ -18,7 +18,7 @@ async function doctor(app: TestApp, url: string, more: Record<string, string> = 
 
 const idOf = async ({ services }: TestApp) => (await databaseId(services.database.fork())) ?? ''
 
-it('finds a proxy that TRUST_PROXY does not name, and names its address', async () => {
+it('finds a proxy missing from TRUST_PROXY and names its address', async () => {
   await using app = await testApp({ env: { TRUST_PROXY: '10.9.0.0/16' } })
   const proxy = await startProxy(await app.listen())
   const { find } = await doctor(app, proxy, { TRUST_PROXY: '10.9.0.0/16' })
@@ -31,7 +31,7 @@ it('finds a proxy that TRUST_PROXY does not name, and names its address', async 
   })
 })
 
-it('finds a proxy without X-Forwarded-For, and one that is in order', async () => {
+it('finds a proxy without X-Forwarded-For and accepts a correct one', async () => {
   await using app = await testApp()
   const own = await app.listen()
   const silent = await doctor(app, await startProxy(own, { forwards: false }), { TRUST_PROXY: 'true' })
@@ -82,7 +82,7 @@ it('finds a SERVER_URL that leads to another registry', async () => {
   expect((await doctor(app, await app.listen())).find('registry')).toBeUndefined()
 })
 
-it('shows nothing to callers that do not know the id of the database', async () => {
+it('reveals nothing to callers that do not know the database id', async () => {
   await using app = await testApp()
   const [id, nonce] = [await idOf(app), randomBytes(32).toString('base64url')]
   const { question, answer } = proofsFor(id, nonce)
@@ -122,7 +122,7 @@ it('reads no more of a body than the doctor sends', async () => {
     headers: { connection: 'close' },
     body: { error: { code: 'InvalidInput' } },
   })
-  // Of a length that it does not announce.
+  // A body without Content-Length.
   let sent = 0
   const endless = new ReadableStream({
     pull(controller) {

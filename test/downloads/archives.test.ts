@@ -6,7 +6,7 @@ import { crc32c, encodeCrc32c } from '../../server/blobs/crc32c.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-/** One archive small enough for the cache, one that is streamed. */
+/** A small archive fits into the cache; a large one is streamed. */
 const sizes = [
   ['small', {}],
   ['large', { 'lib/noise.bin': randomBytes(700_000) }],
@@ -28,7 +28,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
     }
   }
 
-  it('comes whole, labelled for clients and caches', async () => {
+  it('is sent whole, with headers for clients and caches', async () => {
     await using server = await published()
     for (let times = 0; times < 2; times++) {
       const { status, headers, raw } = await server.alice.get(server.path, { headers: { 'accept-encoding': 'gzip' } })
@@ -48,7 +48,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
     }
   })
 
-  it('comes in parts', async () => {
+  it('is sent in ranges', async () => {
     await using server = await published()
     const { alice, archive, path } = server
     const size = archive.length
@@ -81,7 +81,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
     }
   })
 
-  it('answers conditions', async () => {
+  it('evaluates conditional requests', async () => {
     await using server = await published()
     const { alice, path, etag } = server
     const ask = (headers: Record<string, string>) => alice.get(path, { headers })
@@ -98,7 +98,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
     expect(head.raw).toHaveLength(0)
   })
 
-  it('is found with + and with %2B, and at its old addresses', async () => {
+  it('is found with + and %2B and at its former URLs', async () => {
     await using server = await published('1.0.0-dev.1+2')
     const { alice, archive } = server
     const location = 'http://localhost:8080/api/archives/acme-1.0.0-dev.1+2.tar.gz'
@@ -110,7 +110,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
   })
 })
 
-it('what is no archive is not found', async () => {
+it('answers 404 for paths that are not archives', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -135,7 +135,7 @@ it('what is no archive is not found', async () => {
   expect(await alice.get('/packages/acme/versions/nonsense.tar.gz')).toMatchObject({ status: 400 })
 })
 
-it('a reader who leaves closes the file', async () => {
+it('closes the file when the client disconnects', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', files: { 'lib/noise.bin': randomBytes(4_000_000) } })
@@ -159,7 +159,7 @@ it('a reader who leaves closes the file', async () => {
   expect((await alice.get('/api/archives/acme-1.0.0.tar.gz')).raw.length).toBeGreaterThan(4_000_000)
 })
 
-/** The files below a folder that this process holds open; Linux tells. */
+/** Returns the files below a folder that this process has open, from /proc. Linux only. */
 async function openFiles(folder: string): Promise<string[]> {
   const descriptors = await readdir('/proc/self/fd').catch(() => [])
   const paths = await Promise.all(descriptors.map((descriptor) => readlink(`/proc/self/fd/${descriptor}`).catch(() => '')))

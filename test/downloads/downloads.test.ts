@@ -33,13 +33,13 @@ async function downloads(app: TestApp, actor: Actor, name: string) {
   }
 }
 
-it('counts what was fetched whole or from its beginning, once for each request', async () => {
+it('counts complete downloads and first ranges once per request', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const etag = String((await fetchArchive(alice, 'often-1.0.0')).headers.etag)
   await fetchArchive(alice, 'often-1.1.0', { range: 'bytes=0-99' })
   await fetchArchive(alice, 'often-1.1.0', { 'user-agent': 'Dart pub 3.9.0' })
-  // None of these is a download.
+  // None of these requests is a download.
   await fetchArchive(alice, 'often-1.0.0', { range: 'bytes=100-' })
   await fetchArchive(alice, 'often-1.0.0', { 'if-none-match': etag })
   await fetchArchive(alice, 'often-1.0.0', { 'user-agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' })
@@ -64,13 +64,13 @@ it('counts what was fetched whole or from its beginning, once for each request',
   expect(await downloads(app, alice, 'seldom')).toMatchObject({ downloads30d: 0, versions: [] })
 })
 
-it('writes nothing while archives are sent, and what it counted at the end', async () => {
+it('writes counts in batches and at shutdown, not while archives are sent', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const from = app.queries.length
   for (let count = 0; count < 5; count++) await fetchArchive(alice, 'often-1.0.0')
   expect(app.queries.slice(from).filter((sql) => /insert|update/i.test(sql))).toEqual([])
-  // SQLite has one instance.
+  // SQLite has only one instance.
   if (app.services.database.backend === 'postgres') {
     await using beside = await testApp({ sameDatabaseAs: app })
     await fetchArchive(alice.at(beside), 'often-1.0.0')
@@ -82,7 +82,7 @@ it('writes nothing while archives are sent, and what it counted at the end', asy
   expect(Number(row?.total)).toBeGreaterThanOrEqual(5)
 })
 
-it('adds up over days, and forgets after thirty of them in what it sorts by', async () => {
+it('adds up downloads over days and sorts by the last 30 days', async () => {
   await using app = await testApp({ now: new Date('2026-03-01T23:59:59.000Z') })
   const alice = await stocked(app)
   await fetchArchive(alice, 'often-1.0.0')
@@ -111,7 +111,7 @@ it('adds up over days, and forgets after thirty of them in what it sorts by', as
   expect(weeks.reduce((sum, week) => sum + week.downloads, 0)).toBe(2)
 })
 
-it('keeps a package its downloads when a version goes, and an index that is filled anew the figures', async () => {
+it("keeps a package's downloads when a version is deleted or the index is rebuilt", async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   await fetchArchive(alice, 'often-1.0.0')
@@ -127,7 +127,7 @@ it('keeps a package its downloads when a version goes, and an index that is fill
   expect(first).toEqual({ package: 'often', score: 0 })
 })
 
-it('keeps what it could not write for the next time', async () => {
+it('retries counts that could not be written', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   await fetchArchive(alice, 'often-1.0.0')
@@ -140,7 +140,7 @@ it('keeps what it could not write for the next time', async () => {
   expect((await downloads(app, alice, 'often')).downloads30d).toBe(2)
 })
 
-it('adds up what several instances write at once, in whatever order they counted it', async () => {
+it('adds up concurrent counts of several instances, in any order', async () => {
   await using app = await testApp()
   await using other = await anotherInstance(app)
   const alice = await stocked(app)
@@ -154,7 +154,7 @@ it('adds up what several instances write at once, in whatever order they counted
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 4 * rounds })
 })
 
-it('adds up what several instances write at once, when not all of them counted each version', async () => {
+it('adds up concurrent counts of several instances with different versions', async () => {
   await using app = await testApp()
   await using other = await anotherInstance(app)
   const alice = await stocked(app)
@@ -168,7 +168,7 @@ it('adds up what several instances write at once, when not all of them counted e
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 3 * rounds })
 })
 
-it('tells robots from people', () => {
+it('distinguishes robots from other clients', () => {
   for (const agent of [
     'Googlebot/2.1',
     'bingbot',
@@ -183,7 +183,7 @@ it('tells robots from people', () => {
     expect({ agent, robot: isRobot(agent) }).toEqual({ agent, robot: false })
 })
 
-it('tells nobody of downloads who did not sign in, and says what is missing', async () => {
+it('hides downloads from anonymous users and answers 404 for unknown packages', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   expect(await app.anonymous.get('/api/packages/often/downloads')).toMatchObject({ status: 401 })

@@ -13,7 +13,7 @@ const basic = (name: string, password: string) => ({
 const retract = (actor: Actor, name: string, version: string) =>
   actor.put(`/api/packages/${name}/versions/${version}/options`, { isRetracted: true })
 
-it('tells of the newest versions of a package, with absolute addresses', async () => {
+it('lists the newest versions of a package with absolute URLs', async () => {
   const start = new Date('2026-05-01T10:00:00Z')
   await using app = await testApp({ now: start, env: { SERVER_URL: 'https://pub.example.com' } })
   const alice = await app.member()
@@ -33,7 +33,7 @@ it('tells of the newest versions of a package, with absolute addresses', async (
   for (const [, address = ''] of answer.body.matchAll(/href="([^"]*)"/g)) expect(address).toMatch(/^https:\/\/pub\.example\.com\//)
 })
 
-it('leaves out what was retracted, and unlisted packages from what is not their own', async () => {
+it('omits retracted versions, and unlisted packages except in their own feed', async () => {
   await using app = await testApp()
   const [owner, alice] = [await app.owner(), await app.member()]
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -51,7 +51,7 @@ it('leaves out what was retracted, and unlisted packages from what is not their 
   expect(titles(await alice.get('/packages/hidden/feed.atom'))).toEqual(['hidden 1.0.0'])
 })
 
-it('is as long at most as it says, whatever there is', async () => {
+it('limits the number of entries', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let patch = 0; patch <= maxEntries; patch++) await publish(alice, { name: 'acme', version: `1.0.${patch}` })
@@ -61,7 +61,7 @@ it('is as long at most as it says, whatever there is', async () => {
   expect(await app.countQueries(() => alice.get('/feed.atom'))).toBeLessThan(5)
 })
 
-it('is not sent again until something changes', async () => {
+it('answers 304 until something changes', async () => {
   await using app = await testApp()
   const alice = await app.member()
   expect(titles(await alice.get('/feed.atom'))).toEqual([])
@@ -74,7 +74,7 @@ it('is not sent again until something changes', async () => {
   expect(await alice.get('/feed.atom', again)).toMatchObject({ status: 200 })
 })
 
-it('takes a token as the password too, for readers that can send nothing else, and only there', async () => {
+it('accepts a token as the Basic password for feed readers, and only there', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -96,7 +96,7 @@ it('takes a token as the password too, for readers that can send nothing else, a
   expect(await app.anonymous.post('/api/auth/keys', { name: 'x' }, basic('alice', secret))).toMatchObject({ status: 401 })
 })
 
-it('shows public packages to anybody, and no trace of others', async () => {
+it('shows public packages to anonymous users and no trace of others', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'open', version: '1.0.0' })
@@ -121,7 +121,7 @@ it('shows public packages to anybody, and no trace of others', async () => {
     expect(await look(path)).toMatchObject({ status: 401 })
 })
 
-it('knows no feed of what is not there', async () => {
+it('answers 404 for feeds of unknown packages and publishers', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const url of ['/packages/acme/feed.atom', '/publishers/nobody/feed.atom', '/packages/acme/badges/version.svg'])
@@ -129,7 +129,7 @@ it('knows no feed of what is not there', async () => {
   expect(await alice.get('/packages/A%20B/feed.atom')).toMatchObject({ status: 400 })
 })
 
-it('writes only what XML can carry (XML 1.0 §2.2)', () => {
+it('writes only characters that XML allows (XML 1.0 §2.2)', () => {
   const xml = renderAtom({
     self: 'https://x/feed.atom?a=1&b=2',
     title: 'a\u0000b\u001b]]>\ud800\uffff & "c"',

@@ -4,7 +4,7 @@ import { schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-/** A selection of the field that reads as little as can be, or null when it wants an argument that this does not know. */
+/** Returns a minimal selection of the field, or null if a required argument is unknown. */
 function selectionOf({ name, args, type }: GraphQLField<unknown, unknown>): string | null {
   const wanted = args.filter((argument) => isNonNullType(argument.type))
   const known: Record<string, string> = { version: '"1.0.0"', input: '{ visibility: PUBLIC }' }
@@ -23,11 +23,11 @@ function selectionOf({ name, args, type }: GraphQLField<unknown, unknown>): stri
 const isConnection = (name: string) => name.endsWith('Connection')
 const fieldsOf = (type: string) => Object.values((schema.getType(type) as GraphQLObjectType).getFields())
 
-/** Where each object has a page of its own, or is looked into by a search, the cost of a query keeps their number small. */
+/** The query cost limits the number of objects that each load a page or run a search. */
 const isDear = ({ type, extensions }: GraphQLField<unknown, unknown>) =>
   isConnection(getNamedType(type).name) || Number(extensions.cost ?? 1) >= 20
 
-it('loads what many packages, versions or people are asked for by the same number of statements as for few', async () => {
+it('loads many packages, versions or users with the same number of statements as a few', async () => {
   await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const owner = await app.owner()
   const files = { 'README.md': '# Hello', 'CHANGELOG.md': '## 1.0.0', 'example/main.dart': 'void main() {}', LICENSE: 'MIT' }
@@ -63,12 +63,12 @@ it('loads what many packages, versions or people are asked for by the same numbe
     return counts
   }
   await add(0, 4)
-  await count() // what is rendered or measured once is
+  await count() // Fills the caches.
   const few = await count()
   await add(4, 12)
   await count()
   const many = await count()
-  // A long request pauses, which may split what is loaded together; eight more packages would take eight more statements.
+  // Long requests pause, which may split a batch. Loading eight more packages one by one would take eight more statements.
   const pauses = 3
   const grown = [...many]
     .filter(([field, statements]) => statements > (few.get(field) ?? 0) + pauses)

@@ -5,7 +5,7 @@ import { heldMemory } from '../support/memory.ts'
 const comments = '#\n'.repeat(30_000)
 const fields = 'id '.repeat(3900)
 
-it('keeps documents within its share of the memory, whatever they take once they are parsed', async () => {
+it('limits the memory of cached documents, whatever their parsed size', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const { graphql } = app.services.caches
@@ -15,7 +15,7 @@ it('keeps documents within its share of the memory, whatever they take once they
   expect(graphql.calculatedSize).toBeLessThanOrEqual(graphql.maxSize)
 })
 
-it('does not keep documents that it refuses', async () => {
+it('does not cache refused documents', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   for (const document of ['{ nonsense }', '{ a', `{ me { ${fields} } `, `{ ${'a { '.repeat(30)}`])
@@ -23,7 +23,7 @@ it('does not keep documents that it refuses', async () => {
   expect(app.services.caches.graphql.size).toBe(0)
 })
 
-it('parses a document once as long as it is kept', async () => {
+it('parses a document once while it is cached', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const { graphql } = app.services.caches

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** A query with this many fragments; `spreads` are the numbers of those that each spreads. */
+/** Returns a query with `count` fragments. `spreads` returns the indexes of the fragments that a fragment spreads. */
 function queryOf(count: number, spreads: (index: number) => number[]): string {
   const fragments = Array.from(
     { length: count },
@@ -48,7 +48,7 @@ it.each([
     `{ package(name: "a") { ${'...A '.repeat(1001)} } } fragment A on Package { name }`,
     /more than 1000 fragments/,
   ],
-])('refuses %s, and logs no failure', async (_what, query, message) => {
+])('refuses %s without logging a failure', async (_what, query, message) => {
   for (let attempt = 0; attempt < 2; attempt++)
     expect(await alice.graphql(query)).toMatchObject({
       status: 400,
@@ -57,19 +57,19 @@ it.each([
   expect(app.lines.filter((line) => / ERROR |Maximum call stack/.test(line))).toEqual([])
 })
 
-it('takes fragments within fragments', async () => {
+it('accepts nested fragments', async () => {
   const chain = queryOf(16, (index) => upTo(16, index + 1))
   expect((await alice.graphql(chain)).body).toMatchObject({ data: { package: null } })
   const doubled = queryOf(8, (index) => upTo(8, index + 1, index + 1))
   expect((await alice.graphql(doubled)).body).toMatchObject({ data: { package: null } })
 })
 
-it('takes what the console asks for', () => {
+it('accepts the queries of the console', () => {
   const text = globSync('web/*/*.graphql').map((file) => readFileSync(file, 'utf8'))
   expect(() => refuseComplexFragments(parse(text.join('\n')))).not.toThrow()
 })
 
-it('refuses work that exceeds the stack as too complex, and passes on other errors', () => {
+it('refuses work that exceeds the stack as too complex and rethrows other errors', () => {
   const endless = (depth: number): number => endless(depth + 1) + 1
   expect(() => refuseStackOverflow(() => endless(0))).toThrow(expect.objectContaining({ code: 'InvalidInput' }))
   expect(() => refuseStackOverflow(() => JSON.parse('{'))).toThrow(SyntaxError)

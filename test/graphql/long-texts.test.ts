@@ -16,7 +16,7 @@ import { testApp, type TestApp } from '../app.ts'
 import { argumentsWithVariable } from '../support/minimal-request.ts'
 
 type Input = { name: string; type: GraphQLInputType; extensions: object }
-/** A field of the schema, and the argument and input fields that lead to a text which it takes. */
+/** A field of the schema, with the path of arguments and input fields to one of its text arguments. */
 type Place = { type: string; field: GraphQLField<unknown, unknown>; inputs: Input[] }
 
 const textTypes = ['String', 'ID', 'SemVer', 'URL', 'DateTime']
@@ -41,7 +41,7 @@ function maxLengthOf({ inputs }: Place): number {
 }
 
 let app: TestApp
-/** Without an owner: the setup is only there before there is one. */
+/** A server without an owner, because the setup fields exist only until there is one. */
 let fresh: TestApp
 let owner: Actor
 beforeAll(async () => {
@@ -54,7 +54,7 @@ afterAll(() => Promise.all([app, fresh].map((one) => one[Symbol.asyncDispose]())
 const long = 'x'.repeat(1_000_000)
 const refused = /must be at most \d+ characters long|must be a version such as|must be a moment such as/
 
-it('lets few arguments take more than 1,024 characters', () => {
+it('has few arguments that accept more than 1,024 characters', () => {
   const larger = places.filter(([, place]) => maxLengthOf(place) > 1024)
   expect(larger.map(([title, place]) => `${title} ${maxLengthOf(place)}`).toSorted()).toEqual([
     'Mutation.createPublisher.input.description 4000',
@@ -70,11 +70,11 @@ it('lets few arguments take more than 1,024 characters', () => {
 const ofRoots = places.filter(([, { type }]) => roots.includes(type))
 const bounded = ofRoots.filter(([title]) => title !== 'Mutation.importAdvisories.input.osv')
 
-it.each(bounded)('%s takes no text of 1 MB', async (title, { type, field, inputs }) => {
+it.each(bounded)('refuses a text of 1 MB: %s', async (title, { type, field, inputs }) => {
   const textType = getNamedType(inputs.at(-1)?.type)
   const selection = isLeafType(getNamedType(field.type)) ? '' : ' { __typename }'
   const call = `${field.name}(${argumentsWithVariable(field.args, inputs, field.name)})`
-  // Without an owner no one can sign in, and an anonymous request may be 128 KiB.
+  // Without an owner no user can sign in, and anonymous requests are limited to 128 KiB.
   const [actor, value] = /setup/i.test(field.name) ? [fresh.anonymous, long.slice(0, 100_000)] : [owner, long]
   const headers = { accept: type === 'Subscription' ? 'text/event-stream' : 'application/json' }
   const query = `${type.toLowerCase()} ($value: ${String(textType)}!) { ${call}${selection} }`
@@ -82,14 +82,14 @@ it.each(bounded)('%s takes no text of 1 MB', async (title, { type, field, inputs
   expect({ title, text: answer.raw.toString().slice(0, 1000) }).toMatchObject({ text: expect.stringMatching(refused) })
 })
 
-it('takes no advisories beyond the largest body', async () => {
+it('refuses advisories larger than the body limit', async () => {
   const query = 'mutation ($osv: String!) { importAdvisories(input: { osv: $osv }) { imported } }'
   expect(await owner.graphql(query, { osv: long + long })).toMatchObject({ status: 413 })
 })
 
 const ofObjects = places.filter(([, { type }]) => !roots.includes(type))
 
-it.each(ofObjects)('%s takes no text of 1 MB, whatever object it is a field of', async (_title, { field, inputs }) => {
+it.each(ofObjects)('refuses a text of 1 MB on any object: %s', async (_title, { field, inputs }) => {
   const args = inputs.reduceRight<unknown>((value, { name, type }) => ({ [name]: isList(type) ? [value] : value }), long)
   await expect(async () => field.resolve?.({}, args as Record<string, unknown>, {}, {} as never)).rejects.toMatchObject({
     code: 'InvalidInput',
@@ -99,7 +99,7 @@ it.each(ofObjects)('%s takes no text of 1 MB, whatever object it is a field of',
 
 const isList = (type: GraphQLInputType) => isListType(isNonNullType(type) ? type.ofType : type)
 
-it('refuses the request that repeats a long name under many aliases, however often, and counts its text', async () => {
+it('refuses a long name repeated under many aliases and counts its length in the cost', async () => {
   const names = Array.from({ length: 29 }, (_, index) => `a${index}: package(name: $name) { name }`).join(' ')
   const query = `query ($name: String!) { ${names} }`
   const many = await owner.graphql(query, { name: long })
@@ -113,7 +113,7 @@ it('refuses the request that repeats a long name under many aliases, however oft
   expect((await owner.graphql(query, { name: 'x'.repeat(1024) })).body).toMatchObject({ data: { a0: null }, extensions: { cost: 116 } })
 })
 
-it('takes no more than 128 KiB in a query without a credential', async () => {
+it('limits anonymous queries to 128 KiB', async () => {
   const ip = app.address()
   const ask = (actor: Actor, length: number) => actor.graphql('{ __typename }', { unused: 'x'.repeat(length) }, { ip })
   expect(await ask(app.anonymous, 128 * 1024)).toMatchObject({ status: 413, body: { errors: [{ extensions: { code: 'InvalidInput' } }] } })

@@ -4,7 +4,7 @@ import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 import { versionId } from '../support/reports.ts'
 
-it('gives the same object to each field of a request that asks for it by its id', async () => {
+it('resolves the same id to the same object in every field of a request', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -18,7 +18,7 @@ it('gives the same object to each field of a request that asks for it by its id'
   expect(body).toEqual({ data: { a: [node, node], b: [node], c: node, d: node }, extensions: { cost: expect.any(Number) } })
 })
 
-it('gives the other objects of a list when one of them cannot be read', async () => {
+it('returns the other objects of a list when one cannot be read', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await publish(admin, { name: 'acme', version: '1.0.0' })

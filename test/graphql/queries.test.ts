@@ -5,7 +5,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { announce, finish, publish, sendBytes, upload } from '../support/publish.ts'
 
-/** How many statements some work takes. */
+/** Returns the number of statements that `work` executes. */
 async function statements(app: TestApp, work: () => Promise<{ status: number }>): Promise<number> {
   app.queries.length = 0
   expect((await work()).status).toBe(200)
@@ -19,7 +19,7 @@ async function publishMany(actor: Actor, count: number, packageOf: (index: numbe
 const versionOf = (index: number) => ({ name: 'acme', version: `1.${index}.0` })
 
 describe('the number of statements', () => {
-  it('of the listing: the token and one keyed read, and one more when it is built', async () => {
+  it('is two for a package listing, the token and one keyed read, plus one to build it', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const versions of [1, 12]) {
@@ -30,7 +30,7 @@ describe('the number of statements', () => {
     }
   })
 
-  it('of the listing is the same for many who ask at once: it is built once', async () => {
+  it('is the same for concurrent listings, because the listing is built once', async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publishMany(alice, 3, versionOf)
@@ -39,14 +39,14 @@ describe('the number of statements', () => {
     expect(app.queries.filter((sql) => sql.includes('sort_key'))).toHaveLength(1)
   })
 
-  it('of an archive: the token and its row', async () => {
+  it('is two for an archive: the token and its row', async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publishMany(alice, 3, versionOf)
     expect(await statements(app, () => alice.get('/api/archives/acme-1.1.0.tar.gz'))).toBe(2)
   })
 
-  it('of publishing does not grow with the versions', async () => {
+  it('is independent of the number of versions when publishing', async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publish(alice, versionOf(0))
@@ -59,7 +59,7 @@ describe('the number of statements', () => {
     expect(new Set(counts).size).toBe(1)
   })
 
-  it('of publishing is small, with one transaction a request', async () => {
+  it('is small for publishing, with one transaction per request', async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publish(alice, versionOf(0))
@@ -89,7 +89,7 @@ describe('the number of statements', () => {
       'a page of versions',
       '{ package(name: "alpha0") { versions(first: 50) { nodes { version package { name } publishedBy { email } install { addCommand } archiveUrl retractableUntil viewerCanRetract viewerCanRestore } } } }',
     ],
-  ])('of %s does not grow with its length', async (_what, query) => {
+  ])('is independent of the length of %s', async (_what, query) => {
     await using app = await testApp()
     const alice = await app.member()
     const counts: number[] = []
@@ -101,11 +101,11 @@ describe('the number of statements', () => {
     expect(counts[1]).toBe(counts[0])
   })
 
-  it("of the console's package page does not grow with versions, dependencies or uploaders", async () => {
+  it("is independent of versions, dependencies and uploaders for the console's package page", async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
     const open = () => alice.graphql(packagePage, { name: 'acme', version: '0.0.0', exact: false, signedIn: true })
-    // One dependency is looked up as many are.
+    // One dependency takes the same statements as many.
     await publish(alice, { name: 'acme', version: '0.0.0', pubspec: 'dependencies:\n  other: any' })
     expect((await open()).body).toMatchObject({ data: { package: { name: 'acme' } } })
     const before = await statements(app, open)
@@ -117,7 +117,7 @@ describe('the number of statements', () => {
   })
 })
 
-/** What the console asks for when somebody opens a package. */
+/** The query that the console sends when a user opens a package. */
 const packagePage = ['fragment VersionDetails', 'query Package(', 'fragment ScorePoints', 'fragment ScoreState']
   .map((start) => {
     const text = ['package/package', 'score/score'].map((name) => readFileSync(`web/${name}.graphql`, 'utf8')).join('')

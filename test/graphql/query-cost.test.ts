@@ -20,7 +20,7 @@ const cost = (query: string, variables: Record<string, unknown> = {}) => {
   return costOf(schema, document, operation, variables) ?? Number.NaN
 }
 
-it('costs what will be executed, however the sizes are given', () => {
+it('is the cost of what will be executed, whether sizes are literals or variables', () => {
   const page = (size: string, head = 'query') =>
     `${head} { packages(first: ${size}) { nodes { name versions(first: ${size}) { nodes { version } } } } }`
   const literal = cost(page('20'))
@@ -42,14 +42,14 @@ it('costs what will be executed, however the sizes are given', () => {
   ).toBeLessThan(5)
 })
 
-it('is counted once per fragment, also when fragments double each other', () => {
+it('is counted once per fragment, even when fragments double each other', () => {
   const fragments = Array.from({ length: 40 }, (_, n) => `fragment F${n} on Package { name ...F${n + 1} ...F${n + 1} }`).join('\n')
   const started = performance.now()
   expect(cost(`{ package(name: "a") { ...F0 } }\n${fragments}\nfragment F40 on Package { name }`)).toBeGreaterThan(2 ** 40)
   expect(performance.now() - started).toBeLessThan(1000)
 })
 
-it('knows a size for lists that take none, and a weight where a field says so', () => {
+it('assumes a size for lists without a limit and uses the declared weight of fields', () => {
   const small = buildSchema('type Query { list: [Thing!]! } type Thing { name: String }')
   const document = parse('{ list { name } }')
   const [operation] = document.definitions
@@ -57,7 +57,7 @@ it('knows a size for lists that take none, and a weight where a field says so', 
   expect(costOf(small, document, operation, {})).toBe(1 + 100 * 2)
 })
 
-it('leaves the console room: every document of it stays far below', () => {
+it('leaves headroom for every document of the console', () => {
   const document = parse(
     globSync('web/*/*.graphql')
       .map((file) => readFileSync(file, 'utf8'))
@@ -81,7 +81,7 @@ it('leaves the console room: every document of it stays far below', () => {
   }
 })
 
-it('refuses what costs too much before anything of it is done, with sizes in variables too', async () => {
+it('refuses expensive queries before executing them, also with sizes in variables', async () => {
   await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const alice = await app.member()
   app.queries.length = 0
@@ -96,7 +96,7 @@ it('refuses what costs too much before anything of it is done, with sizes in var
   expect(app.queries.filter((sql) => /package_versions/.test(sql))).toEqual([])
 })
 
-it('says what a query costs, and what is left of the limit of whoever sends it', async () => {
+it('returns the cost of a query and the remaining rate limit of the caller', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const query = '{ rateLimit { limit remaining resetAt cost maxCost } packages(first: 20) { nodes { name } } }'
@@ -115,7 +115,7 @@ it('says what a query costs, and what is left of the limit of whoever sends it',
   expect(nobody.body.data).toEqual({ rateLimit: { remaining: 599 } })
 })
 
-it('ends a request that reads too much text, with one clear error', async () => {
+it('aborts a request that reads too much text, with one clear error', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const readme = `${'Words and more words. '.repeat(11_000)}\n`
@@ -136,7 +136,7 @@ it('ends a request that reads too much text, with one clear error', async () => 
   expect(few.body.data.packages.nodes[9].latest.readme.source).toBe(readme)
 })
 
-it('does nothing more once the budget is spent, and at most two statements at a time', async () => {
+it('executes nothing once the budget is spent, and at most two statements concurrently', async () => {
   const budget = new Budget({ databaseMs: 30, textBytes: 10, objects: 10, totalMs: 60_000 })
   let running = 0
   let most = 0
@@ -155,7 +155,7 @@ it('does nothing more once the budget is spent, and at most two statements at a 
   budget.close()
 })
 
-it('ends with its time, without what it waited for others', async () => {
+it('ends at its time limit, which excludes waiting for others', async () => {
   const budget = new Budget({ databaseMs: 5000, textBytes: 10, objects: 1, totalMs: 20 })
   const wait = () => new Promise((resolve) => setTimeout(resolve, 60))
   await Promise.all([budget.uncounted(wait()), budget.uncounted(wait())])

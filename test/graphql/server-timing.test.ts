@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 const query = '{ packages(first: 5) { nodes { name } } }'
 const form = /^db;dur=\d+\.\d;desc="statements: (\d+)", total;dur=\d+\.\d$/
 
-it('tells administrators what took how long, and nobody else: the number of statements could tell of what they may not see', async () => {
+it('sends Server-Timing only to administrators, because the number of statements could reveal hidden data', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const admin = await app.admin()

@@ -24,7 +24,7 @@ async function runningJob({ services }: TestApp): Promise<ClaimedJob> {
 const advance = ({ services }: TestApp, held: ClaimedJob, done: number) =>
   renew(services.database.fork(), held, services.now(), 60_000, { done, total: 9, phase: 'copying' })
 
-it('sends what is there, and again after each change, until the end', async () => {
+it('sends the current state and each change until the end', async () => {
   await using app = await testApp()
   const held = await runningJob(app)
   const events = await subscribeAt(await app.listen(), (await app.admin()).secret, query, idOf(held.id))
@@ -38,7 +38,7 @@ it('sends what is there, and again after each change, until the end', async () =
   expect(await events.next()).toBeNull()
 })
 
-it('refuses, as everywhere, whoever may not see it, and clients that take no events', async () => {
+it('refuses unauthorized callers and clients that accept no events', async () => {
   await using app = await testApp()
   const [address, admin, job] = [await app.listen(), await app.admin(), await runningJob(app)]
   const refusal = async (secret: string | undefined, id = idOf(job.id)) => {
@@ -53,7 +53,7 @@ it('refuses, as everywhere, whoever may not see it, and clients that take no eve
   expect(await admin.graphql(query, idOf(job.id))).toMatchObject({ status: 406 })
 })
 
-it('ends with an error when the token is revoked, or its owner loses the right', async () => {
+it('ends with an error when the token is revoked or its owner loses the permission', async () => {
   await using app = await testApp()
   const [address, owner, first, second, job] = [
     await app.listen(),
@@ -66,14 +66,14 @@ it('ends with an error when the token is revoked, or its owner loses the right',
   expect([await revoked?.next(), await demoted?.next()]).toMatchObject([{ data: {} }, { data: {} }])
   await app.anonymous.post('/api/tokens/revoke', { secret: first.secret })
   expect(await owner.put(`/api/admin/users/${second.id}`, { role: 'member' })).toMatchObject({ status: 200 })
-  // Something new to see, which neither gets.
+  // A change that neither subscriber receives.
   await advance(app, job, 7)
   expect(await revoked?.next()).toMatchObject({ errors: [{ extensions: { code: 'MissingAuthentication' } }] })
   expect(await demoted?.next()).toMatchObject({ errors: [{ extensions: { code: 'InsufficientPermissions' } }] })
   expect([await revoked?.next(), await demoted?.next()]).toEqual([null, null])
 })
 
-it('tells whoever watches with a session to sign in again when it has ended, also where anybody may browse', async () => {
+it('asks subscribers with an expired session to sign in again, also where anonymous users may browse', async () => {
   await using app = await publicApp()
   const [address, admin, job] = [await app.listen(), await app.admin(), await runningJob(app)]
   await publish(admin, { name: 'acme', version: '1.0.0' })
@@ -97,7 +97,7 @@ it('ends when the server stops', async () => {
   expect(await events.next()).toBeNull()
 })
 
-it('lets one person have ten open, and another one after one of them was closed', async () => {
+it('allows ten subscriptions per user and another one after one is closed', async () => {
   await using app = await testApp()
   const [address, { secret }, job] = [await app.listen(), await app.admin(), await runningJob(app)]
   const open = () => subscribeAt(address, secret, query, idOf(job.id))
@@ -109,7 +109,7 @@ it('lets one person have ten open, and another one after one of them was closed'
   await expect.poll(async () => (await open()).status).toBe(200)
 })
 
-it('goes on when a client went away before anything was sent to it', async () => {
+it('survives clients that disconnect before the first event', async () => {
   await using app = await testApp()
   const [address, { secret, graphql }, job] = [await app.listen(), await app.admin(), await runningJob(app)]
   const { limits } = app.services

@@ -15,10 +15,10 @@ async function inside<Result>(url: string, work: (own: Client) => Promise<Result
   }
 }
 
-/** A database as tests get it; the template is there once a server was started. */
+/** Returns a test database. The template exists once a server was started. */
 const copy = () => createDatabase(() => Promise.reject(new Error('No server was started before.')))
 
-it('empties a database that a test has used, and puts back what was there from the beginning', async () => {
+it('resets a used test database to its initial rows', async () => {
   await using _ = await testApp({ setUp: false })
   await using database = await copy()
   const before = await inside(database.url, captureBaseline)
@@ -54,7 +54,7 @@ const changes = [
   "insert into server_settings select 'more', string_agg(gen_random_uuid()::text, '') from generate_series(1, 30000)",
 ]
 
-it('does not hand on a database in which a test has changed more than a few rows', async () => {
+it('discards a test database when a test changed more than a few rows', async () => {
   await using _ = await testApp({ setUp: false })
   const handedOn: string[] = []
   for (const change of ['select 1', ...changes]) {
@@ -66,7 +66,7 @@ it('does not hand on a database in which a test has changed more than a few rows
   expect(handedOn).toEqual(['select 1'])
 })
 
-it('hands a database on under another name, and drops one to which somebody is connected', async () => {
+it('renames a database before reuse and drops one that still has connections', async () => {
   const asIs = (own: Client) =>
     own.query(
       "select oid, (select count(*)::int from server_settings where key = 'mine') as left from pg_database where datname = current_database()",
@@ -88,7 +88,7 @@ it('hands a database on under another name, and drops one to which somebody is c
     staying.push(client)
   })
   expect(second).toMatchObject({ left: 0 })
-  // On a server that was there before the run, nothing is left.
+  // Nothing remains on a server that existed before the run.
   expect(second.oid === first.oid).toBe(process.env.TEST_POSTGRES_ENDS !== undefined)
   await expect(staying[0]?.query('select 1')).rejects.toThrow()
   const third = await lend(async () => {})

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../../app.ts'
 
-it('keeps no more statements prepared than a connection should', async () => {
+it('keeps a bounded number of prepared statements per connection', async () => {
   await using app = await testApp({ alone: true, env: { POSTGRES_READ_POOL_MAX: '1' } })
   const { reads } = app.services.database
   for (let index = 0; index < 300; index++) expect(await reads.get(`select ${index} as number`)).toEqual({ number: index })

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { testApp } from '../../app.ts'
 import { publish } from '../../support/publish.ts'
 
-it('serves reads while PostgreSQL takes no writes, as managed ones do without space, and reports it', async () => {
+it('serves reads while PostgreSQL is read-only, as managed databases without free space are, and reports that', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
