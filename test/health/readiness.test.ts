@@ -4,7 +4,7 @@ import { testApp } from '../app.ts'
 const ok = { status: 'ok' }
 const allWell = { running: ok, database: ok, schema: ok }
 
-it('is alive and ready before the setup, at the root and below the path of SERVER_URL', async () => {
+it('is live and ready before the setup, at the root and below the path of SERVER_URL', async () => {
   await using app = await testApp({ setUp: false, env: { SERVER_URL: 'https://example.com/registry' } })
   for (const place of ['', '/registry']) {
     expect(await app.anonymous.get(`${place}/livez`)).toMatchObject({ status: 200, body: ok })
@@ -25,7 +25,7 @@ const unready = (name: string) => ({
   body: { status: 'unavailable', checks: { ...allWell, [name]: { status: 'error' } } },
 })
 
-it('is not ready while nothing can be written to the database, and answers in time', async () => {
+it('is not ready while the database is not writable, and answers in time', async () => {
   await using app = await testApp({ alone: true })
   const em = app.services.database.fork()
   await em.begin()
@@ -38,7 +38,7 @@ it('is not ready while nothing can be written to the database, and answers in ti
   await expect.poll(async () => (await app.anonymous.get('/readyz')).status, { timeout: 8000 }).toBe(200)
 })
 
-it('is not ready with the schema of another version, and while stopping', async () => {
+it('is not ready with the schema of another version or while stopping', async () => {
   await using newer = await testApp({ alone: true })
   const em = newer.services.database.fork()
   await em.execute("insert into schema_migrations (name) values ('Migration29991231000000_later')")
@@ -51,7 +51,7 @@ it('is not ready with the schema of another version, and while stopping', async 
   expect(await app.anonymous.get('/livez')).toMatchObject({ status: 200 })
 })
 
-it('writes once however many ask', async () => {
+it('runs one write probe for many requests', async () => {
   await using app = await testApp({ alone: true })
   const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
   const before = writes()
@@ -59,7 +59,7 @@ it('writes once however many ask', async () => {
   expect(writes() - before).toBe(1)
 })
 
-it('answers 404 where the console has no page: its own page to browsers, an error to everybody else', async () => {
+it('answers unknown pages with 404: a page for browsers, an error for other clients', async () => {
   await using app = await testApp({ env: { SERVER_URL: 'https://example.com/registry' } })
   const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }
   for (const path of ['/nothing', '/registry.php', '/wp-login.php', '/packages/acme/nothing', '/livez/x']) {

@@ -16,7 +16,7 @@ const refused = (retryAfter: string, message: string) => ({
 })
 const lowSpace = refused('60', 'low on disk space')
 
-/** What people read without an archive: each is answered with 200. */
+/** Expects 200 for reads that need no archive. */
 async function expectReads(app: TestApp, alice: Actor): Promise<void> {
   for (const path of ['/readyz', '/healthz', '/livez', '/', '/packages/acme']) {
     expect([path, await app.anonymous.get(path)]).toMatchObject([path, { status: 200 }])
@@ -34,7 +34,7 @@ const healthOf = async (app: TestApp) => {
   return { status, says: body.status, database: database.status, store: store.status, storeMessage: store.message }
 }
 
-it('serves reads with less free space than MIN_FREE_BYTES, refuses archives at every step, and reports it', async () => {
+it('serves reads below MIN_FREE_BYTES, refuses archives at every step and reports the shortage', async () => {
   await using app = await testApp({ alone: true, env: { METRICS_TOKEN } })
   const { config } = app.services
   const alice = await app.member()
@@ -52,7 +52,7 @@ it('serves reads with less free space than MIN_FREE_BYTES, refuses archives at e
     { extensions: { code: 'ServiceUnavailable' } },
   ])
   expect(await sendBytes(alice, announced, archive)).toMatchObject(lowSpace)
-  // Its bytes are here already, and other changes are small.
+  // The bytes of the upload are already stored, and other changes are small.
   expect(await finish(alice, sent)).toMatchObject({ status: 200 })
   expect(await alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })).toMatchObject({ status: 201 })
   const database = config.DB_BACKEND === 'sqlite' ? 'error' : 'ok'
@@ -71,7 +71,7 @@ it('serves reads with less free space than MIN_FREE_BYTES, refuses archives at e
   expect(app.lines.join('')).toContain('WARNING health: blob_store works again')
 })
 
-it('serves reads while the archive store takes no bytes, and reports it once in the log', async () => {
+it('serves reads while the archive store is not writable and logs that once', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -92,7 +92,7 @@ it('serves reads while the archive store takes no bytes, and reports it once in 
   expect(app.lines.join('')).toContain('WARNING health: blob_store works again')
 })
 
-it('refuses archives while the folder of the archive store is away, and takes them when it is back', async () => {
+it("refuses archives while the store's folder is missing and accepts them once it is back", async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -109,25 +109,31 @@ it('refuses archives while the folder of the archive store is away, and takes th
   expect(await healthOf(app)).toMatchObject({ status: 200 })
 })
 
-it.each(['reset', 'silent'] as const)('serves reads while the bucket is away (%s), and refuses what needs it', async (fault) => {
-  await using bucket = await s3Bucket()
-  await using app = await testApp({ env: { ...bucket.env, METRICS_TOKEN } })
-  const alice = await app.member()
-  await publish(alice, { name: 'acme', version: '1.0.0' })
-  const archive = await packageArchive({ name: 'acme', version: '1.1.0' })
-  bucket.fault = () => fault
-  await expectReads(app, alice)
-  expect(await healthOf(app)).toMatchObject({ status: 503, says: 'degraded', database: 'ok', store: 'error' })
-  const text = (await app.services.metrics?.text()) ?? ''
-  expect(sample(text, 'snug_component_up', { component: 'blob_store' })).toBe(0)
-  expect(sample(text, 'snug_component_up', { component: 'metadata_store' })).toBe(1)
-  expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 503, headers: { 'retry-after': expect.any(String) } })
-  expect(await sendBytes(alice, await announce(alice), archive)).toMatchObject(refused('30', 'cannot be reached'))
-  bucket.fault = () => null
-  expect(await publishArchive(alice, archive)).toMatchObject({ status: 200 })
-})
+it.each(['reset', 'silent'] as const)(
+  'serves reads while the bucket is unreachable (%s) and refuses requests that need it',
+  async (fault) => {
+    await using bucket = await s3Bucket()
+    await using app = await testApp({ env: { ...bucket.env, METRICS_TOKEN } })
+    const alice = await app.member()
+    await publish(alice, { name: 'acme', version: '1.0.0' })
+    const archive = await packageArchive({ name: 'acme', version: '1.1.0' })
+    bucket.fault = () => fault
+    await expectReads(app, alice)
+    expect(await healthOf(app)).toMatchObject({ status: 503, says: 'degraded', database: 'ok', store: 'error' })
+    const text = (await app.services.metrics?.text()) ?? ''
+    expect(sample(text, 'snug_component_up', { component: 'blob_store' })).toBe(0)
+    expect(sample(text, 'snug_component_up', { component: 'metadata_store' })).toBe(1)
+    expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': expect.any(String) },
+    })
+    expect(await sendBytes(alice, await announce(alice), archive)).toMatchObject(refused('30', 'cannot be reached'))
+    bucket.fault = () => null
+    expect(await publishArchive(alice, archive)).toMatchObject({ status: 200 })
+  },
+)
 
-it('tries a write at most once for many health requests', async () => {
+it('runs at most one write probe for many health requests', async () => {
   await using app = await testApp({ alone: true })
   const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => healthOf(app)))

@@ -11,7 +11,7 @@ import { storeSurface, surfaceOf } from '../support/surfaces.ts'
 
 const zipped = { headers: { 'accept-encoding': 'gzip' } }
 
-it('keeps compressed listings without the larger buffers that they were made in', async () => {
+it('caches compressed listings without their larger original buffers', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const names = Array.from({ length: 20 }, (_, index) => `acme_${index}`)
@@ -21,7 +21,7 @@ it('keeps compressed listings without the larger buffers that they were made in'
   expect((heldMemory().buffers - before.buffers) / names.length).toBeLessThan(8 * 1024)
 })
 
-it('counts in every cache at least what its values hold', async () => {
+it('accounts for at least the memory of the values in every cache', async () => {
   await using app = await testApp({ alone: true })
   await fillCaches(app, await app.member())
   const sizes = Object.entries(entriesOf(app)).map(([name, entries]) => [name, entries.length])
@@ -34,7 +34,7 @@ it('counts in every cache at least what its values hold', async () => {
     }
 })
 
-it('keeps no more than CACHE_BYTES allows', async () => {
+it('stays within CACHE_BYTES', async () => {
   await using app = await testApp({ alone: true, env: { CACHE_BYTES: String(2 ** 20) } })
   const alice = await app.member()
   const { caches } = app.services
@@ -47,7 +47,7 @@ it('keeps no more than CACHE_BYTES allows', async () => {
   expect(caches.archives.size).toBe(2)
 })
 
-/** Reads something that each cache keeps. */
+/** Reads one value into each cache. */
 async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
   for (const version of ['1.0.0', '1.1.0']) {
     await publish(alice, { name: 'acme', version })
@@ -63,13 +63,13 @@ async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
 
 type Entry = { value: object | string; size?: number }
 
-/** What each cache of a server holds, with the size that it counts. */
+/** Returns the entries of each cache with their accounted size. */
 const entriesOf = ({ services: { caches } }: TestApp): Record<string, Entry[]> =>
   Object.fromEntries(Object.entries(caches).map(([name, cache]) => [name, cache.dump().map(([, entry]) => entry as Entry)]))
 
-/** How long the content of a value is, written down in one piece. What was parsed of a document cannot be serialized. */
+/** Returns the length of the serialized value. Parsed documents cannot be serialized by V8 and are serialized as JSON. */
 const contentBytes = (value: object | string): number =>
   typeof value === 'object' && 'definitions' in value ? JSON.stringify(value).length : serialize(value).byteLength
 
-/** The buffers in a value: itself, or one of its members. */
+/** Returns the buffers in a value: the value itself or its direct members. */
 const buffersIn = (value: object | string): Buffer[] => [value, ...Object.values(value)].filter((part) => Buffer.isBuffer(part))

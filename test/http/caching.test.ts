@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 
 const noStore = { 'cache-control': 'private, no-store' }
 
-it('lets nobody keep an answer of GraphQL, whoever asks and whatever comes of it', async () => {
+it('forbids caching of all GraphQL answers', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const session = await alice.session()
@@ -20,7 +20,7 @@ it('lets nobody keep an answer of GraphQL, whoever asks and whatever comes of it
   }
 })
 
-it('keeps what signed-in people read out of shared caches, on every endpoint', async () => {
+it('forbids shared caches to store answers for signed-in users, on every endpoint', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   await publish(owner, { name: 'acme', version: '1.0.0' })
@@ -39,7 +39,7 @@ it('keeps what signed-in people read out of shared caches, on every endpoint', a
   expect(await app.anonymous.get('/api/auth/me')).toMatchObject({ status: 401, headers: noStore })
 })
 
-it('lets nobody keep an answer that sets cookies', async () => {
+it('forbids caching of answers that set cookies', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const login = await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'correct horse' })
@@ -51,7 +51,7 @@ it('lets nobody keep an answer that sets cookies', async () => {
   expect(graphql).toMatchObject({ status: 200, headers: { ...noStore, 'set-cookie': expect.anything() } })
 })
 
-it('tells browsers to stay with https, where that is how they come', async () => {
+it('sends Strict-Transport-Security to clients that use https', async () => {
   const https = { 'strict-transport-security': 'max-age=31536000', 'cross-origin-opener-policy': 'same-origin' }
   await using secure = await testApp({ env: { SERVER_URL: 'https://pub.example.com' } })
   for (const path of ['/', '/api/v1/version', '/api/nothing', '/graphql?query={server{version}}'])

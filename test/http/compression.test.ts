@@ -10,14 +10,14 @@ import { publish } from '../support/publish.ts'
 const accepting = (encodings: string, more = {}) => ({ headers: { 'accept-encoding': encodings, ...more } })
 const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
 
-/** What is accepted, and what has to come. */
+/** Accept-Encoding headers by the expected encoding. */
 const choices = {
   br: ['br', 'gzip, deflate, br, zstd', '*', 'gzip;q=0, *;q=0.1'],
   gzip: ['gzip', 'GZIP', 'gzip, br;q=0', 'gzip, br;q=0.5', 'zstd, gzip;q=0.1', 'br;q=0, *'],
   identity: ['', 'identity', 'gzip;q=0', 'gzip;q=0, br;q=0.0', '*;q=0', 'deflate', 'identity, gzip;q=0.5'],
 }
 
-it('compresses JSON of both doors as the client likes it, from 1 KB on', async () => {
+it('compresses JSON of REST and GraphQL from 1 KB with the encoding the client prefers', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const query = '{ __schema { types { name description } } }'
@@ -46,7 +46,7 @@ it('compresses JSON of both doors as the client likes it, from 1 KB on', async (
   expect((await alice.get('/api/auth/me', accepting('gzip'))).headers).not.toHaveProperty('content-encoding')
 })
 
-it('gives HEAD the headers of GET, and compresses the entry of a version, but no archive', async () => {
+it('sends the headers of GET for HEAD and compresses version details but not archives', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec: `homepage: https://example.com/${'long/'.repeat(300)}` })
@@ -60,7 +60,7 @@ it('gives HEAD the headers of GET, and compresses the entry of a version, but no
   expect((await alice.get('/api/archives/acme-1.0.0.tar.gz', accepting('gzip, br'))).headers).not.toHaveProperty('content-encoding')
 })
 
-it('never compresses an answer that gives out a secret, however long', async () => {
+it('never compresses an answer that contains a new secret', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const names = Array.from({ length: 20 }, (_, index) => `name${index}: name`).join(' ')
@@ -76,7 +76,7 @@ it('never compresses an answer that gives out a secret, however long', async () 
   expect((await make('')).headers['content-encoding']).toBe('br')
 })
 
-it('knows every field that gives out a secret', () => {
+it('marks every field that returns a secret', () => {
   const fields = Object.values(schema.getTypeMap()).flatMap((type) =>
     isObjectType(type)
       ? Object.values(type.getFields()).map(({ name, type: given, extensions }) => ({
@@ -104,7 +104,7 @@ it('knows every field that gives out a secret', () => {
   expect(telling.map(({ place }) => place).filter((place) => !secret.includes(place))).toEqual([])
 })
 
-it('sends scripts and styles as they were compressed by the build, for good', async () => {
+it('sends scripts and styles precompressed by the build, with permanent caching', async () => {
   await using app = await testApp()
   const folder = join(import.meta.dirname, '../../web/dist/assets')
   const files = readdirSync(folder).filter((name) => /^index-.*\.(js|css)$/.test(name))
@@ -136,7 +136,7 @@ it('sends scripts and styles as they were compressed by the build, for good', as
   }
 })
 
-it('sends nothing else from where scripts and styles are, whatever the address', async () => {
+it('serves only scripts and styles below /assets', async () => {
   await using app = await testApp()
   const [script = ''] = readdirSync(join(import.meta.dirname, '../../web/dist/assets')).filter((name) => /^index-.*\.js$/.test(name))
   expect(await app.anonymous.get(`/assets/${script}`)).toMatchObject({ status: 200 })
@@ -155,7 +155,7 @@ it('sends nothing else from where scripts and styles are, whatever the address',
       expect([400, 403, 404], path).toContain((await app.anonymous.get(`/assets/${path}`, accepting(accepted))).status)
 })
 
-it('lets clients revalidate, resume and look at the head of a compressed file', async () => {
+it('supports revalidation, ranges and HEAD for compressed files', async () => {
   await using app = await testApp()
   for (const path of ['/api/docs/assets/swagger-ui.css', '/api/docs/assets/swagger-ui-bundle.js']) {
     const { headers, raw } = await app.anonymous.get(path, accepting('gzip'))

@@ -4,7 +4,7 @@ import type { DiscardBounds } from '../../server/http/discard.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { head, RawClient } from '../support/raw-client.ts'
 
-/** Higher than any test reaches. Each test sets the bound that it is about. */
+/** Limits that no test reaches. Each test lowers the limit that it covers. */
 const generous: DiscardBounds = { maxBytes: 2 ** 40, maxMs: 600_000, silenceMs: 600_000, lingerMs: 50 }
 const bounded = (bounds: Partial<DiscardBounds>): Promise<TestApp> =>
   testApp({ timings: { ...timingsFor(1000), discard: { ...generous, ...bounds } } })

@@ -8,7 +8,7 @@ const path = '/api/auth/sessions/revoke-others'
 
 type Sent = { method?: string; path: string; headers: Record<string, string>; body: string; isChunked?: boolean }
 
-/** Sends a body over a connection of its own, with its length or in chunks; returns the status and the code of the error. */
+/** Sends a body over its own connection, with Content-Length or chunked, and returns the status and the error code. */
 async function send(url: string, { method = 'POST', path, headers, body, isChunked = false }: Sent): Promise<[number, string | undefined]> {
   const { promise, resolve, reject } = Promise.withResolvers<[number, string | undefined]>()
   const framing = isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(body.length) }
@@ -24,7 +24,7 @@ async function send(url: string, { method = 'POST', path, headers, body, isChunk
 }
 
 it.each([form, 'multipart/form-data; boundary=x', 'text/plain', 'application/xml'])(
-  'takes an empty body of type %s as no body',
+  'accepts an empty body of type %s as no body',
   async (type) => {
     await using app = await testApp()
     const url = await app.listen()
@@ -37,7 +37,7 @@ it.each([form, 'multipart/form-data; boundary=x', 'text/plain', 'application/xml
   },
 )
 
-it('still asks for a credential and a CSRF token, and answers 404 for unknown paths', async () => {
+it('requires credentials and a CSRF token, and answers 404 for unknown paths', async () => {
   await using app = await testApp()
   const url = await app.listen()
   const { cookies } = await (await app.member()).session()

@@ -11,7 +11,7 @@ import { bodyFor, pathFor } from '../support/minimal-request.ts'
 import { rest } from '../support/policy-rest.ts'
 
 let app: TestApp
-/** Without an owner: the setup is only there before there is one. */
+/** A server without an owner, because the setup endpoints exist only until there is one. */
 let fresh: TestApp
 let alice: Actor
 beforeAll(async () => {
@@ -27,14 +27,14 @@ const isOpen = ({ method, path }: Route) => rest[`${method} ${path}`] === 'open'
 const titled = (list: Route[]) => list.map((route) => [`${route.method} ${route.path}`, route] as const)
 const invalid = (message: unknown) => ({ status: 400, body: { error: { code: 'InvalidInput', message } } })
 
-it.each(titled(withBody.filter((route) => !isOpen(route))))('%s asks for a credential before it reads the body', async (_title, route) => {
+it.each(titled(withBody.filter((route) => !isOpen(route))))('requires credentials before reading the body: %s', async (_title, route) => {
   const send = (body: string) => app.anonymous.send(route.method, pathFor(route.path), body, { headers: json, ip: app.address() })
   for (const body of ['{"a": ', `["${'x'.repeat(1_100_000)}"]`])
     expect(await send(body)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
 })
 
 it.each(titled(withBody.filter(isOpen)))(
-  '%s counts toward its limit before it reads the body, which is at most 64 KiB',
+  'counts toward the rate limit before reading the body of at most 64 KiB: %s',
   async (_title, route) => {
     const [actor, ip] = route.path.startsWith('/api/setup/') ? [fresh.anonymous, fresh.address()] : [app.anonymous, app.address()]
     const send = (body: string) => actor.send(route.method, pathFor(route.path), body, { headers: json, ip })
@@ -49,14 +49,14 @@ it.each(titled(withBody.filter(isOpen)))(
   },
 )
 
-it('counts a request for a token toward its limit before it reads the form', async () => {
+it('counts a token request toward the rate limit before reading the form', async () => {
   const ip = app.address()
   const send = () => app.anonymous.send('POST', '/oauth/token', '{"a": ', { headers: json, ip })
   for (let sent = 0; sent < 30; sent++) expect(await send()).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   expect(await send()).toMatchObject({ status: 429, body: { error: 'temporarily_unavailable' } })
 })
 
-it('does not run a change for a token that was revoked while its body arrived', async () => {
+it('does not execute a change for a token that was revoked while the body arrived', async () => {
   const [bob, url] = [await app.member(), await app.listen()]
   const body = JSON.stringify({ displayName: 'Too Late' })
   const headers = { ...json, authorization: `Bearer ${bob.secret}`, 'content-length': body.length, expect: '100-continue' }
@@ -73,7 +73,7 @@ it('does not run a change for a token that was revoked while its body arrived', 
   })
 })
 
-it('takes at most 10,000 values in a body, and their number before anything else', async () => {
+it('accepts at most 10,000 values in a body and checks that before parsing', async () => {
   const send = (list: string) => alice.send('PATCH', '/api/auth/profile', `{"displayName": "Alice", "a": [${list}]}`, { headers: json })
   const many = (count: number) => Array.from({ length: count }, () => '1').join(',')
   expect(await send(many(9997))).toMatchObject({ status: 200 })
@@ -91,7 +91,7 @@ it.each([
   ['{"displayName":"\\\\\\"","displayName":"b"}', 'displayName'],
   ['{"__proto__":1,"displayName":"a","__proto__":2}', '__proto__'],
   [`{"displayName":"${'\\"'.repeat(400_000)}","displayName":"b"}`, 'displayName'],
-])('refuses a key that an object has twice: %.60s', async (body, key) => {
+])('refuses duplicate keys in an object: %.60s', async (body, key) => {
   expect(await alice.send('PATCH', '/api/auth/profile', body, { headers: json })).toMatchObject(
     invalid(`${key}: duplicate key. Send it once.`),
   )
@@ -101,12 +101,12 @@ it.each([
   '{"displayName":"a","other":[{"displayName":1},{"displayName":2}],"more":{"displayName":3}}',
   '{"displayName":"\\"displayName\\":","other":"displayName\\\\"}',
   '{"displayName":"a","other":"{{[[,,","Displayname":"b"}',
-])('takes keys that only look alike: %s', async (body) => {
+])('accepts keys that are only similar: %s', async (body) => {
   expect(await alice.send('PATCH', '/api/auth/profile', body, { headers: json })).toMatchObject({ status: 200 })
 })
 
 it.each(['{"displayName": "a', '{"displayName: "a"}', '{"displayName": "a"}}', '"\\', '{"\\x": 1}', ']]', '{"a" "b": 1}'])(
-  'refuses what is not JSON: %s',
+  'refuses invalid JSON: %s',
   async (body) => {
     expect(await alice.send('PATCH', '/api/auth/profile', body, { headers: json })).toMatchObject(
       invalid(expect.stringMatching(/^The body is not valid JSON/)),

@@ -6,18 +6,18 @@ type Line = Record<string, unknown>
 
 const inJson = () => testApp({ env: { LOG_FORMAT: 'json' } })
 const parsed = ({ lines }: TestApp): Line[] => lines.map((line) => JSON.parse(line) as Line)
-/** The line of the request with this id. */
+/** Returns the log line of the request with this id. */
 const lineOf = (app: TestApp, requestId: unknown) => parsed(app).find((line) => line.requestId === requestId && 'status' in line)
 const named = (id: string) => ({ headers: { 'x-request-id': id } })
 
-it('writes lines of plain text unless told otherwise, and gives out no request id', async () => {
+it('logs plain text by default and sends no request id', async () => {
   await using app = await testApp()
   const answer = await app.anonymous.get('/api/v1/version?x=1', named('abc'))
   expect(answer.headers).not.toHaveProperty('x-request-id')
   expect(app.lines.at(-1)).toMatch(/^\S+Z INFO GET \/api\/v1\/version 200 \d+ms 203\.0\.113\.1 \S+-1\n$/)
 })
 
-it('tells of a request in fields', async () => {
+it('logs the fields of a request as JSON', async () => {
   await using app = await inJson()
   const member = await app.member()
   await publish(member, { name: 'told', version: '1.0.0' })
@@ -41,14 +41,14 @@ it('tells of a request in fields', async () => {
   const browser = await member.session()
   const body = { query: 'mutation { updateProfile(input: { displayName: "Someone" }) { user { id } } }' }
   await browser.post('/graphql', body, named('posted'))
-  // Also after the body was read, which comes from the connection.
+  // Reading a body continues in the async context of the connection. The line must still contain the fields of the request.
   expect(lineOf(app, 'posted')).toMatchObject({ userId: member.id, tokenPrefix: null, route: '/graphql', method: 'POST', status: 200 })
   expect(lineOf(app, 'posted')?.queries).toBeGreaterThan(2)
   await app.anonymous.get('/nothing/here', named('nobody'))
   expect(lineOf(app, 'nobody')).toMatchObject({ userId: null, tokenPrefix: null, status: 404 })
 })
 
-it('counts the bytes of each answer, also of those that go out one after the other over one connection', async () => {
+it('counts the bytes of each answer on a keep-alive connection', async () => {
   await using app = await inJson()
   const url = await app.listen()
   const { body } = await app.anonymous.get('/api/v1/version')
@@ -62,7 +62,7 @@ it('counts the bytes of each answer, also of those that go out one after the oth
   expect(two).toBe(Number(one) - 'one'.length + 'two'.length)
 })
 
-it('takes over an id that is sane, and answers with it, whatever the answer', async () => {
+it('adopts a valid request id and returns it with every answer', async () => {
   await using app = await inJson()
   for (const id of ['8f14e45f-ceea-467f-a8d4-1f0c9d1c2b3a', 'Root=1-67891233-abcdef012345678912345678', 'x'.repeat(128)])
     expect((await app.anonymous.get('/api/v1/version', named(id))).headers['x-request-id']).toBe(id)
@@ -88,7 +88,7 @@ it('takes over an id that is sane, and answers with it, whatever the answer', as
   expect(app.lines.join('')).not.toContain(secret)
 })
 
-it('keeps a line one line of JSON, and secrets out of it', async () => {
+it('keeps each log entry on one line and secrets out of it', async () => {
   await using app = await inJson()
   const secret = (await app.member()).secret ?? ''
   await app.anonymous.get(`/api/%0a%22%7d/\u2028/${secret}`, named('odd'))
@@ -108,7 +108,7 @@ it('keeps a line one line of JSON, and secrets out of it', async () => {
   expect(lineOf(app, 'wrong')).toMatchObject({ userId: null, tokenPrefix: null })
 })
 
-it('names the request in what else is logged of it', async () => {
+it('includes the request id in other log lines of the request', async () => {
   await using app = await inJson()
   const member = await app.member()
   await publish(member, { name: 'broken', version: '1.0.0' })
@@ -120,7 +120,7 @@ it('names the request in what else is logged of it', async () => {
   ])
 })
 
-it.each(['text', 'json'])('logs statements that take long, without their values (%s)', async (LOG_FORMAT) => {
+it.each(['text', 'json'])('logs slow statements without their values (%s)', async (LOG_FORMAT) => {
   await using app = await testApp({ env: { LOG_FORMAT, SLOW_QUERY_MS: '0' } })
   const admin = await app.admin()
   await publish(admin, { name: 'slowly_told', version: '1.0.0' })
@@ -139,7 +139,7 @@ it.each(['text', 'json'])('logs statements that take long, without their values 
     })
 })
 
-it('logs no statement that is quick enough', async () => {
+it('does not log fast statements', async () => {
   await using app = await testApp({ env: { SLOW_QUERY_MS: '600000' } })
   await (await app.member()).get('/api/packages/x')
   expect(app.lines.join('')).not.toContain('slow query')

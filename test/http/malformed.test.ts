@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 
-/** Sends bytes over a connection of its own and returns all that comes back. */
+/** Sends bytes over its own connection and returns the complete answer. */
 async function sendRaw(url: string, request: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   await once(socket, 'connect')
@@ -12,7 +12,7 @@ async function sendRaw(url: string, request: string): Promise<string> {
   return text(socket)
 }
 
-it('answers HTTP/1.1 without a Host header in the error envelope', async () => {
+it('answers HTTP/1.1 without a Host header with the error envelope', async () => {
   await using app = await testApp()
   const url = await app.listen()
   const answer = await sendRaw(url, 'GET /api/v1/version HTTP/1.1\r\nConnection: close\r\n\r\n')

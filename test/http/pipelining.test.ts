@@ -12,7 +12,7 @@ import { publish } from '../support/publish.ts'
 
 type Client = Disposable & { socket: Socket; bytes: () => number; text: () => string }
 
-/** A connection that ends before its server does, which otherwise would wait for it. */
+/** Opens a connection that is destroyed when the test ends. Otherwise the server would wait for it. */
 async function open(http: FastifyInstance): Promise<Client> {
   const address = http.server.address()
   if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
@@ -33,7 +33,7 @@ function post(index: number): string {
   return `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
-it('works on few requests of a client that takes no answers, and on all once it does', async () => {
+it('processes few pipelined requests until the client reads the answers', async () => {
   await using app = await testApp({ alone: true })
   await app.listen()
   const alice = await app.member()
@@ -53,7 +53,7 @@ it('works on few requests of a client that takes no answers, and on all once it 
   await expect.poll(bytes, { timeout: 30_000 }).toBeGreaterThan(40 * 4_000_000)
 })
 
-it('logs as 499 what the client did not wait for, and what waited for that', async () => {
+it('logs 499 for requests that the client abandons, including queued ones', async () => {
   await using app = await testApp()
   await app.listen()
   const alice = await app.member()
@@ -70,7 +70,7 @@ it('logs as 499 what the client did not wait for, and what waited for that', asy
   await expect.poll(() => left().toSorted()).toEqual(['/api/archives/large-1.0.0.tar.gz', '/api/auth/me'])
 })
 
-it('answers pipelined requests with bodies in their order, and keeps the connection', async () => {
+it('answers pipelined requests with bodies in order and keeps the connection', async () => {
   await using app = await testApp()
   await app.listen()
   using client = await open(app.http)
@@ -82,7 +82,7 @@ it('answers pipelined requests with bodies in their order, and keeps the connect
   await expect.poll(() => answered().at(-1)).toBe(100)
 })
 
-it('does not take it for a slow body when earlier requests are answered first', async () => {
+it('does not count the wait for earlier pipelined requests as a slow body', async () => {
   const http = Fastify()
   onTestFinished(() => http.close())
   onTestFinished(enforceMinimumRate(watchSockets(http.server).open, { graceMs: 50, bytesPerSecond: 1e6, sweepMs: 10 }))
@@ -102,7 +102,7 @@ it('does not take it for a slow body when earlier requests are answered first', 
   await expect.poll(text).toMatch(/^(HTTP\/1\.1 200 .*?done){10}HTTP\/1\.1 200 .*arrived$/s)
 })
 
-it('begins no more for a client that is gone', async () => {
+it('starts no further requests of a disconnected client', async () => {
   const http = Fastify()
   onTestFinished(() => http.close())
   limitPipelining(http)
@@ -118,11 +118,11 @@ it('begins no more for a client that is gone', async () => {
   await wait(50)
   work.resolve('done')
   await wait(50)
-  // A connection that is not read shows its end when something is written to it.
+  // A socket that is not read reports its closing only on a write.
   expect(begun).toBeLessThanOrEqual(12)
 })
 
-it('answers what came before it stops, and then ends the connection', async () => {
+it('answers pending requests before it stops, then closes the connection', async () => {
   await using app = await testApp()
   await app.listen()
   using client = await open(app.http)

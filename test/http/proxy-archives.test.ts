@@ -10,7 +10,7 @@ import { publish } from '../support/publish.ts'
 
 const path = '/api/archives/acme-1.0.0.tar.gz'
 
-/** A server with a large archive, which nginx sends; `by` and `past` ask for it through nginx and past it. */
+/** Starts a server with a large archive that nginx sends. `by` requests it through nginx, `past` directly. */
 async function served() {
   const app = await testApp({ env: { ACCEL_REDIRECT_PREFIX: '/-/archives/' } })
   const instance = await app.listen()
@@ -21,7 +21,7 @@ async function served() {
   const authorization = `Bearer ${alice.secret}`
   const by = (headers: object = {}, method = 'GET') => read(address + path, { method, headers: { authorization, ...headers } })
   const past = (headers: object = {}, method = 'GET') => read(instance + path, { method, headers: { authorization, ...headers } })
-  /** Where nginx is told to find the archive, for the same request. */
+  /** Returns the internal location that the server sends to nginx for the same request. */
   const place = async (headers: Record<string, string> = {}) =>
     (await alice.get(path, { headers: { 'x-forwarded-for': '203.0.113.9', ...headers } })).headers['x-accel-redirect']
   return { app, alice, archive, stored, address, by, past, place, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
@@ -36,7 +36,7 @@ async function read(url: string, request: RequestInit = {}) {
 const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 const ofTheMoment = new Set(['date', 'server', 'connection', 'keep-alive', 'x-request-id', 'x-cache-status'])
 
-it('answers through nginx as without: whole, in parts, by ETag and by HEAD', async () => {
+it('answers through nginx as without it: whole, in ranges, by ETag and by HEAD', async () => {
   await using server = await served()
   const { archive, stored, by, past, place } = server
   const [size, etag] = [archive.length, (await past()).headers.etag ?? '']
@@ -50,7 +50,7 @@ it('answers through nginx as without: whole, in parts, by ETag and by HEAD', asy
     { range: 'bytes=0-9', 'if-range': etag },
     ...bySize,
   ]
-  // What nginx would answer otherwise, and what needs no bytes.
+  // Cases that nginx would answer differently, and answers without a body.
   const sentByServer: Record<string, string>[] = [
     { range: 'bytes=0-1,5-6' },
     { range: 'bytes=9-3' },
@@ -69,7 +69,7 @@ it('answers through nginx as without: whole, in parts, by ETag and by HEAD', asy
   expect(await by({}, 'HEAD')).toEqual(await past({}, 'HEAD'))
 })
 
-it('counts a download, and asks who may have it, each time', async () => {
+it('counts downloads and checks permissions on every request', async () => {
   await using server = await served()
   const { app, alice, stored, address, by } = server
   const downloads = async () => {
@@ -86,14 +86,14 @@ it('counts a download, and asks who may have it, each time', async () => {
     const refused = { status: 401, headers: { 'cache-control': 'private, no-store' } }
     expect(await read(address + path, { headers })).toMatchObject(refused)
     expect(await by({ ...headers, authorization: 'Bearer svc_pat_wrong' })).toMatchObject(refused)
-    // The place itself is for nobody.
+    // The internal location is not accessible to clients.
     for (const inside of [`/-/archives/${stored}`, `/-/archives/../archives/${stored}`, `/api/archives/%2e%2e/%2e%2e/-/archives/${stored}`])
       expect((await read(address + inside, { headers })).status).toBe(404)
   }
   expect((await by(claims)).status).toBe(200)
 })
 
-it('leaves small archives, other ways in, and what is damaged to the server', async () => {
+it('serves small archives, other connections and damaged archives itself', async () => {
   await using server = await served()
   const { app, alice, stored, by, past, place } = server
   await publish(alice, { name: 'small', version: '1.0.0' })

@@ -7,14 +7,14 @@ import { publish } from '../support/publish.ts'
 
 const shared = (seconds: number) => `public, max-age=0, s-maxage=${seconds}, must-revalidate`
 
-/** A server whose answers nginx keeps for so long. */
+/** Starts a server behind nginx that caches public answers for `seconds`. */
 async function cachedApp(seconds: number) {
   const app = await publicApp({ env: { PUBLIC_CACHE_SECONDS: String(seconds) } })
   const address = `http://127.0.0.1:${await startNginx({ instances: [await app.listen()] })}`
   return { app, address, alice: await app.member(), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-/** Reads through the proxy; `cache` is what it says of its cache, null when it did not look there. */
+/** Reads through the proxy. `cache` is the cache status, or null if the cache was bypassed. */
 async function read(url: string, headers: Record<string, string> = {}) {
   const answer = await fetch(url, { headers })
   return { status: answer.status, cache: answer.headers.get('x-cache-status'), headers: answer.headers, body: await answer.text() }
@@ -30,7 +30,7 @@ const listing = (name: string) => `/api/packages/${name}`
 const archive = (name: string, version = '1.0.0') => `/api/archives/${name}-${version}.tar.gz`
 const versionsOf = ({ body }: { body: string }): string[] => JSON.parse(body).versions?.map(({ version }: { version: string }) => version)
 
-it('answers twice the same from the cache, whole, by ETag and in parts', async () => {
+it('answers repeated requests from the cache: whole, by ETag and in ranges', async () => {
   await using server = await cachedApp(3600)
   const { app, address, alice } = server
   const bytes = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -46,7 +46,7 @@ it('answers twice the same from the cache, whole, by ETag and in parts', async (
     expect([path, first.cache, second.cache, second.status, second.body === first.body]).toEqual([path, 'MISS', 'HIT', 200, true])
     expect(second.headers.get('cache-control')).toBe(shared(3600))
     expect(second.headers.get('vary')).toContain('authorization, cookie')
-    // The id of the request is its own.
+    // The request id differs between answers.
     expect(second.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
     const etag = second.headers.get('etag')
     if (etag) expect(await read(address + path, { 'if-none-match': etag })).toMatchObject({ status: 304, cache: 'HIT', body: '' })
@@ -56,7 +56,7 @@ it('answers twice the same from the cache, whole, by ETag and in parts', async (
   expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(5, 10))).toBe(true)
 })
 
-it('gives what somebody read with a token or a session to nobody else', async () => {
+it('never serves answers for a token or a session to other clients', async () => {
   await using server = await cachedApp(3600)
   const { app, address, alice } = server
   const session = cookies(await alice.session())
@@ -78,13 +78,13 @@ it('gives what somebody read with a token or a session to nobody else', async ()
     )
     expect(versionsOf(anonymous[0] ?? { body: '' })).toEqual(['1.0.0'])
     expect(anonymous.at(-1)?.body).not.toContain('secret')
-    // What is in the cache is not for somebody whose token does not work, and who expects to be signed in.
+    // A client with an invalid token expects to be signed in and must not receive the cached answer.
     for (const path of paths)
       expect(await read(address + path, { authorization: 'Bearer svc_pat_wrong' })).toMatchObject({ status: 401, cache: null })
   }
 })
 
-it('shows a change when the time is over that the answer named', async () => {
+it('shows a change once the cached answer expires', async () => {
   await using server = await cachedApp(1)
   const { app, address, alice } = server
   const names = ['grows', 'retracts', 'hides', 'lonely']
@@ -109,7 +109,7 @@ it('shows a change when the time is over that the answer named', async () => {
   await expect.poll(shown, { interval: 50 }).toEqual({ grows: ['1.0.0', '1.1.0'], retracted: true, statuses })
   // The proxy counts whole seconds.
   expect(Date.now() - changed).toBeLessThan(4000)
-  // What did not change was not sent again.
+  // Unchanged answers are revalidated, not sent again.
   expect(await read(address + archive('grows'))).toMatchObject({ cache: expect.stringMatching(/^(HIT|REVALIDATED)$/) })
   await setSwitch(app, false)
   await expect.poll(async () => (await read(address + archive('grows'))).status, { interval: 50 }).toBe(401)
@@ -125,7 +125,7 @@ async function change(app: TestApp, alice: Actor): Promise<void> {
   expect(app.config.PUBLIC_CACHE_SECONDS).toBe(1)
 }
 
-it('has caches ask each time without the setting, and never keep what is refused', async () => {
+it('makes caches revalidate without the setting and never caches refusals', async () => {
   await using app = await publicApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   await makePublic(app, 'acme')

@@ -3,12 +3,12 @@ import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { announce, publish } from '../support/publish.ts'
 
-// The client's side of the connection is https when a trusted proxy says so, even where SERVER_URL says http.
+// A trusted proxy reports https for the client's connection even if SERVER_URL is http.
 const encrypted = { 'x-forwarded-proto': 'https' }
 const proxied = { ip: '127.0.0.1', headers: encrypted }
 const login = ({ email }: Actor) => ({ email, password: 'correct horse' })
 
-it('lets people sign in behind a proxy that ends TLS, with cookies for https only', async () => {
+it('accepts sign-ins behind a TLS proxy, with Secure cookies', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const from = (origin: string, ip = '127.0.0.1') =>
@@ -24,12 +24,12 @@ it('lets people sign in behind a proxy that ends TLS, with cookies for https onl
   const refused = { status: 403, body: { error: { code: 'CsrfMismatch' } } }
   expect(await from('https://evil.example')).toMatchObject(refused)
   expect(await from('http://localhost:8080')).toMatchObject(refused)
-  // Whoever is no proxy says nothing about the connection.
+  // Headers of clients that are not trusted proxies are ignored.
   expect(await from('https://localhost:8080', '203.0.113.9')).toMatchObject(refused)
   expect(await from('http://localhost:8080', '203.0.113.9')).toMatchObject({ status: 200 })
 })
 
-it('builds the addresses of an answer for the client that gets it', async () => {
+it("builds URLs for the scheme of the client's connection", async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'tool', version: '1.0.0' })
@@ -64,12 +64,12 @@ it('builds the addresses of an answer for the client that gets it', async () => 
   expect(await app.anonymous.get('/api/docs/openapi.json')).toMatchObject({ body: { servers: [{ url: 'http://localhost:8080' }] } })
 })
 
-it('builds the addresses of archives for the client that gets them: it sends its token to no other', async () => {
+it("builds archive URLs for the scheme of the client's connection, because clients send tokens to no other", async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'tool', version: '1.0.0' })
   const archive = '/api/archives/tool-1.0.0.tar.gz'
-  // Each twice, as one may be remembered for the other.
+  // Requests each twice, because answers are cached.
   for (const [options, scheme] of [
     [proxied, 'https'],
     [{}, 'http'],
@@ -90,7 +90,7 @@ it('builds the addresses of archives for the client that gets them: it sends its
   }
 })
 
-it('warns once where the proxy and SERVER_URL differ', async () => {
+it('warns once when the proxy and SERVER_URL differ', async () => {
   await using app = await testApp()
   const warnings = () => app.lines.filter((line) => line.includes('WARNING') && line.includes('SERVER_URL=https://localhost:8080'))
   await app.anonymous.get('/api/v1/health', { headers: encrypted })
@@ -100,17 +100,17 @@ it('warns once where the proxy and SERVER_URL differ', async () => {
   expect(warnings()).toHaveLength(1)
 })
 
-it('counts whoever sends X-Forwarded-For themselves under the address that the proxy added', async () => {
+it('counts clients that send X-Forwarded-For by the address that the proxy added', async () => {
   await using app = await testApp()
   const guess = (forwarded: string, ip = '127.0.0.1') =>
     app.anonymous.post('/api/auth/login', { email: 'a@b.example', password: 'wrong' }, { ip, headers: { 'x-forwarded-for': forwarded } })
   const claims = ['1.1.1.1', '10.0.0.9, 2.2.2.2', "garbage'; --", '\u00ff', '[2001:db8::1]:443']
   for (let round = 0; round < 10; round++) expect(await guess(`${claims[round % 5]}, 192.168.0.66`)).toMatchObject({ status: 401 })
   expect(await guess('4.4.4.4, 192.168.0.66:51234')).toMatchObject({ status: 429 })
-  // What is no address is never a bucket of its own.
+  // Invalid addresses do not get their own rate limit.
   for (let round = 0; round < 10; round++) expect(await guess(`unknown-${round}`, '10.99.0.1')).toMatchObject({ status: 401 })
   expect(await guess('one more', '10.99.0.1')).toMatchObject({ status: 429 })
-  // A whole /64 is one person's.
+  // An IPv6 /64 counts as one client.
   for (let round = 0; round < 10; round++) expect(await guess(`2001:db8:1:2::${round}`)).toMatchObject({ status: 401 })
   expect(await guess('[2001:db8:1:2:ffff::1]:80')).toMatchObject({ status: 429 })
   expect(await guess('2001:db8:1:3::1')).toMatchObject({ status: 401 })

@@ -3,7 +3,7 @@ import { DatabaseAway } from '../../server/db/unavailable.ts'
 import { storageAway } from '../../server/errors.ts'
 import { type TestApp, testApp } from '../app.ts'
 
-/** What is logged while this happens, without the times at the start of the lines. */
+/** Returns the lines logged during `work`, without timestamps. */
 async function logged(app: TestApp, work: () => Promise<unknown>): Promise<string[]> {
   app.lines.length = 0
   await work()
@@ -12,7 +12,7 @@ async function logged(app: TestApp, work: () => Promise<unknown>): Promise<strin
 
 const probes = ['/livez', '/readyz', '/healthz', '/api/v1/health']
 
-it.each(['text', 'json'])('leaves out probes that succeed with LOG_PROBES=false, and nothing else (%s)', async (LOG_FORMAT) => {
+it.each(['text', 'json'])('omits only successful probes with LOG_PROBES=false (%s)', async (LOG_FORMAT) => {
   await using app = await testApp({ env: { LOG_PROBES: 'false', LOG_FORMAT } })
   const lines = await logged(app, async () => {
     for (const path of probes) {
@@ -29,7 +29,7 @@ it.each(['text', 'json'])('leaves out probes that succeed with LOG_PROBES=false,
   expect(requests).toEqual([/version 200/, /livez 405/, /nothing\/livez 404/, /readyz 503/].map((line) => expect.stringMatching(line)))
 })
 
-it('logs probes unless LOG_PROBES says otherwise', async () => {
+it('logs probes by default', async () => {
   await using app = await testApp()
   const lines = await logged(app, () => app.anonymous.get('/livez'))
   expect(lines).toEqual([expect.stringMatching(/^INFO GET \/livez 200 \d+ms \S+ \S+$/)])
@@ -43,7 +43,7 @@ it.each([
   [{ query: `query ${'x'.repeat(5000)} { health { version } }` }, `query ${'x'.repeat(64)}`],
   [{ query: 'query my_svc_pat_Secret { health { version } }' }, 'query ***'],
   [{ query: 'query Unknown { nothing }' }, 'query Unknown'],
-])('names the operation at the end of the line of a request to GraphQL: %#', async (body, operation) => {
+])('logs the operation of a GraphQL request: %#', async (body, operation) => {
   await using app = await testApp()
   const lines = await logged(app, () => app.anonymous.post('/graphql', body))
   expect(lines.map((line) => line.replace(/^INFO POST \/graphql \d+ \d+ms \S+ \S+ /, ''))).toEqual([operation])
@@ -54,13 +54,13 @@ it.each([
   { query: 'query A { health { version } }', operationName: 'B\n2026-01-01T00:00:00.000Z INFO forged' },
   { query: 'query A\u0000B { health { version } }' },
   { operationName: 'OnlyAName' },
-])('names no operation that the document does not have: %j', async (body) => {
+])('logs no operation that the document does not contain: %j', async (body) => {
   await using app = await testApp()
   const lines = await logged(app, () => app.anonymous.post('/graphql', body))
   expect(lines).toEqual([expect.stringMatching(/^INFO POST \/graphql \d+ \d+ms \S+ \S+$/)])
 })
 
-it('names the operation in a field of its own in JSON', async () => {
+it('logs the operation as a JSON field', async () => {
   await using app = await testApp({ env: { LOG_FORMAT: 'json' } })
   app.lines.length = 0
   await app.anonymous.post('/graphql', { query: 'query Version { health { version } }' })
@@ -73,7 +73,7 @@ const bucket = () => storageAway(new Error('connect ECONNREFUSED'))
 it.each([
   ['a database that is away', () => new DatabaseAway('PostgreSQL does not answer.'), 'WARNING', 'DatabaseAway|PostgreSQL does not answer'],
   ['a bucket that is away', bucket, 'ERROR', 'Error: connect ECONNREFUSED'],
-])('writes one line for a request that is refused because of %s', async (_what, error, level, reason) => {
+])('logs one line for a request refused because of %s', async (_what, error, level, reason) => {
   await using app = await testApp()
   const member = await app.member()
   const { reads } = app.services.database
@@ -85,7 +85,7 @@ it.each([
   expect(lines).toEqual([expect.stringMatching(new RegExp(`^${level} GET /api/packages/away 503 \\d+ms \\S+ \\S+ failed: .*(${reason})`))])
 })
 
-it('writes one line for a query whose fields all fail for the same reason', async () => {
+it('logs one line for a query whose fields all fail for the same reason', async () => {
   await using app = await testApp()
   const member = await app.member()
   const { database } = app.services

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { announce, publish } from '../support/publish.ts'
 
-// What takes seconds elsewhere takes tenths of them here.
+// The limits are tenths of seconds here instead of seconds.
 const timings = {
   headersMs: 400,
   silenceMs: 1500,
@@ -17,7 +17,7 @@ const timings = {
 
 type Client = { socket: Socket; text: () => string; closed: Promise<number> }
 
-/** Opens a connection and sends this; `closed` gives how many milliseconds it lived. */
+/** Opens a connection and sends `text`. `closed` resolves to its lifetime in milliseconds. */
 async function open(app: TestApp, text = ''): Promise<Client> {
   const address = app.http.server.address()
   if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
@@ -37,7 +37,7 @@ const head = (line: string, headers: Record<string, string | number> = {}) =>
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n`
 
-/** Sends so many bytes every `everyMs`, until the connection is closed or all is sent. */
+/** Sends `bytes` bytes every `everyMs` until the connection closes or `total` is reached. */
 async function trickle({ socket }: Client, bytes: number, everyMs: number, total = Number.POSITIVE_INFINITY): Promise<void> {
   for (let sent = 0; sent < total && !socket.destroyed && socket.writable; sent += bytes) {
     socket.write('a'.repeat(bytes))
@@ -47,7 +47,7 @@ async function trickle({ socket }: Client, bytes: number, everyMs: number, total
 
 const timedOut = /^HTTP\/1\.1 408 .*\r\nConnection: close\r\n\r\n\{"error":\{"code":"InvalidInput","message":"[^"]+"\}\}$/s
 
-it('ends connections that send no request, or headers that never end', async () => {
+it('closes connections without a request and with endless headers', async () => {
   await using app = await testApp({ timings })
   await app.listen()
   const clients = await Promise.all(['', 'GET /api/v1/health HT', 'GET / HTTP/1.1\r\nHost: x\r\n'].map((text) => open(app, text)))
@@ -56,14 +56,14 @@ it('ends connections that send no request, or headers that never end', async () 
   for (const client of clients.slice(1)) expect(client.text()).toMatch(timedOut)
 })
 
-it('ends requests whose body comes too slowly, on every kind of route, and says so', async () => {
+it('times out slow bodies on every kind of route with an error', async () => {
   await using app = await testApp({ timings })
   await app.listen()
   const alice = await app.member()
   const authorization = `Bearer ${alice.secret}`
   const json = { 'content-type': 'application/json' }
   const bytes = { authorization, 'content-type': 'application/octet-stream' }
-  // One announcement each: of two bodies for the same one, the second would be refused.
+  // Each body uses its own upload, because a second body for the same upload would be refused.
   const upload = async () => `POST /api/packages/versions/upload?upload_id=${await announce(alice)}`
   const requests = [
     head('POST /api/auth/login', { ...json, 'content-length': 5000 }),
@@ -78,18 +78,18 @@ it('ends requests whose body comes too slowly, on every kind of route, and says 
     expect(client.text()).toMatch(timedOut)
   }
   await expect.poll(() => app.lines.filter((line) => / POST \/api\/auth\/login 408 \d+ms 127\.0\.0\.1 /.test(line))).toHaveLength(1)
-  // The answer is out already; the rest of the body must not keep the connection.
+  // The answer was already sent. The rest of the body must not keep the connection open.
   const refused = await open(app, head('POST /api/v1/health', { ...json, 'content-length': 5000 }))
   void trickle(refused, 1, 100)
   expect(await refused.closed).toBeLessThan(5000)
   expect(refused.text()).toMatch(/^HTTP\/1\.1 405 /)
 })
 
-it('lets a slow but steady body arrive, within the time for a whole request', async () => {
+it('accepts a slow but steady body within the time limit of a request', async () => {
   await using app = await testApp({ timings: { ...timings, silenceMs: 10_000 } })
   await app.listen()
   const [before, after] = ['{"query": "{ server { version } }", "extensions": {"unread": "', '"}}']
-  await app.anonymous.post('/graphql', `${before}${after}`, { headers: { 'content-type': 'application/json' } }) // loads what the first one loads
+  await app.anonymous.post('/graphql', `${before}${after}`, { headers: { 'content-type': 'application/json' } }) // Loads lazily loaded modules.
   const length = before.length + 6000 + after.length
   const steady = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': length }) + before)
   await trickle(steady, 300, 75, 6000)
@@ -104,7 +104,7 @@ it('lets a slow but steady body arrive, within the time for a whole request', as
   expect(endless.text()).toMatch(timedOut)
 })
 
-it('ends responses that nobody takes', async () => {
+it('closes connections of clients that stop reading the response', async () => {
   await using app = await testApp({ timings })
   await app.listen()
   const alice = await app.member()
@@ -119,8 +119,8 @@ it('ends responses that nobody takes', async () => {
   await expect.poll(count, { timeout: 10_000 }).toBe(0)
 })
 
-it('ends a response that nobody takes soon, however large it is, and lets a slow but steady client take all of it', async () => {
-  // All of the archive at this pace would take 16 seconds; no other limit may end it.
+it('closes stalled connections soon, whatever the size of the response, but not slow and steady ones', async () => {
+  // Sending the archive at the minimum rate takes 16 seconds. No other limit may end the response.
   const pace = { graceMs: 1500, bytesPerSecond: 1024 ** 2, sweepMs: 50 }
   await using app = await testApp({ timings: { ...timings, silenceMs: 600_000, pace } })
   await app.listen()
@@ -137,7 +137,7 @@ it('ends a response that nobody takes soon, however large it is, and lets a slow
   steady.socket.destroy()
 })
 
-/** Takes so many bytes every `everyMs`; gives how many there were when no more come. */
+/** Reads about `bytes` bytes every `everyMs` and returns the total once no more arrive. */
 async function readSlowly({ socket, text }: Client, bytes: number, everyMs: number): Promise<number> {
   for (let before = -1; before !== text().length;) {
     before = text().length
@@ -150,7 +150,7 @@ async function readSlowly({ socket, text }: Client, bytes: number, everyMs: numb
   return text().length
 }
 
-it('refuses more connections than one address may have, and takes them again when others end', async () => {
+it('refuses connections above the limit per address and accepts new ones once others close', async () => {
   await using app = await testApp({ env: { MAX_CONNECTIONS_PER_ADDRESS: '5', TRUST_PROXY: 'false' } })
   await app.listen()
   const clients = await Promise.all(Array.from({ length: 5 }, () => open(app)))
@@ -168,7 +168,7 @@ it('refuses more connections than one address may have, and takes them again whe
   for (const { socket } of [...clients, next]) socket.destroy()
 })
 
-it('counts no connections of a trusted proxy, nor any when the limit is 0', async () => {
+it('does not count connections of trusted proxies, or any when the limit is 0', async () => {
   const settings: Record<string, string>[] = [
     { MAX_CONNECTIONS_PER_ADDRESS: '2' },
     { MAX_CONNECTIONS_PER_ADDRESS: '0', TRUST_PROXY: 'false' },

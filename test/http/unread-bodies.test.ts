@@ -22,7 +22,7 @@ const size = 8 * 1024 ** 2
 const picture = `--x\r\ncontent-disposition: form-data; name="file"; filename="p"\r\n\r\n`
 const upload = '/api/packages/versions/upload?upload_id=0192f0c4-0000-7000-8000-000000000000'
 
-/** The two ways to send a body, with its length in the headers and in chunks. */
+/** The two framings of a body: Content-Length and chunked. */
 const framings: { headers: Record<string, string | number>; frame: (body: string) => string[] }[] = [
   { headers: { 'content-length': size }, frame: (body) => [body] },
   { headers: { 'transfer-encoding': 'chunked' }, frame: (body) => [`${size.toString(16)}\r\n`, body, '\r\n0\r\n\r\n'] },
@@ -56,7 +56,7 @@ describe('a body of 8 MiB whose request is refused', () => {
     },
   )
 
-  it('is discarded for a request that needs no body, and the connection is closed in order if the client asked for that', async () => {
+  it('is discarded for a request without a body, and the connection is closed gracefully on request', async () => {
     for (const { headers, frame } of framings) {
       const client = await RawClient.open(url)
       const request = head('GET /api/v1/version', { connection: 'close', ...headers })
@@ -65,7 +65,7 @@ describe('a body of 8 MiB whose request is refused', () => {
     }
   })
 
-  it('leaves the connection open when at most 64 KiB are left', async () => {
+  it('keeps the connection open when at most 64 KiB are left', async () => {
     const client = await RawClient.open(url)
     const body = 'a'.repeat(60_000)
     client.socket.write(head('POST /api/nowhere', { ...json, 'content-length': body.length }))
@@ -90,7 +90,7 @@ describe('a client that waits for 100 Continue', () => {
     ['a viewer', `POST ${upload}`, { ...octets, 'transfer-encoding': 'chunked' }, () => viewer, 403],
     ['JSON and an invalid token', 'PATCH /api/auth/profile', { ...json, 'content-length': 10 }, () => app.withToken('svc_pat_x'), 401],
     ['an unknown path', 'POST /api/nowhere', { ...json, 'content-length': 10 }, () => alice, 404],
-  ])('is refused at once, and the connection is closed: %s', async (_what, line, headers, actor, status) => {
+  ])('is refused immediately, and the connection is closed: %s', async (_what, line, headers, actor, status) => {
     const client = await RawClient.open(url)
     client.socket.write(head(line, { ...headers, ...waits, authorization: `Bearer ${actor().secret}` }))
     const received = await client.received
@@ -101,7 +101,7 @@ describe('a client that waits for 100 Continue', () => {
   it.each<[string, Record<string, string>]>([
     ['octet-stream', octets],
     ['form', form],
-  ])('is asked for its archive once the server reads it, as %s', async (kind, type) => {
+  ])('receives 100 Continue once the server reads the archive, as %s', async (kind, type) => {
     const [uploadId, client] = [await announce(alice), await RawClient.open(url)]
     const file = 'a'.repeat(100_000)
     const fields = `--x\r\ncontent-disposition: form-data; name="upload_id"\r\n\r\n${uploadId}\r\n${picture}`
@@ -114,7 +114,7 @@ describe('a client that waits for 100 Continue', () => {
     expect((await client.received).text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 302 /)
   })
 
-  it('receives the response also when it sends the body without waiting', async () => {
+  it('receives the response when it sends the body without waiting', async () => {
     const client = await RawClient.open(url)
     const headers = { ...octets, ...waits, 'content-length': size, authorization: `Bearer ${alice.secret}` }
     const { text, end } = await client.writeFirst(head(`POST ${upload}`, headers), 'a'.repeat(size))

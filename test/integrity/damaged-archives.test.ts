@@ -7,7 +7,7 @@ import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
-/** One archive small enough for the cache, one that is streamed. */
+/** A small archive fits into the cache; a large one is streamed. */
 const sizes = [
   ['small', {}],
   ['large', { 'lib/noise.bin': randomBytes(700_000) }],
@@ -29,7 +29,7 @@ const harms = [
   ['missing', 'missing', (file: string) => rm(file)],
 ] as const
 
-/** A server with a published archive that nobody has read yet. */
+/** Starts a server with a published archive that is not cached. */
 async function published(files: Record<string, Buffer>) {
   const app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
@@ -41,7 +41,7 @@ async function published(files: Record<string, Buffer>) {
 const errors = ({ lines }: TestApp) => lines.filter((line) => line.includes(' ERROR '))
 
 describe.each(sizes)('a %s archive', (_size, files) => {
-  it.each(harms)('that is %s (%s) is 503 until it is repaired', async (kind, _how, harm) => {
+  it.each(harms)('that is %s (%s) answers 503 until it is repaired', async (kind, _how, harm) => {
     await using server = await published(files)
     const { app, alice, archive, file, known } = server
     await harm(file)
@@ -59,7 +59,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
       expect(await alice.get(path, { headers: { range: 'bytes=0-3' } })).toMatchObject(refused)
       expect(await alice.head(path)).toMatchObject(refused)
     }
-    // Whoever has it needs nothing of the file.
+    // Clients with the matching ETag need no file.
     expect(await alice.get(path, { headers: { 'if-none-match': `"${shaOf(archive)}"` } })).toMatchObject({ status: 304 })
     expect(errors(app)[0]).toContain(`the archive of acme 1.0.0 (SHA-256 ${shaOf(archive)}) is ${kind}`)
     expect(await known()).toMatchObject([
@@ -73,7 +73,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
   })
 })
 
-it('is told to administrators only, forgotten when a check finds it whole or its version is deleted', async () => {
+it('is reported to administrators only, until a check finds the archive intact or its version is deleted', async () => {
   await using server = await published({})
   const { app, alice, archive, file, known } = server
   await rm(file)
@@ -113,7 +113,7 @@ it('is told to administrators only, forgotten when a check finds it whole or its
   expect(await app.services.database.reads.all('select * from archive_faults')).toEqual([])
 })
 
-it('blames the storage, not the archives, when all of it is away', async () => {
+it('reports the storage, not the archives, when the whole store is unreachable', async () => {
   await using server = await published({ 'lib/noise.bin': randomBytes(700_000) })
   const { app, alice, archive, known } = server
   await rename(app.config.BLOB_PATH, `${app.config.BLOB_PATH}.away`)
@@ -129,7 +129,7 @@ it('blames the storage, not the archives, when all of it is away', async () => {
   expect((await alice.get(path)).raw.equals(archive)).toBe(true)
 })
 
-it('is read whole once, however many ask for it at once', async () => {
+it('is verified once for concurrent requests', async () => {
   await using server = await published({ 'lib/noise.bin': randomBytes(500_000) })
   const { alice, archive, file } = server
   const together = await Promise.all(Array.from({ length: 20 }, () => alice.get(path)))

@@ -8,7 +8,7 @@ import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
 const report = '{ integrityReport { archives missing damaged orphans orphanBytes findings { kind package version sha256 bytes } } }'
 
-it('reports archives that are missing or damaged, and bytes that belong to nobody', async () => {
+it('reports missing and damaged archives and orphaned files', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const [whole, lost, changed] = [
@@ -25,7 +25,7 @@ it('reports archives that are missing or damaged, and bytes that belong to nobod
 
   await rm(pathOf(app, shaOf(lost)))
   await writeFile(pathOf(app, shaOf(changed)), 'something else')
-  // Bytes at a place that is there already; one of them has just come, and may be about to be published.
+  // Files next to a valid archive. A recent file may belong to a publish in progress.
   const beside = (name: string) => join(pathOf(app, shaOf(whole)), '..', name)
   const [old, young] = ['a'.repeat(64), 'b'.repeat(64)]
   for (const name of [old, young]) await writeFile(beside(name), 'orphan')
@@ -44,7 +44,7 @@ it('reports archives that are missing or damaged, and bytes that belong to nobod
   expect(nodes[0]).toMatchObject({ kind: 'integrity.check', state: 'DONE', phase: 'orphans' })
 })
 
-it('tells administrators what the server knows of its surroundings, and no secret', async () => {
+it("shows administrators the server's environment without secrets", async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const query =

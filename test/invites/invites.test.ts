@@ -13,7 +13,7 @@ async function invite(app: TestApp, input: object = {}) {
   return { admin, body, token: body.inviteUrl.split('/invite/')[1] as string }
 }
 
-it('invites somebody, who chooses a password and can sign in', async () => {
+it('invites a user who then chooses a password and signs in', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const { body, token } = await invite(app)
   expect(body).toMatchObject({
@@ -43,7 +43,7 @@ it('invites somebody, who chooses a password and can sign in', async () => {
   expect(await app.anonymous.post('/api/auth/login', { email: body.email, password: 'a fine password' })).toMatchObject({ status: 200 })
 })
 
-it('says the same of an unknown, an expired and a used invitation', async () => {
+it('answers alike for unknown, expired and used invitations', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [used, expired] = [await invite(app), await invite(app, { expiresInHours: 1 })]
   await app.anonymous.post(`/api/invites/${used.token}/accept`, { password: 'a fine password' })
@@ -66,14 +66,14 @@ it('says the same of an unknown, an expired and a used invitation', async () => 
   }
 })
 
-it('works until the very moment it expires', async () => {
+it('works until the moment it expires', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const { token } = await invite(app, { expiresInHours: 1 })
   app.clock.now = new Date('2026-01-01T00:59:59.999Z')
   expect(await app.anonymous.get(`/api/invites/${token}`)).toMatchObject({ status: 200 })
 })
 
-it('dies with a new one, and with its person', async () => {
+it('is invalidated by a newer invitation and by deletion of the user', async () => {
   await using app = await testApp()
   const { admin, body, token } = await invite(app)
   const node = Buffer.from(`User:${body.userId}`).toString('base64')
@@ -93,7 +93,7 @@ it('dies with a new one, and with its person', async () => {
   ).toBe('Conflict')
 })
 
-it('takes 1 to 720 hours', async () => {
+it('accepts expiry times from 1 to 720 hours', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   for (const expiresInHours of [0, 721, -1, 1.5, 'x']) {
@@ -107,7 +107,7 @@ it('takes 1 to 720 hours', async () => {
     ).toMatchObject({ status: 201, body: { inviteExpiresInHours: expiresInHours } })
 })
 
-it('allows ten looks and ten acceptances in a quarter of an hour, on both doors together', async () => {
+it('allows ten lookups and ten acceptances in 15 minutes, across REST and GraphQL', async () => {
   await using app = await testApp()
   for (let round = 0; round < 5; round++) await app.anonymous.get('/api/invites/x')
   await app.anonymous.graphql(`{ ${[1, 2, 3, 4, 5].map((n) => `a${n}: invite(token: "x${n}") { email }`).join(' ')} }`)
@@ -119,7 +119,7 @@ it('allows ten looks and ten acceptances in a quarter of an hour, on both doors 
   expect(await accept()).toMatchObject({ status: 429 })
 })
 
-it('refuses a password that does not do, and stays open', async () => {
+it('refuses an invalid password and remains open', async () => {
   await using app = await testApp()
   const { token } = await invite(app)
   expect(await app.anonymous.post(`/api/invites/${token}/accept`, { password: 'short' })).toMatchObject({

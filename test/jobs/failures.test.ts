@@ -32,18 +32,18 @@ it.each([
   ],
   ['settings', new ConfigError(['S3_BUCKET: there is no such bucket.']), 'S3_BUCKET: there is no such bucket.'],
   ['what people may read', conflict('Another backup is running.'), 'Another backup is running.'],
-])('tells %s in words, and without a stack', (_what, error, text) => {
+])('describes %s without a stack trace', (_what, error, text) => {
   const described = describeFailure(error)
   expect(described).toEqual({ isKnown: true, text: expect.stringContaining(text) })
   expect(described.text).not.toContain('failures.test.ts')
 })
 
-it('tells what nobody expected with where it came from', () => {
+it('describes unexpected errors with their stack trace', () => {
   for (const error of [new TypeError('x is not a function'), coded('ENOENT', 'no such file')])
     expect(describeFailure(error)).toEqual({ isKnown: false, text: expect.stringContaining('failures.test.ts') })
 })
 
-it('warns of what is known to happen, of a job while it is tried again and of what is done at intervals', async () => {
+it('logs warnings for known errors of retried jobs and periodic tasks', async () => {
   await using app = await testApp()
   const run = async (error: Error, maxAttempts: number) => {
     app.lines.length = 0
@@ -75,7 +75,7 @@ it('warns of what is known to happen, of a job while it is tried again and of wh
   expect(second).toMatch(/ ERROR tidying: Error: a mistake.* at /)
 })
 
-it('tells once that the database is away when it looks for jobs, and again after it was there', async () => {
+it('logs once that the database is unreachable while polling for jobs, and again after a recovery', async () => {
   await using app = await testApp()
   let isAway = true
   const fork = () => {
@@ -104,7 +104,7 @@ it('tells once that the database is away when it looks for jobs, and again after
   expect(app.lines.filter((line) => line.includes(' ERROR '))).toEqual([])
 })
 
-it('warns once of an outage that stops many jobs, and again after one of them succeeded', async () => {
+it('logs one warning for an outage that stops many jobs, and another after a success', async () => {
   await using app = await testApp()
   const { database, now } = app.services
   let isAway = true
@@ -132,7 +132,7 @@ it('warns once of an outage that stops many jobs, and again after one of them su
   expect(app.lines.filter((line) => line.includes(' ERROR '))).toEqual([])
 })
 
-it('warns once of a database that is away while a job ends, and of what is done at intervals', async () => {
+it('logs one warning for an outage when a job ends and periodic tasks run', async () => {
   await using app = await testApp()
   const { database, now } = app.services
   await database.fork().transactional((em) => enqueue(em, { kind: 'writing', subject: 'a' }, now()))

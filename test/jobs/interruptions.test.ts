@@ -16,7 +16,7 @@ async function jobsApp() {
     app,
     ask: (subject: string) => database.fork().transactional((em) => enqueue(em, { kind: 'task', subject }, now())),
     advance: (ms: number) => (app.clock.now = new Date(now().getTime() + ms)),
-    /** Takes the next job as a server does that is killed at once, and has the next one notice; gives its subject. */
+    /** Claims the next job as a server that is killed immediately, lets another server notice, and returns the job's subject. */
     async takeAndDie(): Promise<string | undefined> {
       const held = await claim(database.fork(), ['task'], now(), 1000)
       app.clock.now = new Date(now().getTime() + 1001)
@@ -28,7 +28,7 @@ async function jobsApp() {
   }
 }
 
-/** Does all that is due; gives the subjects, and the numbers of their attempts. */
+/** Runs all due jobs and returns their subjects and attempt numbers. */
 async function work({ services }: TestApp, options: Partial<Handler> = {}): Promise<[string, number][]> {
   const done: [string, number][] = []
   const task = handler(z.unknown(), async ({ subject, attempt }) => void done.push([subject, attempt]), { maxConcurrent: 1, ...options })
@@ -38,7 +38,7 @@ async function work({ services }: TestApp, options: Partial<Handler> = {}): Prom
   return done
 }
 
-it('counts no attempt against a job that a killed server was running', async () => {
+it('counts no attempt against a job of a killed server', async () => {
   await using jobs = await jobsApp()
   const id = await jobs.ask('a')
   for (let kill = 0; kill < 4; kill++) {
@@ -49,7 +49,7 @@ it('counts no attempt against a job that a killed server was running', async () 
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'done', attempts: 5, interruptions: 4, error: null })
 })
 
-it('gives up a job while which the server ended five times, without running it again, until an administrator retries it', async () => {
+it('gives up a job after five interruptions without running it again, until an administrator retries it', async () => {
   await using jobs = await jobsApp()
   const [id, onPermanentFailure] = [await jobs.ask('a'), Array<string>()]
   const options = { onPermanentFailure: async (subject: string, error: string) => void onPermanentFailure.push(`${subject}: ${error}`) }
@@ -65,7 +65,7 @@ it('gives up a job while which the server ended five times, without running it a
   expect(await work(jobs.app, options)).toEqual([['a', 1]])
 })
 
-it('has a job wait longer and longer after each kill but the first, so that others run before it', async () => {
+it('delays a job longer after each interruption except the first, so that others run first', async () => {
   await using jobs = await jobsApp()
   const id = await jobs.ask('a')
   expect(await jobs.takeAndDie()).toBe('a')
@@ -81,7 +81,7 @@ it('has a job wait longer and longer after each kill but the first, so that othe
   expect(await work(jobs.app)).toEqual([['a', 1]])
 })
 
-it('runs one interrupted job at a time, next to others, so that the one that ends the server is found', async () => {
+it('runs one interrupted job at a time so that a job that crashes the server can be identified', async () => {
   await using jobs = await jobsApp()
   const { database, now } = jobs.app.services
   for (const subject of ['a', 'b']) await jobs.ask(subject)
@@ -92,7 +92,7 @@ it('runs one interrupted job at a time, next to others, so that the one that end
   expect([await next(), await next(), await next()]).toEqual(['a', 'c', undefined])
 })
 
-it('leaves a job that was asked for again while a killed server ran it to the later one', async () => {
+it('drops an interrupted job in favor of a later one with the same subject', async () => {
   await using jobs = await jobsApp()
   const first = await jobs.ask('a')
   const held = await claim(jobs.app.services.database.fork(), ['task'], jobs.app.services.now(), 1000)

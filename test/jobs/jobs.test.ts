@@ -12,21 +12,21 @@ const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().tra
 const jobOf = ({ services }: TestApp, id: string) => services.database.fork().findOneOrFail(Job, { id })
 const nothing = { queued: 0, running: 0, failed: 0 }
 
-/** Something that a test waits for. */
+/** Returns a promise and the function that resolves it. */
 function signal() {
   let tell = () => {}
   const told = new Promise<void>((resolve) => (tell = resolve))
   return { told, tell }
 }
 
-it('begins a job as soon as it is committed, hands over its payload, and records its progress', async () => {
+it('starts a job when it is committed, passes its payload and records its progress', async () => {
   await using app = await testApp()
   const seen: unknown[] = []
   const count = handler(z.object({ to: z.number() }), async (work, { to }) => {
     seen.push(work.subject, work.attempt, to)
     for (let done = 1; done <= to; done++) work.progress({ done, total: to, phase: 'counting' })
   })
-  // It would not look by itself during this test.
+  // The worker does not poll during this test.
   const worker = startWorker(app.services, { count }, { pollMs: 3_600_000 })
   await worker.settled()
   const id = await app.services.database.fork().transactional(async (em) => {
@@ -40,7 +40,7 @@ it('begins a job as soon as it is committed, hands over its payload, and records
   await worker.stop()
 })
 
-it('forgets a job whose transaction failed, and keeps one waiting job of a kind and subject', async () => {
+it('discards jobs of failed transactions and keeps one queued job per kind and subject', async () => {
   await using app = await testApp()
   const failing = app.services.database.fork().transactional(async (em) => {
     await enqueue(em, { kind: 'note', subject: 'a' }, app.services.now())
@@ -63,7 +63,7 @@ it('forgets a job whose transaction failed, and keeps one waiting job of a kind 
   expect(seen).toEqual([{ index: 99 }])
 })
 
-it('never runs one job twice at once, however many workers ask', async () => {
+it('never runs a job twice concurrently, however many workers there are', async () => {
   await using app = await testApp()
   await using second = await anotherInstance(app)
   const running = new Map<string, number>()
@@ -88,7 +88,7 @@ it('never runs one job twice at once, however many workers ask', async () => {
   expect(runs.size).toBe(200)
 })
 
-it('tries a job that throws again later and later, and gives up in the end', async () => {
+it('retries a failing job with growing delays and finally gives up', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const advance = (ms: number) => (app.clock.now = new Date((app.clock.now?.getTime() ?? 0) + ms))
   let runs = 0
@@ -121,7 +121,7 @@ it('tries a job that throws again later and later, and gives up in the end', asy
   await worker.stop()
 })
 
-it('does not run what was asked for again while it runs, but afterwards', async () => {
+it('runs a job that was enqueued during its run afterwards, not concurrently', async () => {
   await using app = await testApp()
   const [begun, go] = [signal(), signal()]
   let [runs, now, most] = [0, 0, 0]
@@ -143,7 +143,7 @@ it('does not run what was asked for again while it runs, but afterwards', async 
   await worker.stop()
 })
 
-it('takes over from a holder that has fallen silent, and the old one changes nothing any more', async () => {
+it('takes over a job with an expired lease, after which its former holder changes nothing', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [begun, go] = [signal(), signal()]
   const silent: Handlers = {
@@ -165,7 +165,7 @@ it('takes over from a holder that has fallen silent, and the old one changes not
   app.clock.now = new Date('2026-01-01T00:01:01Z')
   const third = startWorker(app.services, able)
   await third.settled()
-  // That the first one was interrupted is held against its process, not against the job.
+  // The interruption counts against the process, not the job.
   expect(attempts).toEqual([1])
   go.tell()
   await first.settled()
@@ -173,7 +173,7 @@ it('takes over from a holder that has fallen silent, and the old one changes not
   for (const worker of [first, second, third]) await worker.stop()
 })
 
-it('renews the lease of a long job, so that nobody takes it over', async () => {
+it('renews the lease of a long job so that no other worker takes it over', async () => {
   await using app = await testApp()
   const go = signal()
   let runs = 0
@@ -187,7 +187,7 @@ it('renews the lease of a long job, so that nobody takes it over', async () => {
   for (const worker of workers) await worker.stop()
 })
 
-it('gives jobs back when it stops: those that listen and those that do not', async () => {
+it('returns jobs to the queue on stop, whether or not they react to the signal', async () => {
   await using app = await testApp()
   const [begun, never] = [signal(), signal()]
   let count = 0
@@ -209,7 +209,7 @@ it('gives jobs back when it stops: those that listen and those that do not', asy
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 2, running: 0, failed: 0 })
 })
 
-it('leaves the jobs of other programs alone, and forgets old ones', async () => {
+it('leaves jobs of unknown kinds alone and deletes old ones', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const worker = startWorker(app.services, { known: handler(anything, async () => {}) })
   for (const kind of ['known', 'unknown']) await ask(app, { kind, subject: 'a' })
@@ -222,7 +222,7 @@ it('leaves the jobs of other programs alone, and forgets old ones', async () => 
   expect(await em.count(Job)).toBe(1)
 })
 
-it('does not begin a job anew that it is doing when the clock is put forward', async () => {
+it('does not start a running job again when the clock is moved forward', async () => {
   await using app = await testApp()
   const [begun, done] = [signal(), signal()]
   let runs = 0

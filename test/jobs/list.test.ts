@@ -12,7 +12,7 @@ const retry = (id: string) => `mutation { retryJob(input: { id: "${id}" }) { job
 const ask = ({ services }: TestApp, kind: string, subject: string) =>
   services.database.fork().transactional((em) => enqueue(em, { kind, subject }, services.now()))
 
-/** Does what waits, once; `fail` breaks every job. */
+/** Runs the due jobs once. `fail` makes every job fail. */
 async function work({ services }: TestApp, fail = false) {
   const task = handler(
     z.unknown(),
@@ -27,7 +27,7 @@ async function work({ services }: TestApp, fail = false) {
   await worker.stop()
 }
 
-it('shows administrators the jobs, newest first, by state, kind and subject', async () => {
+it('lists jobs for administrators, newest first, by state, kind and subject', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await ask(app, 'task', 'a')
@@ -73,7 +73,7 @@ it('shows administrators the jobs, newest first, by state, kind and subject', as
   expect((await (await app.member()).graphql(byId)).body.data.node).toBeNull()
 })
 
-it('tries a failed job again when an administrator says so, and no other', async () => {
+it('retries only failed jobs, on request of an administrator', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   await ask(app, 'task', 'a')
@@ -104,7 +104,7 @@ it('tries a failed job again when an administrator says so, and no other', async
 
 const cancel = (id: string) => `mutation { cancelJob(input: { id: "${id}" }) }`
 
-it('cancels a job: one that waits is gone, one that runs is stopped, and the audit log says who did it', async () => {
+it('deletes a queued job or stops a running one on cancellation and records who canceled it', async () => {
   await using app = await testApp()
   const admin = await app.admin({ displayName: 'Ada' })
   await ask(app, 'task', 'waiting')

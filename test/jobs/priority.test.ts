@@ -14,14 +14,14 @@ import { versionId } from '../support/reports.ts'
 const anything = z.unknown()
 const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
 
-it('takes the lowest priority first, and what has been due for longest among those', async () => {
+it('claims the lowest priority first, then the job that has been due longest', async () => {
   await using app = await testApp()
   const at = (seconds: number) => new Date(Date.now() - seconds * 1000)
   await ask(app, { kind: 'work', subject: 'oldest, but later', priority: 10, runAt: at(90) })
   await ask(app, { kind: 'work', subject: 'second', runAt: at(10) })
   await ask(app, { kind: 'work', subject: 'first', runAt: at(20) })
   await ask(app, { kind: 'work', subject: 'third', priority: 10, runAt: at(5) })
-  // Whoever asks again, and cannot wait, moves it forward.
+  // Enqueuing a job again with a more urgent priority moves it forward.
   await ask(app, { kind: 'work', subject: 'third', runAt: at(4) })
   const seen: string[] = []
   const worker = startWorker(app.services, {
@@ -32,10 +32,10 @@ it('takes the lowest priority first, and what has been due for longest among tho
   expect(seen).toEqual(['first', 'second', 'third', 'oldest, but later'])
 })
 
-it('passes over a job that somebody has locked, instead of waiting for it', async () => {
+it('skips a locked job instead of waiting for it', async () => {
   await using app = await testApp()
   const { database, now } = app.services
-  if (database.backend === 'sqlite') return expect(await claim(database.fork(), ['work'], now(), 1)).toBeNull() // it has no locks of rows
+  if (database.backend === 'sqlite') return expect(await claim(database.fork(), ['work'], now(), 1)).toBeNull() // SQLite has no row locks.
   const next = async () => (await claim(database.fork(), ['work'], now(), 60_000))?.subject
   await ask(app, { kind: 'work', subject: 'lost' })
   await claim(database.fork(), ['work'], now(), -1)
@@ -47,7 +47,7 @@ it('passes over a job that somebody has locked, instead of waiting for it', asyn
   expect(await next()).toBe('lost')
 })
 
-it('analyzes what was just published before a thousand versions that remained, and finds it without reading those', async () => {
+it('analyzes a new version before a backlog of a thousand, without reading the backlog', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -79,7 +79,7 @@ it('analyzes what was just published before a thousand versions that remained, a
   expect(JSON.stringify(steps)).not.toMatch(/temp b-tree|Sort/i)
 })
 
-it('keeps work that is apart from taking the room of others, and runs no more of it than it may', async () => {
+it('limits jobs with their own slots and keeps them from occupying those of others', async () => {
   await using app = await testApp()
   let [running, most, may] = [0, 0, 0]
   let release = () => {}
@@ -112,7 +112,7 @@ it('keeps work that is apart from taking the room of others, and runs no more of
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 0, running: 0, failed: 0 })
 })
 
-it('rests after what may take its time while the server is in use, but not before what somebody waits for', async () => {
+it('pauses after background jobs while the server is in use, but not before urgent jobs', async () => {
   await using app = await testApp()
   const seen: { subject: string; began: number; ended: number }[] = []
   const work = handler(
@@ -139,7 +139,7 @@ it('rests after what may take its time while the server is in use, but not befor
   expect(pause(first, second)).toBeGreaterThan(195)
 })
 
-it('tries no further where that would fail the same way, and tells the handler', async () => {
+it('does not retry a permanent failure and notifies the handler', async () => {
   await using app = await testApp()
   const told: string[] = []
   const hopeless = handler(
@@ -157,7 +157,7 @@ it('tries no further where that would fail the same way, and tells the handler',
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 0, running: 0, failed: 1 })
 })
 
-it('works off what an unforced transaction asked for as ever: what comes of it waits for the disk', async () => {
+it('syncs to disk in jobs that were enqueued by transactions without sync', async () => {
   await using app = await testApp()
   const seen: boolean[] = []
   const note = handler(anything, async () => void seen.push(skipsSync()))
@@ -172,7 +172,7 @@ it('works off what an unforced transaction asked for as ever: what comes of it w
   expect(seen).toEqual([false, false, false, false])
 })
 
-it('lets requests go before each statement of a job', async () => {
+it('yields to requests before each statement of a job', async () => {
   await using app = await testApp()
   const { database } = app.services
   let turns = 0

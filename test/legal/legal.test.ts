@@ -15,7 +15,7 @@ const audited = async (app: TestApp) =>
   )
 
 describe.each(legalKinds)('the legal page %s', (kind) => {
-  it('is the built-in text for everybody until the owner writes another', async () => {
+  it('is the built-in text until the owner sets another', async () => {
     await using app = await testApp()
     const [owner, viewer] = [await app.owner(), await app.viewer()]
     for (const actor of [app.anonymous, viewer, owner])
@@ -31,7 +31,7 @@ describe.each(legalKinds)('the legal page %s', (kind) => {
     expect((await app.anonymous.get(`/api/legal/${other}`)).body.isCustom).toBe(false)
   })
 
-  it.each(['an empty text', 'DELETE'])('goes back to the built-in text by %s', async (way) => {
+  it.each(['an empty text', 'DELETE'])('returns to the built-in text by %s', async (way) => {
     await using app = await testApp()
     const owner = await app.owner()
     await owner.put(`/api/admin/legal/${kind}`, { markdown: 'Ours.' })
@@ -40,13 +40,13 @@ describe.each(legalKinds)('the legal page %s', (kind) => {
     const builtIn = { status: 200, body: { markdown: defaultMarkdown(kind), isCustom: false } }
     expect(back).toMatchObject(builtIn)
     expect(await app.anonymous.get(`/api/legal/${kind}`)).toMatchObject(builtIn)
-    // There is nothing to take back any more: the same answer, and nothing to write down.
+    // Restoring again gives the same answer and no audit entry.
     expect(await owner.delete(`/api/admin/legal/${kind}`)).toMatchObject(builtIn)
     const title = kind === 'privacy' ? 'privacy policy' : 'terms of use'
     expect(await audited(app)).toEqual([`Olive Owner restored the built-in ${title}`, `Olive Owner changed the ${title}`])
   })
 
-  it('is changed by the owner only, with a token or with a session and its CSRF token', async () => {
+  it('requires the owner, with a token or with a session and its CSRF token', async () => {
     await using app = await testApp()
     const owner = await app.owner()
     const browser = await owner.session()
@@ -77,7 +77,7 @@ describe.each(legalKinds)('the legal page %s', (kind) => {
 
 const queryOf = ({ query, variables }: { query: string; variables: object }) => [query, variables] as const
 
-it('is readable before there is an owner, and not writable', async () => {
+it('is readable but not writable before there is an owner', async () => {
   await using app = await testApp({ setUp: false })
   await announceSetupCode(app.services)
   for (const kind of legalKinds) {
@@ -88,7 +88,7 @@ it('is readable before there is an owner, and not writable', async () => {
   expect(body.data.legalDocument).toMatchObject({ html: expect.stringContaining('<h1 id="doc-privacy-policy">'), viewerCanUpdate: false })
 })
 
-it('takes 256 KiB of UTF-8, counted after decoding, on both doors', async () => {
+it('accepts 256 KiB of decoded UTF-8 in REST and GraphQL', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const json = { headers: { 'content-type': 'application/json' } }
@@ -96,11 +96,11 @@ it('takes 256 KiB of UTF-8, counted after decoding, on both doors', async () => 
   const put = (markdown: string) => owner.put('/api/admin/legal/terms', { markdown })
   expect(await put('x'.repeat(262_144))).toMatchObject({ status: 200 })
   expect(await put('x'.repeat(262_145))).toMatchObject(tooLong)
-  // Four bytes each, and two characters of UTF-16.
+  // Four bytes in UTF-8 and two UTF-16 code units each.
   expect(await put('😀'.repeat(65_536))).toMatchObject({ status: 200 })
   expect(await put(`${'😀'.repeat(65_536)}x`)).toMatchObject(tooLong)
   expect(await put(`${'😀'.repeat(65_535)}ééx`)).toMatchObject(tooLong)
-  // Six bytes on the wire, one in the text.
+  // Six bytes in the request, one in the text.
   const escaped = (count: number) => `{"markdown": "${'\\u0061'.repeat(count)}"}`
   expect(await owner.put('/api/admin/legal/terms', escaped(170_000), json)).toMatchObject({ status: 200 })
   expect(await owner.put('/api/admin/legal/terms', escaped(175_000), json)).toMatchObject({ status: 413 })
@@ -113,7 +113,7 @@ it('takes 256 KiB of UTF-8, counted after decoding, on both doors', async () => 
   expect((await app.anonymous.get('/api/legal/terms')).body.markdown).toBe('y'.repeat(262_144))
 })
 
-it('keeps what databases cannot store out, and the page that the path names', async () => {
+it('refuses text that databases cannot store and ignores a page in the body', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   for (const markdown of ['a\0b', 'half \ud83d'])
@@ -129,7 +129,7 @@ it('keeps what databases cannot store out, and the page that the path names', as
   expect(await owner.post('/api/legal/terms', {})).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
 })
 
-it('writes nothing down when the text stays the same, and says when it changed', async () => {
+it('records no change for the same text and shows the date of the last change', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const owner = await app.owner()
   for (const text of ['One.', 'One.', 'Two.']) await owner.put('/api/admin/legal/privacy', { markdown: text })
@@ -144,7 +144,7 @@ it('writes nothing down when the text stays the same, and says when it changed',
   })
 })
 
-it('has one whole text after three changes at once', async () => {
+it('keeps one complete text after three concurrent changes', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const answers = await Promise.all(['One.', 'Two.', ''].map((markdown) => owner.put('/api/admin/legal/terms', { markdown })))
@@ -153,7 +153,7 @@ it('has one whole text after three changes at once', async () => {
   expect(['One.', 'Two.', defaultMarkdown('terms')]).toContain(body.markdown)
 })
 
-it('renders hostile text harmless, and shows the owner beforehand', async () => {
+it('sanitizes hostile text and shows the owner a preview', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const hostile =
@@ -169,7 +169,7 @@ it('renders hostile text harmless, and shows the owner beforehand', async () => 
   )
 })
 
-it('says in the built-in privacy policy what is stored for each person, and who sees it', async () => {
+it('lists all stored personal data in the built-in privacy policy', async () => {
   await using app = await testApp()
   const said: Record<string, string> = {
     AccessToken: 'Access tokens',

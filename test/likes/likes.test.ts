@@ -15,7 +15,7 @@ const likes = async (actor: Actor, name: string) =>
 const byLikes = async (actor: Actor) =>
   ((await actor.get('/api/search?sort=likes')).body.packages as { package: string }[]).map((found) => found.package)
 
-it('likes once, however often, and no longer', async () => {
+it('likes and unlikes a package idempotently', async () => {
   await using app = await testApp({ now: new Date('2026-05-05T05:05:05.000Z') })
   const alice = await stocked(app)
   const viewer = await app.viewer()
@@ -34,7 +34,7 @@ it('likes once, however often, and no longer', async () => {
   expect(await likes(viewer, 'apple')).toMatchObject({ likes: 1 })
 })
 
-it('does the same on GraphQL', async () => {
+it('likes and unlikes in GraphQL', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const fields = 'package { name likeCount viewerHasLiked }'
@@ -55,7 +55,7 @@ it('does the same on GraphQL', async () => {
   expect(unlike.body.data.unlikePackage.package).toEqual({ name: 'apple', likeCount: 0, viewerHasLiked: false })
 })
 
-it('goes with the account and with the package', async () => {
+it('is deleted along with the account and with the package', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await stocked(app), await app.member(), await app.admin()]
   for (const actor of [alice, bob]) await actor.put('/api/account/likes/banana')
@@ -68,7 +68,7 @@ it('goes with the account and with the package', async () => {
   expect((await alice.get('/api/account/likes')).body.likedPackages).toMatchObject([{ package: 'apple' }])
 })
 
-it('finds no package that somebody is just deleting, and does not keep that from being deleted', async () => {
+it('answers 404 for a package being deleted and does not prevent its deletion', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   await alice.put('/api/account/likes/apple')
@@ -85,7 +85,7 @@ it('finds no package that somebody is just deleting, and does not keep that from
   }
 })
 
-it('refuses strangers, unknown packages and changes without a CSRF token', async () => {
+it('refuses anonymous users, unknown packages and changes without a CSRF token', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   for (const method of ['PUT', 'DELETE'] as const) {

@@ -20,7 +20,7 @@ async function withReadme(app: TestApp, name: string, readme: string) {
 
 const htmlOf = (name: string) => `{ package(name: "${name}") { latest { readme { html } } } }`
 
-it('answers the worst texts as well, and everybody else meanwhile', async () => {
+it('answers requests for hostile texts, and other requests in the meantime', async () => {
   await using app = await testApp()
   const readers = await Promise.all(
     hostile.map(async ([name, text]) => ({ name, alice: await withReadme(app, name, `${name}\n\n${text}`) })),
@@ -34,17 +34,17 @@ it('answers the worst texts as well, and everybody else meanwhile', async () => 
     waits.push(performance.now() - started)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  // Rendered or as it was written: a drawing that is rendered in time leaves nothing but its name.
+  // Either rendered or as source. Sanitizing removes everything but the name from a rendered drawing.
   for (const [index, { body }] of (await asking).entries()) expect(body.data.package.latest.readme.html).toContain(hostile[index]?.[0])
   waits.sort((a, b) => a - b)
   expect(waits[Math.floor(waits.length * 0.9)]).toBeLessThan(300)
-  // What took too long is not tried again.
+  // Texts that exceeded the time limit are not rendered again.
   const started = performance.now()
   for (const { name, alice } of readers) expect((await alice.graphql(htmlOf(name))).status).toBe(200)
   expect(performance.now() - started).toBeLessThan(1500)
 })
 
-it('renders whatever one query may ask for', async () => {
+it('renders all texts that one query may request', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const textsOf = (minor: number) => ({ 'README.md': `# About ${minor}`, 'CHANGELOG.md': `# News of ${minor}` })
@@ -56,7 +56,7 @@ it('renders whatever one query may ask for', async () => {
   expect(body.data.package.versions.nodes).toHaveLength(80)
 })
 
-it('keeps what it rendered by content, for every package, instance and start', async () => {
+it('caches rendered texts by content for all packages, instances and restarts', async () => {
   await using app = await testApp()
   const alice = await withReadme(app, 'first', '# The same **text**')
   await withReadme(app, 'second', '# The same **text**')
@@ -74,12 +74,12 @@ it('keeps what it rendered by content, for every package, instance and start', a
   expect(await kept()).toEqual([])
 })
 
-it('answers 503 on both doors to whoever would wait too long behind the texts of others', async () => {
+it('answers 503 in REST and GraphQL when a text would wait too long for others', async () => {
   await using app = await testApp()
   const graphqlReader = await withReadme(app, 'asked', '# One text')
   const restReader = await withReadme(app, 'fetched', '# Another text')
   const lookUps = () => app.queries.filter((sql) => sql.includes('from rendered_texts')).length
-  // Threads and the database go on in real time.
+  // Worker threads and the database use real time.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const others = Array.from({ length: 12 }, (_, index) => {
@@ -97,7 +97,7 @@ it('answers 503 on both doors to whoever would wait too long behind the texts of
     expect(asked.body.errors).toMatchObject([{ extensions: { code: 'ServiceUnavailable', retryAfter: 5 } }])
     expect(fetched).toMatchObject({ status: 503, body: { error: { code: 'ServiceUnavailable' } } })
     for (const { headers } of [asked, fetched]) expect(headers['retry-after']).toBe('5')
-    // The one whose turn it is runs into its deadline.
+    // The text that is being rendered exceeds its deadline.
     for (; !state.areOthersDone; await sleep(50)) await vi.advanceTimersByTimeAsync(1500)
     await settled
   } finally {

@@ -21,7 +21,7 @@ async function metricsOf({ anonymous }: TestApp): Promise<string> {
   return String(body)
 }
 
-it('has no metrics unless a setting asks for them', async () => {
+it('exposes no metrics by default', async () => {
   await using app = await testApp()
   const elsewhere = await app.anonymous.get('/nothing-here')
   const answer = await app.anonymous.get('/metrics', withToken)
@@ -30,7 +30,7 @@ it('has no metrics unless a setting asks for them', async () => {
   expect(app.services.metrics).toBeNull()
 })
 
-it('gives them to whoever has the token, and to nobody else', async () => {
+it('requires the metrics token', async () => {
   await using app = await watched()
   const owner = await app.owner()
   for (const authorization of ['', 'Bearer', `Bearer ${token}x`, `Bearer ${token.slice(1)}`, `Basic ${btoa(`x:${token}`)}`])
@@ -46,7 +46,7 @@ it('gives them to whoever has the token, and to nobody else', async () => {
   expect((await app.anonymous.post('/metrics', {}, withToken)).status).toBe(405)
 })
 
-it('counts requests by route, never by what a client makes up', async () => {
+it('counts requests by route, never by values that clients choose', async () => {
   await using app = await watched({ alone: true })
   const member = await app.member()
   await publish(member, { name: 'counted', version: '1.0.0' })
@@ -102,7 +102,7 @@ it('counts uploads, downloads, jobs, caches and connections', async () => {
   expect(sample(text, 'snug_http_sent_bytes_total')).toBeGreaterThan(archive.length)
 })
 
-it('passes promtool check metrics, with requests, uploads, jobs and a gauge of every part', async () => {
+it('passes promtool check metrics with requests, uploads, jobs and all gauges', async () => {
   await using app = await watched({ alone: true })
   await publish(await app.member(), { name: 'watched', version: '1.0.0' })
   await workOff(app)
@@ -117,7 +117,7 @@ it('passes promtool check metrics, with requests, uploads, jobs and a gauge of e
   expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
 })
 
-it('reads the state of its parts', async () => {
+it('reads the state of pools, queues and stores', async () => {
   await using app = await watched()
   const text = await metricsOf(app)
   const pools = app.config.DB_BACKEND === 'sqlite' ? ['transactions'] : ['transactions', 'reads']
@@ -135,7 +135,7 @@ it('reads the state of its parts', async () => {
   for (const collector of ['backups', 'caches', 'connections', 'database', 'health', 'jobs', 'replica', 'scoring', 'space'])
     expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
   const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
-  // Add new ones here, and to a test above.
+  // When you add a metric, add it here and to a test above.
   expect(own.toSorted()).toEqual([
     'snug_backup_last_failure_timestamp_seconds',
     'snug_backup_last_success_timestamp_seconds',
@@ -166,7 +166,7 @@ it('reads the state of its parts', async () => {
   ])
 })
 
-it('answers without what cannot be read, and reads no more often than every few seconds', async () => {
+it('omits metrics that cannot be read and limits how often they are read', async () => {
   await using app = await watched()
   const { services } = app
   let reads = 0
@@ -183,7 +183,7 @@ it('answers without what cannot be read, and reads no more often than every few 
   expect(app.lines.filter((line) => line.includes('metrics: broken cannot be read: Error: The disk is away.'))).toHaveLength(1)
 })
 
-it('serves them on a port of their own', async () => {
+it('serves metrics on a separate port', async () => {
   await using app = await testApp({ env: { METRICS_PORT: '0', METRICS_HOST: '127.0.0.1' } })
   expect((await app.anonymous.get('/metrics')).status).toBe(404)
   const server = await listenForMetrics(app.services)
@@ -203,7 +203,7 @@ it('serves them on a port of their own', async () => {
   expect([missing.status, await missing.json()]).toEqual([404, { error: { code: 'NotFound', message: 'Not found.' } }])
 })
 
-it('asks for the token on a port of their own, too, when there is one', async () => {
+it('requires the token on the separate port when one is set', async () => {
   await using app = await testApp({ env: { METRICS_PORT: '0', METRICS_HOST: '127.0.0.1', METRICS_TOKEN: token } })
   const server = await listenForMetrics(app.services)
   onTestFinished(() => void server?.close())
@@ -217,7 +217,7 @@ function portOf(server: Server | null): number {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** Does three jobs: one ends well, one fails for good, and one will be tried again; and leaves it at that. */
+/** Runs three jobs: one succeeds, one fails permanently and one will be retried. */
 async function workOff({ services }: TestApp): Promise<void> {
   const task = handler(z.unknown(), async ({ subject }) => {
     if (subject === 'broken') throw new PermanentFailure('It is broken.')
@@ -235,7 +235,7 @@ it.each([
   ['127.0.0.1', /^METRICS_PORT: another program uses port \d+ already\. Stop it, or choose another port\.$/],
   ['203.0.113.9', /^METRICS_HOST: this machine has no address 203\.0\.113\.9\. Use 0\.0\.0\.0 /],
   ['no..host', /^METRICS_HOST: this machine has no address no\.\.host\. /],
-])('names the setting when it cannot listen at %s', async (METRICS_HOST, message) => {
+])('names the setting when it cannot listen on %s', async (METRICS_HOST, message) => {
   await using taken = await testApp({ env: { METRICS_PORT: '0', METRICS_HOST: '127.0.0.1' } })
   const first = await listenForMetrics(taken.services)
   onTestFinished(() => void first?.close())

@@ -5,7 +5,7 @@ import { canonicalRow } from '../../server/move/rows.ts'
 import { movedTables } from '../../server/move/tables.ts'
 import { testApp } from '../app.ts'
 
-/** The tables that each database fills itself, and by what. */
+/** Tables that each database fills by itself, with their source. */
 const ownTables = {
   package_search_brief: 'the search index, made anew from the packages',
   package_search_documents: 'the search index, made anew from the packages',
@@ -19,15 +19,15 @@ const ownTables = {
   write_probe: 'what shows that the database can be written to',
 }
 
-/** Every table, but for those that a virtual table of SQLite consists of. */
+/** All tables except the internal tables of SQLite's virtual tables. */
 const tablesOf = {
   sqlite: "select name from pragma_table_list where schema = 'main' and type in ('table', 'virtual') and name not like 'sqlite_%'",
   postgres: "select tablename as name from pg_tables where schemaname = 'public'",
 }
-/** What only one kind of database has. */
+/** Tables that exist in one kind of database only. */
 const only = { sqlite: ['package_search_trigrams'], postgres: ['rate_limits'] }
 
-it('names every table as one that is moved, or as one that each database fills itself', async () => {
+it('lists every table as moved or as filled by each database itself', async () => {
   await using app = await testApp()
   const { reads, backend } = app.services.database
   const names = (await reads.all<{ name: string }>(tablesOf[backend])).map(({ name }) => name)
@@ -36,7 +36,7 @@ it('names every table as one that is moved, or as one that each database fills i
   expect(known.toSorted()).toEqual(names.toSorted())
 })
 
-it('can write every column of the tables that are moved, and gives no numbers in them', async () => {
+it('converts every column type of the moved tables, which have no generated numbers', async () => {
   await using app = await testApp()
   if (app.config.DB_BACKEND === 'sqlite') return expect(movedTables).toEqual([...movedTables].toSorted())
   const plan = await withClient(app.config.POSTGRES_URL ?? '', planMove)

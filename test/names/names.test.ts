@@ -41,7 +41,7 @@ it('reserves the name of a deleted package until an administrator frees it', asy
   expect(freed).toMatchObject([{ package: 'acme', summary: `${admin.user.displayName} freed the name acme` }])
 })
 
-it('shows and frees names to administrators only', async () => {
+it('lists and frees names for administrators only', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const writer = await app.withScopes(admin, ['write'])
@@ -58,7 +58,7 @@ it('shows and frees names to administrators only', async () => {
   }
 })
 
-it('leaves no gap between the deletion of a package and the reservation of its name', async () => {
+it('reserves the name in the same transaction that deletes the package', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   for (let round = 1; round <= 50; round++) {
@@ -77,7 +77,7 @@ it('leaves no gap between the deletion of a package and the reservation of its n
   }
 })
 
-it('warns of a new name that could be confused with another one, until an administrator approves it', async () => {
+it('warns of a new name that is confusable with another one until an administrator approves it', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publish(alice, { name: 'http_kit', version: '1.0.0' })
@@ -113,7 +113,7 @@ it('warns of a new name that could be confused with another one, until an admini
   expect([await ask(bob), (await admin.get('/api/admin/confusable-names?q=kits')).body.totalCount]).toEqual([null, 0])
 })
 
-it('lets a confusable name wait for an administrator, by setting', async () => {
+it('holds a confusable name for review by an administrator when configured', async () => {
   await using app = await testApp({ env: { CONFUSABLE_NAMES: 'review' } })
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publish(alice, { name: 'http_kit', version: '1.0.0' })
@@ -132,7 +132,7 @@ it('lets a confusable name wait for an administrator, by setting', async () => {
   const published = await publishArchive(bob, archive)
   expect(published.status).toBe(200)
   expect(published.body.success.message).not.toContain('Warning')
-  // A deleted package takes its approval along; whoever frees the name approves it again.
+  // Deleting a package deletes its approval. Freeing the name approves it again.
   await admin.delete('/api/admin/packages/httpkit')
   expect((await admin.get('/api/admin/confusable-names')).body.totalCount).toBe(0)
   expect(await publishArchive(bob, await packageArchive({ name: 'httpkit', version: '2.0.0' }))).toMatchObject({ status: 409 })
@@ -141,7 +141,7 @@ it('lets a confusable name wait for an administrator, by setting', async () => {
   expect([freed.status, freed.body.success.message]).toEqual([200, expect.not.stringContaining('Warning')])
 })
 
-it('counts reserved names as existing, and lets a freed one go ahead of those that look like it', async () => {
+it('treats reserved names as existing and lets a freed name be published despite similar ones', async () => {
   for (const CONFUSABLE_NAMES of ['warn', 'review']) {
     await using app = await testApp({ env: { CONFUSABLE_NAMES } })
     const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
@@ -164,7 +164,7 @@ it('counts reserved names as existing, and lets a freed one go ahead of those th
   }
 })
 
-it('warns every reader of the page who may know of the other package, and nobody else', async () => {
+it('warns only readers who may see the other package', async () => {
   await using app = await publicApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   for (const name of ['http_kit', 'http_kit2', 'http_kit3']) await publish(alice, { name, version: '1.0.0' })
@@ -189,7 +189,7 @@ it('warns every reader of the page who may know of the other package, and nobody
   for (const actor of [...people, app.anonymous]) expect(await ask(actor)).toEqual(nothing)
 })
 
-it('never publishes two new names at once that could be confused with each other', async () => {
+it('never publishes two confusable new names concurrently', async () => {
   await using app = await testApp({ env: { CONFUSABLE_NAMES: 'review' } })
   const [alice, bob] = [await app.member(), await app.member()]
   for (let round = 0; round < 50; round++) {
@@ -203,7 +203,7 @@ it('never publishes two new names at once that could be confused with each other
   }
 })
 
-it('finds similar names by keyed look-ups, however many packages there are', async () => {
+it('finds similar names by index lookups, however many packages there are', async () => {
   await using app = await testApp()
   const { database } = app.services
   const em = database.fork()
@@ -226,7 +226,7 @@ it('finds similar names by keyed look-ups, however many packages there are', asy
   expect(performance.now() - started).toBeLessThan(2000)
 })
 
-it('names five of thousands of packages that are alike', async () => {
+it('names five of thousands of similar packages', async () => {
   await using app = await testApp()
   const { database } = app.services
   const em = database.fork()

@@ -7,7 +7,7 @@ import { requestConsent, authorizeUrl, codeFor, loginUrl, parametersOf, redirect
 const form = (fields: object) =>
   [new URLSearchParams({ ...fields }).toString(), { headers: { 'content-type': 'application/x-www-form-urlencoded' } }] as const
 
-it('gives a standard client a token, from the first request to the last', async () => {
+it('issues a token to a standard OAuth client through the complete flow', async () => {
   await using app = await testApp()
   const url = await app.listen()
   const alice = await app.member()
@@ -37,7 +37,7 @@ it('gives a standard client a token, from the first request to the last', async 
   expect(await app.withToken(result.access_token).get('/api/auth/me')).toMatchObject({ status: 200, body: { userId: alice.id } })
 })
 
-it('describes itself to clients', async () => {
+it('serves OAuth server metadata', async () => {
   await using app = await testApp({ setUp: false })
   const { SERVER_URL: url } = app.config
   const { status, body, headers } = await app.anonymous.get('/.well-known/oauth-authorization-server')
@@ -56,7 +56,7 @@ it('describes itself to clients', async () => {
     })
 })
 
-it('makes a token that is named for its day and lives 90 of them', async () => {
+it('issues a token named after the date that expires after 90 days', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T12:00:00Z') })
   const alice = await app.member()
   const given = await codeFor(await alice.session())
@@ -81,14 +81,14 @@ it('makes a token that is named for its day and lives 90 of them', async () => {
 it.each([
   ['member', 'admin', 'read,write'],
   ['viewer', 'write', 'read'],
-] as const)('gives a %s who requests %s the scopes that the role allows', async (role, scope, granted) => {
+] as const)('grants a %s who requests %s the scopes that the role allows', async (role, scope, granted) => {
   await using app = await testApp()
   const browser = await (await app.person(role)).session()
   const answer = await app.anonymous.post('/oauth/token', await codeFor(browser, { scope }))
   expect(answer).toMatchObject({ status: 200, body: { scope: granted } })
 })
 
-it('takes JSON as well, and scopes separated by spaces', async () => {
+it('accepts JSON and space-separated scopes', async () => {
   await using app = await testApp()
   const browser = await (await app.admin()).session()
   expect(await app.anonymous.post('/oauth/token', await codeFor(browser, { scope: 'admin read' }))).toMatchObject({
@@ -101,7 +101,7 @@ it('takes JSON as well, and scopes separated by spaces', async () => {
   })
 })
 
-it('shows the client to the session it came to, and to nobody else', async () => {
+it('shows the request only to the session that started it', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [alice, bob] = [await app.viewer(), await app.owner()]
   const browser = await alice.session()
@@ -140,7 +140,7 @@ it('shows the client to the session it came to, and to nobody else', async () =>
   expect(await browser.post('/oauth/approve', { request_id: id })).toMatchObject({ status: 404 })
 })
 
-it('tells the same on GraphQL', async () => {
+it('shows the request in GraphQL', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   const requestId = await requestConsent(browser)
@@ -161,7 +161,7 @@ it('tells the same on GraphQL', async () => {
   expect((await answer('denyAuthorization')).body.errors[0].extensions.code).toBe('NotFound')
 })
 
-it('tells the client when its user says no', async () => {
+it('redirects to the client with access_denied when the user denies', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   const id = await requestConsent(browser, { redirect_uri: 'http://[::1]:8123/cb?x=1', state: 'a&b=c d' })
@@ -171,7 +171,7 @@ it('tells the client when its user says no', async () => {
   expect(await browser.post('/oauth/approve', { request_id: id })).toMatchObject({ status: 404 })
 })
 
-it('sends whoever is not signed in to sign in first, and back to this very request', async () => {
+it('redirects signed-out users to the sign-in page and back to the request', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const due = await (await app.member({ mustChangePassword: true })).session()
@@ -187,7 +187,7 @@ it('sends whoever is not signed in to sign in first, and back to this very reque
   expect(behindProxy.headers.location).toMatch(/^https:\/\/localhost:8080\/login\?redirect=%2Foauth%2Fauthorize%3F/)
 })
 
-it('lets a session whose password is due see, approve and deny nothing', async () => {
+it('prevents sessions with a password change due from viewing, approving and denying', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
@@ -201,13 +201,13 @@ it('lets a session whose password is due see, approve and deny nothing', async (
     expect(await browser.post(`/oauth/${answer}`, { request_id: id })).toMatchObject({ status: 403 })
 })
 
-it('works below a path of its own', async () => {
+it('works below a path prefix', async () => {
   await using app = await testApp({ env: { SERVER_URL: 'https://example.com/pub' } })
   const answer = await app.anonymous.get(`/pub${authorizeUrl()}`)
   expect(answer.headers.location).toMatch(/^https:\/\/example\.com\/pub\/login\?redirect=%2Foauth%2Fauthorize%3F/)
 })
 
-/** A command-line program that waits for the browser. */
+/** Starts the local listener of a command-line client that waits for the redirect. */
 async function listen() {
   const { promise: arrival, resolve } = Promise.withResolvers<URL>()
   const http = createServer((request, response) => {

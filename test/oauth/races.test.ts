@@ -5,7 +5,7 @@ import { requestConsent, codeFor } from '../support/oauth.ts'
 
 const rounds = 200
 
-it('never spends a code twice, and leaves no token of one that was tried twice at once', async () => {
+it('accepts a code once and revokes its token when it is exchanged twice concurrently', async () => {
   await using app = await testApp()
   await using instances = await twoInstances(app)
   const browser = await (await app.member()).session()
@@ -20,7 +20,7 @@ it('never spends a code twice, and leaves no token of one that was tried twice a
   expect(await app.services.database.reads.all("select id from access_tokens where name like 'CLI%'")).toHaveLength(rounds)
 }, 120_000)
 
-it('takes one answer of two that a user gives at once', async () => {
+it('accepts one of two concurrent answers of a user', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   for (let round = 0; round < rounds / 4; round++) {
@@ -32,7 +32,7 @@ it('takes one answer of two that a user gives at once', async () => {
   }
 }, 120_000)
 
-it('gives no token for a code whose user is being disabled, and neither waits for the other for ever', async () => {
+it('issues no token to a user who is being disabled, without deadlocks', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const tokens = () => app.services.database.reads.all("select id from access_tokens where name like 'CLI%'")
@@ -52,7 +52,7 @@ it('gives no token for a code whose user is being disabled, and neither waits fo
   }
 }, 120_000)
 
-/** Two servers on one PostgreSQL; an SQLite file has one server only. */
+/** Returns two instances on PostgreSQL. SQLite allows one instance only. */
 async function twoInstances(app: TestApp) {
   const other = process.env.TEST_DB === 'postgres' ? await testApp({ sameDatabaseAs: app }) : null
   return { both: [app, other ?? app], [Symbol.asyncDispose]: async () => other?.[Symbol.asyncDispose]() }

@@ -9,7 +9,7 @@ const fault = (error: string) => ({
   headers: { 'cache-control': 'no-store' },
 })
 
-it('shows a page, and redirects nobody, when the answer would go anywhere but to the own computer', async () => {
+it('shows an error page without redirecting for redirect URIs other than loopback addresses', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   for (const uri of foreignRedirects) {
@@ -36,7 +36,7 @@ it.each([
   ['two redirect_uris', `${authorizeUrl().slice(16)}&redirect_uri=${encodeURIComponent(redirectUri)}`],
   ['two clients', `${authorizeUrl().slice(16)}&client_id=cli`],
   ['nothing at all', ''],
-])('shows a page for %s', async (_name, query) => {
+])('shows an error page for %s', async (_name, query) => {
   await using app = await testApp()
   const answer = await (await (await app.member()).session()).get(`/oauth/authorize${query}`)
   expect(answer).toMatchObject({ status: 400, headers: { 'content-type': 'text/html; charset=utf-8' } })
@@ -73,7 +73,7 @@ it.each([
   ['beyond ASCII', 'ä'],
   ['of two lines', 'a\nb'],
   ['too long', 'x'.repeat(1001)],
-])('never sends a state back that is %s', async (_name, state) => {
+])('never returns a state that is %s', async (_name, state) => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   expect(parametersOf((await browser.get(authorizeUrl({ state }))).headers.location)).toEqual({
@@ -82,7 +82,7 @@ it.each([
   })
 })
 
-it('gives nothing for a wrong verifier, and nothing for that code any more', async () => {
+it('refuses a wrong verifier and invalidates the code', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   for (const code_verifier of [pkce().verifier, 'short', `${'x'.repeat(42)}!`, 'x'.repeat(129), pkce().challenge]) {
@@ -95,7 +95,7 @@ it('gives nothing for a wrong verifier, and nothing for that code any more', asy
   expect((await browser.get('/api/auth/keys')).body.keys.filter(({ name }: { name: string }) => name.startsWith('CLI'))).toEqual([])
 })
 
-it('gives nothing where the verifier is the challenge itself, as with the method plain', async () => {
+it('refuses a verifier equal to the challenge, as with the method "plain"', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   const { verifier } = pkce()
@@ -103,7 +103,7 @@ it('gives nothing where the verifier is the challenge itself, as with the method
   expect(await app.anonymous.post('/oauth/token', { ...given, code_verifier: verifier })).toMatchObject(fault('invalid_grant'))
 })
 
-it('gives nothing for another redirect_uri than the code was made for', async () => {
+it('refuses another redirect_uri than the code was issued for', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   for (const redirect_uri of [
@@ -118,7 +118,7 @@ it('gives nothing for another redirect_uri than the code was made for', async ()
   }
 })
 
-it('gives nothing once 60 seconds are over', async () => {
+it('refuses a code after 60 seconds', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const browser = await (await app.member()).session()
   const [one, other] = [await codeFor(browser), await codeFor(browser)]
@@ -128,7 +128,7 @@ it('gives nothing once 60 seconds are over', async () => {
   expect(await app.anonymous.post('/oauth/token', other)).toMatchObject(fault('invalid_grant'))
 })
 
-it('revokes the token when its code comes a second time', async () => {
+it('revokes the token when its code is used again', async () => {
   await using app = await testApp()
   const alice = await app.member({ displayName: 'Alice' })
   const given = await codeFor(await alice.session())
@@ -144,7 +144,7 @@ it('revokes the token when its code comes a second time', async () => {
   expect(told).toEqual([{ user_id: alice.id }])
 })
 
-it('judges its user as they are when the code is spent', async () => {
+it('uses the role and state of the user when the code is exchanged', async () => {
   await using app = await testApp()
   const change = (id: string, columns: string) =>
     app.services.database.orm.em.getConnection().execute(`update users set ${columns} where id = ?`, [id])
@@ -165,7 +165,7 @@ it('judges its user as they are when the code is spent', async () => {
   }
 })
 
-it('gives nothing for a code whose session has ended since', async () => {
+it('refuses a code whose session has ended', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   const given = await codeFor(browser)
@@ -173,7 +173,7 @@ it('gives nothing for a code whose session has ended since', async () => {
   expect(await app.anonymous.post('/oauth/token', given)).toMatchObject(fault('invalid_grant'))
 })
 
-it("tells a client in RFC 6749's words what is wrong with its request", async () => {
+it('reports invalid requests with the error codes of RFC 6749', async () => {
   await using app = await testApp()
   const given = { grant_type: 'authorization_code', code: 'x', redirect_uri: redirectUri, code_verifier: pkce().verifier }
   const post = (body: unknown, type = 'application/json') =>
@@ -200,7 +200,7 @@ it("tells a client in RFC 6749's words what is wrong with its request", async ()
   })
 })
 
-it('allows thirty of each in a quarter of an hour from one address', async () => {
+it('allows thirty of each request per address in 15 minutes', async () => {
   await using app = await testApp()
   for (let count = 0; count < 30; count++) {
     expect((await app.anonymous.get(authorizeUrl())).headers.location).toContain(loginUrl)

@@ -6,7 +6,7 @@ import { publish } from '../support/publish.ts'
 
 const path = '/api/packages/acme/activity-log'
 
-it('lists what happened to a package, newest first', async () => {
+it('lists the activity of a package, newest first', async () => {
   await using app = await testApp()
   const alice = await app.member({ displayName: 'Alice' })
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -26,7 +26,7 @@ it('lists what happened to a package, newest first', async () => {
   })
 })
 
-it('goes on fifty at a time, to the end', async () => {
+it('pages by fifty to the end', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -44,7 +44,7 @@ it('goes on fifty at a time, to the end', async () => {
     })
 })
 
-it('is for package admins', async () => {
+it('requires a package admin', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -64,7 +64,7 @@ it('is for package admins', async () => {
   expect(await alice.get('/api/packages/No/activity-log')).toMatchObject({ status: 400 })
 })
 
-it('shows addresses of requests to server admins only', async () => {
+it('shows client addresses to server administrators only', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -74,7 +74,7 @@ it('shows addresses of requests to server admins only', async () => {
   expect(await ask(await app.admin())).toEqual({ totalCount: 2, nodes: [{ clientIp: alice.ip, actor: { email: alice.email } }] })
 })
 
-it('keeps what a deleted user did', async () => {
+it('keeps the entries of a deleted user', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -89,7 +89,7 @@ it('keeps what a deleted user did', async () => {
   })
 })
 
-it('says what the caller may do with a package', async () => {
+it('returns what the caller may do with a package', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

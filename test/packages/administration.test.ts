@@ -9,7 +9,7 @@ const here = 'http://localhost:8080'
 const query = (args: string) =>
   `{ managedPackages(first: 2, ${args}) { nodes { versionCount archiveBytes publisherId package { name uploaders { email } downloads { last30Days } } } totalCount pageInfo { hasNextPage endCursor } } }`
 
-it('lists all packages with versions, bytes and owners for administrators', async () => {
+it('lists all packages with versions, size and owners for administrators', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const sizes = [
@@ -45,7 +45,7 @@ it('lists all packages with versions, bytes and owners for administrators', asyn
   expect(await alice.get('/api/admin/packages')).toMatchObject({ status: 403 })
 })
 
-it('lists the public ones, unlisted ones too, for whoever looks for what is exposed (console)', async () => {
+it('lists public packages including unlisted ones, for a review of what is exposed', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const name of ['acme', 'acme_hidden', 'inner']) await publish(alice, { name, version: '1.0.0' })
@@ -62,7 +62,7 @@ it('lists the public ones, unlisted ones too, for whoever looks for what is expo
   expect((await alice.graphql(query('visibility: PUBLIC'))).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })
 
-it('sorts by size, versions and change, page after page, with as many statements for many as for few', async () => {
+it('sorts by size, versions and date, page by page, with a constant number of statements', async () => {
   await using app = await testApp({ alone: true, now: new Date('2026-01-01T00:00:00Z') })
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const [index, [name, versions, bytes]] of (
@@ -99,7 +99,7 @@ it('sorts by size, versions and change, page after page, with as many statements
   expect((await admin.graphql(query('after: "a2V5OnVuZm9yZ2VkOw"'))).body.errors[0].extensions.code).toBe('InvalidInput')
 })
 
-it('shows dependencies with what serves them, and dependents, page by page', async () => {
+it('lists dependencies with the serving version, and dependents, page by page', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const version of ['1.0.0', '1.2.0', '1.3.0-dev', '2.0.0']) await publish(alice, { name: 'icons', version })
@@ -199,7 +199,7 @@ dev_dependencies:
   }
 })
 
-it('hides from whoever did not sign in who depends on a package, and on what is private', async () => {
+it('hides dependents and private dependencies from anonymous users', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['inner', 'open']) await publish(alice, { name, version: '1.0.0' })

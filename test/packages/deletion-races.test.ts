@@ -9,7 +9,7 @@ import { finish, publish, upload } from '../support/publish.ts'
 
 const rounds = 200
 
-it('never lists a version whose archive is missing, whoever publishes and deletes at once', async () => {
+it('never lists a version without an archive during concurrent publishes and deletions', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const worker = startWorker(app.services, jobHandlers(app.services))
@@ -34,7 +34,7 @@ it('never lists a version whose archive is missing, whoever publishes and delete
   for (const name of left) expect(await alice.get(`/api/archives/${name}-1.1.0.tar.gz`)).toMatchObject({ status: 200 })
 }, 240_000)
 
-it('lets a reader who is in the middle of a download read on', async () => {
+it('completes a download in progress when the version is deleted', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archive = await publish(alice, { name: 'acme', version: '1.0.0', files: { 'lib/large.bin': randomBytes(8 * 1024 ** 2) } })
@@ -46,12 +46,12 @@ it('lets a reader who is in the middle of a download read on', async () => {
   await runJobs(app)
   for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) parts.push(part.value)
   expect(Buffer.concat(parts).equals(archive)).toBe(true)
-  // The server has noticed that it is through, too.
+  // The server has also finished the download.
   await expect.poll(() => app.lines.join('')).toContain('GET /api/archives')
   expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 404 })
 })
 
-it('answers 404, not 500, to whoever looks for the bytes just after they went', async () => {
+it('answers 404 instead of 500 when the bytes disappear during the lookup', async () => {
   await using app = await testApp({ alone: true })
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

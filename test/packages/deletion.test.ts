@@ -21,7 +21,7 @@ const audited = async (app: TestApp, name: string) =>
     version: string | null
   }[]
 
-it('deletes a package with every version, archive and search entry', async () => {
+it('deletes a package with all versions, archives and search entries', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archives = [
@@ -53,7 +53,7 @@ it('deletes a package with every version, archive and search entry', async () =>
   expect(await admin.delete('/api/admin/packages/acme')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('deletes one version, and everything follows that showed it', async () => {
+it('deletes one version and updates everything that showed it', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const described = (text: string) => ({
@@ -88,7 +88,7 @@ it('deletes one version, and everything follows that showed it', async () => {
   })
 })
 
-it('never takes the number of a deleted version again, also when the package is made anew', async () => {
+it('never accepts the number of a deleted version again, even in a new package of that name', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   const first = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -109,7 +109,7 @@ it('never takes the number of a deleted version again, also when the package is 
   expect((await alice.get('/api/packages/acme/uploaders')).body.uploaders).toMatchObject([{ userId: bob.id }])
 })
 
-it('deletes a package with its last version', async () => {
+it('deletes a package along with its last version', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -123,7 +123,7 @@ it('deletes a package with its last version', async () => {
   ).toEqual(['package.deleted', 'package.version_deleted'])
 })
 
-it('keeps what public packages depend on, until their breakage is accepted', async () => {
+it('refuses to delete what public packages depend on unless breaking them is confirmed', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })
@@ -146,7 +146,7 @@ it('keeps what public packages depend on, until their breakage is accepted', asy
   const absent = { message: 'There is no icons 9.9.9 on this server.', extensions: { code: 'NotFound' } }
   for (const field of ['brokenByDeletion(version: "9.9.9")', 'affectedByDeletion(version: "9.9.9") { totalCount }'])
     expect((await admin.graphql(`{ package(name: "icons") { ${field} } }`)).body.errors).toMatchObject([absent])
-  // 1.1.0 still serves those who want ^1.0.0; then nothing does.
+  // 1.1.0 still satisfies ^1.0.0. After its deletion, no version does.
   expect(await admin.delete('/api/admin/packages/icons/versions/1.0.0')).toMatchObject({ status: 200 })
   expect(await admin.delete('/api/admin/packages/icons/versions/2.0.0')).toMatchObject({ status: 200 })
   expect(await admin.delete('/api/admin/packages/icons/versions/1.1.0')).toMatchObject({ status: 409 })
@@ -156,7 +156,7 @@ it('keeps what public packages depend on, until their breakage is accepted', asy
   expect(await alice.get('/api/packages/icons')).toMatchObject({ status: 404 })
 })
 
-it('is done on GraphQL alike, by administrators only', async () => {
+it('deletes in GraphQL, for administrators only', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '2.0.0']) await publish(alice, { name: 'acme', version })

@@ -6,7 +6,7 @@ const here = 'http://localhost:8080'
 const hosted = (name: string, version = '^1.0.0') => `  ${name}:\n    hosted: ${here}\n    version: '${version}'\n`
 const publicEnv = { PUBLIC_PACKAGES_ENABLED: 'true' }
 
-it('marks bare dependencies on names of this server, on both doors, to those who may know the name', async () => {
+it('marks dependencies without a registry on names of this server, for users who may see the name', async () => {
   await using app = await testApp({ env: publicEnv })
   const [alice, owner] = [await app.member(), await app.owner()]
   for (const name of ['icons', 'fonts']) await publish(alice, { name, version: '1.0.0' })
@@ -21,7 +21,7 @@ it('marks bare dependencies on names of this server, on both doors, to those who
   const bare = (dependencies: { name: string; isBare: boolean }[]) => dependencies.filter(({ isBare }) => isBare).map(({ name }) => name)
   expect(bare((await alice.get(path)).body.dependencies)).toEqual(['icons', 'fonts'])
   expect(bare((await alice.graphql(query)).body.data.package.latest.dependencies)).toEqual(['icons', 'fonts'])
-  // Whoever did not sign in learns nothing of the private package by it.
+  // Anonymous users must not learn of the private package.
   expect(bare((await app.anonymous.graphql(query)).body.data.package.latest.dependencies)).toEqual(['icons'])
   expect((await alice.get('/api/packages/icons/dependents')).body.dependents).toEqual([
     { package: 'shop', version: '1.0.0', constraint: '^1.0.0', kind: 'direct', isBare: true },
@@ -29,7 +29,7 @@ it('marks bare dependencies on names of this server, on both doors, to those who
   expect((await alice.get('/api/packages/colors/dependents')).body.dependents).toMatchObject([{ package: 'shop', isBare: false }])
 })
 
-it('shows administrators everybody who depends on what they delete, private packages too, and refuses for public ones only', async () => {
+it('shows administrators all dependents of a package to delete, but refuses because of public ones only', async () => {
   await using app = await testApp({ env: publicEnv })
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })
@@ -62,7 +62,7 @@ it('shows administrators everybody who depends on what they delete, private pack
     row('tester', '^2.0.0', { kind: 'DEV' }),
     row('wide', '^1.0.0', { isBare: true }),
   ])
-  // Older versions count: here nothing else serves one of them, though another one would be served.
+  // Dependencies of older versions count. No other version satisfies one of them.
   expect((await ask({ version: '1.0.0' })).nodes).toEqual([
     row('moved', '1.0.0'),
     row('old_user', '1.0.0'),

@@ -8,7 +8,7 @@ const here = { SERVER_URL: 'http://localhost:8080' }
 const hosted = (name: string, version = '^1.0.0', url = here.SERVER_URL) => `  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
 const needing = (...names: string[]) => `dependencies:\n${names.map((name) => hosted(name)).join('')}`
 
-/** Makes packages public as their administrators would. */
+/** Makes packages public directly in the database. */
 const open = ({ services }: TestApp, ...names: string[]) =>
   services.database
     .fork()
@@ -17,7 +17,7 @@ const open = ({ services }: TestApp, ...names: string[]) =>
 
 const chainsOf = (app: TestApp, ...names: string[]) => publicDependents(app.services.database.fork(), here, names)
 
-it('finds the packages whose latest version depends on one, as hosted here or without naming a registry', async () => {
+it('finds packages whose latest version depends on a package here or without a registry', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -44,11 +44,11 @@ it('finds the packages whose latest version depends on one, as hosted here or wi
   expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
 })
 
-it('follows public packages to whatever depends on them, by the shortest chain, and ends in circles', async () => {
+it('follows public dependents transitively by the shortest chain and handles cycles', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const packages: [string, string[]][] = [
-    ['icons', ['app']], // a circle
+    ['icons', ['app']], // A cycle.
     ['ui', ['icons']],
     ['app', ['ui', 'icons']],
     ['suite', ['ui']],
@@ -62,7 +62,7 @@ it('follows public packages to whatever depends on them, by the shortest chain, 
   expect(await chainsOf(app, 'icons')).toEqual([])
 
   await open(app, 'icons', 'ui', 'app', 'suite', 'outer', 'old', 'worker')
-  // `inner` is private, so `outer` is out of reach already; an older version counts; development does not.
+  // `inner` is private, so `outer` is unreachable. An older version counts, a dev dependency does not.
   const chains = [
     ['app', 'icons'],
     ['old', 'icons'],
@@ -81,7 +81,7 @@ it('follows public packages to whatever depends on them, by the shortest chain, 
   expect(statements).toBe(1)
 })
 
-it('calls a version needed when no other one would serve', async () => {
+it('finds a version needed when no other one satisfies a dependent', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })

@@ -14,8 +14,8 @@ async function pointers(actor: Actor) {
   return { description, latest: latest?.version ?? null, latestPrerelease: latestPrerelease?.version ?? null }
 }
 
-describe('the latest versions, recomputed when one is retracted or restored', () => {
-  it('are the highest that is not retracted, with the description and the search entry of that version', async () => {
+describe('the latest versions after a retraction or restoration', () => {
+  it("are the highest that are not retracted, with that version's description and search entry", async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0', files: { 'README.md': 'about walruses' } })
@@ -40,7 +40,7 @@ describe('the latest versions, recomputed when one is retracted or restored', ()
     expect([await finds('walruses'), await finds('penguins')]).toEqual([0, 1])
   })
 
-  it('name no version when every one is retracted', async () => {
+  it('are null when all versions are retracted', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const version of ['1.0.0', '1.1.0', '2.0.0-dev']) await publish(alice, { name: 'acme', version })
@@ -57,7 +57,7 @@ describe('the latest versions, recomputed when one is retracted or restored', ()
     expect(await pointers(alice)).toMatchObject({ latest: '2.0.0-dev', latestPrerelease: '2.0.0-dev' })
   })
 
-  it('are what the rule gives for all versions, whatever is retracted in whatever order', async () => {
+  it('match a full recomputation after any sequence of retractions', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const versions = ['0.9.0', '1.0.0-dev.1', '1.0.0', '1.0.0+1', '1.1.0-beta', '1.10.0', '2.0.0-a', '2.0.0-b']
@@ -70,7 +70,7 @@ describe('the latest versions, recomputed when one is retracted or restored', ()
       if (isRetracted) retracted.add(version)
       else retracted.delete(version)
       if (retracted.size % 3 === 0) {
-        // What is published in between moves the pointers by itself, from where they are.
+        // A version published in between updates the pointers incrementally.
         const fresh = `0.${versions.length}.0${retracted.size % 2 ? '' : '-dev'}`
         await publish(alice, { name: 'acme', version: fresh })
         versions.push(fresh)

@@ -14,8 +14,8 @@ async function withVersions(versions: string[], options = {}) {
   return { app, alice, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-describe('the listing', () => {
-  it('shows every version in order, as the client reads it', async () => {
+describe('the package listing', () => {
+  it('contains every version in the order of the pub client', async () => {
     await using server = await withVersions(['1.0.0', '1.0.0-dev.1', '1.10.0', '1.9.0', '1.0.0+2', '1.0.0+10'])
     const { status, headers, body } = await server.alice.get('/api/packages/acme')
     expect(status).toBe(200)
@@ -34,7 +34,7 @@ describe('the listing', () => {
     })
   })
 
-  it('marks retracted versions and nothing else', async () => {
+  it('marks only retracted versions', async () => {
     await using server = await withVersions(['1.0.0', '1.1.0'])
     await retract(server.app, '1.0.0')
     const { body } = await server.alice.get('/api/packages/acme')
@@ -42,14 +42,14 @@ describe('the listing', () => {
     expect(body.versions[1]).not.toHaveProperty('retracted')
   })
 
-  it('leads new versions past retracted ones', async () => {
+  it('selects a new version as latest when higher ones are retracted', async () => {
     await using server = await withVersions(['2.0.0'])
     await retract(server.app, '2.0.0')
     await publish(server.alice, { name: 'acme', version: '1.0.0' })
     expect((await server.alice.get('/api/packages/acme')).body.latest.version).toBe('1.0.0')
   })
 
-  it('builds its addresses from SERVER_URL, whatever the request says', async () => {
+  it('builds URLs from SERVER_URL regardless of request headers', async () => {
     await using server = await withVersions(['1.0.0'], { env: { SERVER_URL: 'https://pub.example.com' } })
     const { body } = await server.alice.get('/api/packages/acme', {
       headers: { host: 'evil.example.com', 'x-forwarded-host': 'evil.example.com' },
@@ -57,7 +57,7 @@ describe('the listing', () => {
     expect(body.latest.archive_url).toBe('https://pub.example.com/api/archives/acme-1.0.0.tar.gz')
   })
 
-  it('comes compressed or plain, by HEAD too, and says so to caches', async () => {
+  it('is compressed or plain as requested, also for HEAD, with a Vary header', async () => {
     await using server = await withVersions(['1.0.0'])
     const small = await server.alice.get('/api/packages/acme', { headers: { 'accept-encoding': 'br, gzip;q=0.5' } })
     const large = await server.alice.get('/api/packages/acme', { headers: { 'accept-encoding': 'gzip;q=0' } })
@@ -76,7 +76,7 @@ describe('the listing', () => {
     }
   })
 
-  it('answers 304 to whoever has it, until something changes', async () => {
+  it('answers 304 for a matching ETag until something changes', async () => {
     await using server = await withVersions(['1.0.0'])
     const etag = String((await server.alice.get('/api/packages/acme')).headers.etag)
     const ask = (tag: string) => server.alice.get('/api/packages/acme', { headers: { 'if-none-match': tag } })
@@ -92,9 +92,9 @@ describe('the listing', () => {
     expect(changed.headers.etag).not.toBe(etag)
   })
 
-  it('is the same on another instance as soon as a version is committed', async () => {
+  it('changes on another instance as soon as a version is committed', async () => {
     await using app = await testApp()
-    if (app.services.database.backend === 'sqlite') return expect(app).toBeDefined() // one process only
+    if (app.services.database.backend === 'sqlite') return expect(app).toBeDefined() // SQLite allows one instance only.
     await using beside = await testApp({ sameDatabaseAs: app })
     const alice = await app.member()
     const there = beside.withToken(alice.secret ?? '')
@@ -104,7 +104,7 @@ describe('the listing', () => {
     }
   })
 
-  it('is for readers: 401, 403, 404, 400', async () => {
+  it('requires read permission and a valid, existing package', async () => {
     await using server = await withVersions(['1.0.0'])
     const { app, alice } = server
     const reader = await app.viewer()
@@ -148,7 +148,7 @@ describe('the listing', () => {
   })
 })
 
-it('one version is an entry of the listing', async () => {
+it('returns a version as in the listing', async () => {
   await using server = await withVersions(['1.0.0', '1.0.0-dev.1+2'])
   const { versions } = (await server.alice.get('/api/packages/acme')).body
   for (const entry of versions) {
@@ -162,7 +162,7 @@ it('one version is an entry of the listing', async () => {
   }
 })
 
-it('the names and the pages of packages', async () => {
+it('lists package names and pages of packages', async () => {
   await using app = await testApp()
   const alice = await app.member()
   expect((await alice.get('/api/package-names')).body).toEqual({ packages: [] })
@@ -182,7 +182,7 @@ it('the names and the pages of packages', async () => {
   expect(await alice.get('/api/packages?page=0')).toMatchObject({ status: 400 })
 })
 
-/** Retracts by hand, as the feature will: the version's row, and a new revision of the package. */
+/** Retracts a version directly in the database and increments the package's revision. */
 async function retract(app: TestApp, version: string): Promise<void> {
   const em = app.services.database.fork()
   const moment = app.services.database.backend === 'sqlite' ? Date.now() : new Date()

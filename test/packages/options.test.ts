@@ -18,7 +18,7 @@ async function withPackage() {
 const kinds = async (actor: Actor) =>
   (await actor.get('/api/packages/acme/activity-log')).body.entries.map(({ kind }: { kind: string }) => kind)
 
-it('changes what is given and leaves the rest', async () => {
+it('changes only the given options', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   expect(await alice.get(path)).toMatchObject({ status: 200, body: plain })
@@ -28,13 +28,13 @@ it('changes what is given and leaves the rest', async () => {
   expect((await alice.put(path, {})).body).toEqual({ isDiscontinued: true, replacedBy: 'better', isUnlisted: true })
   expect((await alice.put(path, { replacedBy: null })).body).toMatchObject({ isDiscontinued: true, replacedBy: null })
   expect((await alice.put(path, { replacedBy: 'best' })).body).toMatchObject({ replacedBy: 'best' })
-  // What is in use again needs no replacement.
+  // A package that is no longer discontinued needs no replacement.
   expect((await alice.put(path, { isDiscontinued: false })).body).toEqual({ ...plain, isUnlisted: true })
   expect((await alice.put(path, { isDiscontinued: true })).body).toMatchObject({ replacedBy: null })
   expect((await alice.get(path)).body).toEqual({ isDiscontinued: true, replacedBy: null, isUnlisted: true })
 })
 
-it('tells package clients, who read nothing where nothing applies (pub, "Listing")', async () => {
+it('shows options to package clients only when they apply (pub, "Listing")', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   const read = async () => {
@@ -54,7 +54,7 @@ it('tells package clients, who read nothing where nothing applies (pub, "Listing
   expect(await read()).toEqual(before)
 })
 
-it('takes a replacement only where it makes sense', async () => {
+it('accepts a replacement only for discontinued packages and valid other names', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   for (const body of [
@@ -74,7 +74,7 @@ it('takes a replacement only where it makes sense', async () => {
   expect((await alice.get(path)).body).toEqual(plain)
 })
 
-it('refuses what is no option, and what is not there', async () => {
+it('refuses invalid options and unknown packages', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   for (const [name, value] of [
@@ -93,11 +93,11 @@ it('refuses what is no option, and what is not there', async () => {
       status: 400,
       body: { error: { code: 'InvalidInput' } },
     })
-  // The package is named by the path alone.
+  // A package name in the body is ignored.
   expect((await alice.put(path, { package: 'nothing', pkg: 'nothing', isUnlisted: true })).body).toMatchObject({ isUnlisted: true })
 })
 
-it('is for package admins', async () => {
+it('requires a package admin', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   const { admin: boss, member: helper } = await makeOwned(app, 'acme')
@@ -114,7 +114,7 @@ it('is for package admins', async () => {
   expect(await app.anonymous.get(path)).toMatchObject({ status: 401 })
 })
 
-it('keeps unlisted packages out of lists and completion, but not from those who know the name', async () => {
+it('hides unlisted packages from lists and completion but not from users who know the name', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   await publish(alice, { name: 'beta', version: '1.0.0' })
@@ -129,7 +129,7 @@ it('keeps unlisted packages out of lists and completion, but not from those who 
   expect((await alice.get('/api/packages')).body).toMatchObject({ totalCount: 2 })
 })
 
-it('writes down what was changed, and nothing when nothing was', async () => {
+it('records changes, and nothing when nothing changed', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   await alice.put(path, { isDiscontinued: true, replacedBy: 'better', isUnlisted: true })
@@ -140,7 +140,7 @@ it('writes down what was changed, and nothing when nothing was', async () => {
   expect(entries[0].summary).toBe('Alice changed the options of acme: discontinued, replaced by better, unlisted')
 })
 
-it('is in GraphQL as well, with the replacement itself when it is here', async () => {
+it('is available in GraphQL, with the replacement package if it is on this server', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   const change = (replacedBy: string) =>
@@ -155,7 +155,7 @@ it('is in GraphQL as well, with the replacement itself when it is here', async (
   expect((await change('acme')).body.errors[0].extensions).toMatchObject({ code: 'InvalidInput', field: 'replacedBy' })
 })
 
-it('names a replacement to whoever did not sign in only while it is public here: private looks like absent', async () => {
+it('shows anonymous users a replacement only while it is public here', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

@@ -13,7 +13,7 @@ const packagesOf = async (who: Actor, first = 10, after: string | null = null) =
   ).body.data.me.packages
 const names = ({ nodes }: { nodes: { name: string }[] }) => nodes.map(({ name }) => name)
 
-it('lists what somebody may publish to, as an uploader or as a member of the publisher, each once', async () => {
+it('lists packages that a user may publish to, as an uploader or publisher member, without duplicates', async () => {
   await using app = await testApp()
   const [alice, bob] = [await app.member(), await app.member()]
   for (const name of ['zebra', 'acme']) await publish(alice, { name, version: '1.0.0' })
@@ -29,7 +29,7 @@ it('lists what somebody may publish to, as an uploader or as a member of the pub
   expect(names(await packagesOf(alice, 1, first.pageInfo.endCursor))).toEqual(['zebra'])
 })
 
-it('tells people what they did', async () => {
+it('shows users their own activity', async () => {
   await using app = await testApp()
   const [alice, bob] = [await app.member(), await app.member()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -40,7 +40,7 @@ it('tells people what they did', async () => {
   expect(new Set(nodes.map((entry: { package: string }) => entry.package))).toEqual(new Set(['acme']))
 })
 
-it("shows somebody else's to administrators only", async () => {
+it('shows the packages and activity of other users to administrators only', async () => {
   await using app = await testApp()
   const [admin, alice, bob] = [await app.admin(), await app.member(), await app.member()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

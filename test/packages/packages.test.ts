@@ -30,7 +30,7 @@ const files = {
   'example/main.dart': 'void main() => print(1 < 2);\n',
 }
 
-it('shows a package with everything its pubspec says', async () => {
+it('shows a package with all data of its pubspec', async () => {
   await using app = await testApp()
   const alice = await app.member({ displayName: 'Alice' })
   await publish(alice, { name: 'acme', version: '1.2.0', pubspec, files })
@@ -89,7 +89,7 @@ it('shows a package with everything its pubspec says', async () => {
   ])
 })
 
-it('shows the texts of a version, safe and with links into the repository', async () => {
+it('shows the texts of a version sanitized and with links into the repository', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec, files })
@@ -111,7 +111,7 @@ it('shows the texts of a version, safe and with links into the repository', asyn
 })
 
 describe('versions', () => {
-  it('come in pages, the highest first', async () => {
+  it('are paged, the highest first', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const version of ['1.0.0', '1.10.0', '1.9.0', '2.0.0-dev', '0.1.0']) await publish(alice, { name: 'acme', version })
@@ -132,7 +132,7 @@ describe('versions', () => {
     expect(seen).toEqual(['2.0.0-dev', '1.10.0', '1.9.0', '1.0.0', '0.1.0'])
   })
 
-  it('are found one by one; what is not there is null, what is no version is refused', async () => {
+  it('are found by number: null if missing, an error if malformed', async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -149,7 +149,7 @@ describe('versions', () => {
   })
 })
 
-it('the GraphQL door publishes as the client does', async () => {
+it('publishes over GraphQL as the pub client does', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const { body: announced } = await alice.graphql('mutation { createUpload { uploadId url fields { name value } expiresAt } }')
@@ -176,7 +176,7 @@ it('the GraphQL door publishes as the client does', async () => {
   }
 })
 
-it('nobody reads packages by GraphQL without signing in', async () => {
+it('requires a sign-in to read packages in GraphQL', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -197,8 +197,8 @@ it('nobody reads packages by GraphQL without signing in', async () => {
   })
 })
 
-describe('REST', () => {
-  it('gives uploaders, advisories and texts', async () => {
+describe('package endpoints in REST', () => {
+  it('return uploaders, advisories and texts', async () => {
     await using app = await testApp()
     const alice = await app.member({ displayName: 'Alice' })
     await publish(alice, { name: 'acme', version: '1.0.0-dev+1', pubspec, files })
@@ -220,7 +220,7 @@ describe('REST', () => {
     }
   })
 
-  it.each(['uploaders', 'advisories', 'versions/1.0.0/content'])('of %s: 400, 401, 404', async (path) => {
+  it.each(['uploaders', 'advisories', 'versions/1.0.0/content'])('answer 400, 401 and 404 for %s', async (path) => {
     await using app = await testApp()
     const alice = await app.member()
     expect(await alice.get(`/api/packages/nothing/${path}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })

@@ -9,7 +9,9 @@ const refused = (message: string) => ({ status: 403, ...error('InsufficientPermi
 const give = (by: Actor, publisherId: unknown = 'acme', pkg = 'rocket') => by.put(`/api/packages/${pkg}/publisher`, { publisherId })
 const owner = async (actor: Actor) => (await actor.get('/api/packages/rocket/publisher')).body.publisherId as string | null
 
-/** alice uploads the package and belongs to acme, bob runs acme, cleo belongs to it, and root made it and left. */
+/**
+ * Creates a package of alice, who is a member of the publisher acme. bob is an admin and cleo a member of it. root created the publisher and left.
+ */
 async function scene() {
   const app = await testApp()
   const [root, alice, bob, cleo] = [await app.admin(), await app.member(), await app.member(), await app.member()]
@@ -24,8 +26,8 @@ async function scene() {
   return { app, root, alice, bob, cleo, set, remove, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-describe('choosing the publisher of a package', () => {
-  it('is for uploaders who belong to it, as member or admin, and is undone by null', async () => {
+describe("changes of a package's publisher", () => {
+  it('are allowed to uploaders who are members of the publisher, and undone by null', async () => {
     await using s = await scene()
     expect(await owner(s.cleo)).toBeNull()
     for (const role of ['member', 'admin']) {
@@ -40,12 +42,12 @@ describe('choosing the publisher of a package', () => {
     expect(log.body.entries[3]).toMatchObject({ package: 'rocket', publisher: 'acme', agent: { userId: s.alice.id } })
   })
 
-  it('is for server admins who belong to it, and for nobody else', async () => {
+  it('are allowed to server administrators only if they are members', async () => {
     await using s = await scene()
     expect(await give(s.root)).toMatchObject(refused('not a member'))
     await s.set(s.root, 'member')
     expect(await give(s.root)).toMatchObject({ status: 200 })
-    // An admin of the publisher administers the package, but only its uploaders take it away.
+    // Admins of the publisher administer the package, but only its uploaders may remove it from the publisher.
     for (const actor of [s.bob, s.cleo, await s.app.member()])
       for (const target of [null, 'acme', 'globex']) expect(await give(actor, target)).toMatchObject(refused('Only uploaders'))
     expect(await give(await s.app.viewer())).toMatchObject({ status: 403 })
@@ -54,7 +56,7 @@ describe('choosing the publisher of a package', () => {
     expect(await owner(s.alice)).toBe('acme')
   })
 
-  it('asks uploaders to belong to the publisher that gets it, and to the one that loses it', async () => {
+  it('require membership in both the new and the previous publisher', async () => {
     await using s = await scene()
     expect(await give(s.alice, 'globex')).toMatchObject(refused('globex'))
     await give(s.alice)
@@ -68,7 +70,7 @@ describe('choosing the publisher of a package', () => {
       expect((await s.root.get(`/api/admin/audit-log?publisher=${id}&package=rocket`)).body.entries[0].summary).toContain(id)
   })
 
-  it('refuses what is not there, and what is no id', async () => {
+  it('refuse unknown publishers and packages and invalid ids', async () => {
     await using s = await scene()
     expect(await give(s.alice, 'nothing')).toMatchObject({ status: 404 })
     expect(await give(s.alice, 'acme', 'nothing')).toMatchObject({ status: 404 })
@@ -87,7 +89,7 @@ describe('choosing the publisher of a package', () => {
       })
   })
 
-  it('never leaves a package to nobody', async () => {
+  it('never leave a package without an owner', async () => {
     await using s = await scene()
     await give(s.alice)
     expect(await s.bob.delete(`/api/packages/rocket/uploaders/${s.alice.email}`)).toMatchObject({ status: 200 })
@@ -102,8 +104,8 @@ describe('choosing the publisher of a package', () => {
   })
 })
 
-describe('rights are the union of uploaders and members', () => {
-  it('publishes as uploader, member or admin, and administers as uploader or admin', async () => {
+describe('permissions of uploaders and publisher members', () => {
+  it('allow uploaders, members and admins to publish, and uploaders and admins to administer', async () => {
     await using s = await scene()
     await give(s.alice)
     await s.remove(s.alice)
@@ -125,7 +127,7 @@ describe('rights are the union of uploaders and members', () => {
     expect(await s.cleo.put('/api/packages/rocket/options', option)).toMatchObject({ status: 403 })
   })
 
-  it('ends with the membership, and rests while the person is disabled', async () => {
+  it('are revoked with the membership and suspended while the user is disabled', async () => {
     await using s = await scene()
     await give(s.alice)
     const archive = async (version: string) => packageArchive({ name: 'rocket', version })
@@ -142,7 +144,7 @@ describe('rights are the union of uploaders and members', () => {
   })
 })
 
-it('shows the packages of a publisher, unlisted ones to its members', async () => {
+it('lists the packages of a publisher, with unlisted ones for its members only', async () => {
   await using s = await scene()
   for (const name of ['alpha', 'beta']) {
     await publish(s.alice, { name, version: '1.0.0' })
@@ -158,7 +160,7 @@ it('shows the packages of a publisher, unlisted ones to its members', async () =
   expect(await seen(await s.app.member())).toEqual([1, 1, 'alpha'])
 })
 
-it('takes as many statements for many publishers as for one', async () => {
+it('runs the same number of statements for many publishers as for one', async () => {
   await using s = await scene()
   const fields = 'slug packageCount memberCount viewerRole viewerCanAdminister members { role user { email } publisher { slug } }'
   const list = () =>
@@ -175,8 +177,8 @@ it('takes as many statements for many publishers as for one', async () => {
   expect(await s.app.countQueries(list)).toBe(before)
 })
 
-describe('deleting an account', () => {
-  it('lists the publishers that would lose their last admin, and the packages without publisher or other uploader', async () => {
+describe('deletion of an account', () => {
+  it('lists publishers that would lose their last admin and packages that would lose their owner', async () => {
     await using s = await scene()
     const remove = () => s.root.delete(`/api/admin/users/${s.bob.id}`)
     await publish(s.bob, { name: 'moon', version: '1.0.0' })
@@ -195,7 +197,7 @@ describe('deleting an account', () => {
     expect(body.members.map(({ userId }: { userId: string }) => userId).toSorted()).toEqual([s.alice.id, s.cleo.id].toSorted())
   })
 
-  it('never orphans a package or a publisher, whatever happens at the same time', async () => {
+  it('never orphans a package or a publisher during concurrent changes', async () => {
     await using s = await scene()
     const { reads } = s.app.services.database
     await s.set(s.root, 'admin')
@@ -214,7 +216,7 @@ describe('deleting an account', () => {
   }, 120_000)
 })
 
-it('tells who browses without signing in who stands behind a public package, and nothing more', async () => {
+it("shows anonymous users only the public details of a public package's owner", async () => {
   await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const [root, alice] = [await app.admin(), await app.member()]
   await root.put('/api/admin/public-packages', { enabled: true })

@@ -11,7 +11,7 @@ const options = (version: string) => `/api/packages/acme/versions/${version}/opt
 const retract = (actor: Actor, version: string) => actor.put(options(version), { isRetracted: true })
 const restore = (actor: Actor, version: string) => actor.put(options(version), { isRetracted: false })
 
-/** A server with these versions of a package, and its uploader. */
+/** Starts a server with these versions of a package and returns it with the uploader. */
 async function published(versions: string[], env?: Record<string, string>) {
   const app = await testApp({ ...(env && { env }) })
   const alice = await app.member({ displayName: 'Alice' })
@@ -19,15 +19,15 @@ async function published(versions: string[], env?: Record<string, string>) {
   return { app, alice }
 }
 
-/** When a version was published, in milliseconds. */
+/** Returns the publication time of a version in milliseconds. */
 async function publishedAt(actor: Actor, version: string): Promise<number> {
   return Date.parse((await actor.get(`/api/packages/acme/versions/${version}`)).body.published)
 }
 
 const setClock = (app: TestApp, moment: number) => (app.clock.now = new Date(moment))
 
-describe('retracting', () => {
-  it('marks the version for clients, says since when, keeps the archive, and is written down', async () => {
+describe('retraction of a version', () => {
+  it('marks the version for clients with a date, keeps the archive and is recorded', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     expect(await alice.get(options('1.1.0'))).toMatchObject({ status: 200, body: { isRetracted: false, retractedAt: null } })
@@ -51,7 +51,7 @@ describe('retracting', () => {
     })
   })
 
-  it('restoring takes it back and is written down', async () => {
+  it('is undone by a restoration, which is recorded', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     await retract(alice, '1.1.0')
@@ -63,7 +63,7 @@ describe('retracting', () => {
     expect(entries[0]).toMatchObject({ kind: 'package.version_unretracted', version: '1.1.0', agent: { userId: alice.id } })
   })
 
-  it('is possible up to 7 days after publishing, and a second later is not', async () => {
+  it('is possible until 7 days after publication', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     const until = (await publishedAt(alice, '1.1.0')) + week
@@ -82,7 +82,7 @@ describe('retracting', () => {
     expect(await retract(alice, '1.1.0')).toMatchObject({ status: 200 })
   })
 
-  it('can be undone up to 7 days after it, and a second later cannot', async () => {
+  it('can be undone until 7 days after the retraction', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     const retractedAt = (await publishedAt(alice, '1.1.0')) + week - second
@@ -100,11 +100,11 @@ describe('retracting', () => {
     })
     setClock(app, retractedAt + week - second)
     expect(await restore(alice, '1.1.0')).toMatchObject({ status: 200 })
-    // Restored, but published too long ago to be retracted again.
+    // The version was restored but published too long ago to be retracted again.
     expect(await retract(alice, '1.1.0')).toMatchObject({ status: 409 })
   })
 
-  it('knows no window without ENFORCE_RETRACTION_WINDOW', async () => {
+  it('has no time limit without ENFORCE_RETRACTION_WINDOW', async () => {
     const { app, alice } = await published(['1.0.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
     await using _app = app
     setClock(app, Date.now() + 100 * week)
@@ -122,7 +122,7 @@ describe('retracting', () => {
     })
   })
 
-  it('is refused twice in a row, either way', async () => {
+  it('is refused when repeated, as is a restoration', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     expect(await restore(alice, '1.0.0')).toMatchObject({
@@ -136,7 +136,7 @@ describe('retracting', () => {
     })
   })
 
-  it('is for named uploaders, admins of the owning publisher, and server admins', async () => {
+  it('requires an uploader, an admin of the owning publisher or a server administrator', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
     await using _app = app
     const { admin: boss, member: helper } = await makeOwned(app, 'acme')
@@ -152,7 +152,7 @@ describe('retracting', () => {
     expect((await alice.get(options('1.0.0'))).body.isRetracted).toBe(false)
   })
 
-  it('says what is not there, and what makes no sense', async () => {
+  it('reports unknown versions and packages and invalid values', async () => {
     const { app, alice } = await published(['1.0.0'])
     await using _app = app
     expect(await retract(alice, '9.9.9')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
@@ -176,7 +176,7 @@ describe('retracting', () => {
     expect((await alice.get(options('1.0.0'))).body.isRetracted).toBe(false)
   })
 
-  it('tells the console what is possible until when', async () => {
+  it('shows the console the deadlines and permissions', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     const stranger = await app.member()
@@ -202,7 +202,7 @@ describe('retracting', () => {
     expect(await ask(alice)).toMatchObject({ viewerCanRestore: false })
   })
 
-  it('is a mutation of GraphQL as well', async () => {
+  it('is available as a GraphQL mutation', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     const change = (actor: Actor, isRetracted: boolean) =>

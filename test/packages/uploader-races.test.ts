@@ -7,7 +7,7 @@ import { publish } from '../support/publish.ts'
 
 const rounds = 200
 
-/** Makes the package theirs, as if it had always been so. */
+/** Replaces the uploaders of the package directly in the database. */
 async function giveTo(app: TestApp, people: Actor[]): Promise<void> {
   const em = app.services.database.fork()
   const acme = await em.findOneOrFail(Package, { name: 'acme' })
@@ -17,7 +17,7 @@ async function giveTo(app: TestApp, people: Actor[]): Promise<void> {
   )
 }
 
-it('never leaves a package to nobody when two uploaders remove each other', async () => {
+it('never leaves a package without an owner when two uploaders remove each other', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -27,7 +27,7 @@ it('never leaves a package to nobody when two uploaders remove each other', asyn
     const answers = await Promise.all(
       round % 2 ? [alice.delete(path(bob)), bob.delete(path(alice))] : [alice.delete(path(alice)), bob.delete(path(bob))],
     )
-    // Who was removed by the other has no say any more; who would remove the last one is told so.
+    // A removed uploader has no permission anymore. Removing the last uploader is refused.
     const [won, lost] = statuses(answers)
     expect(won).toBe(200)
     expect(round % 2 ? [403] : [400]).toContain(lost)
@@ -35,7 +35,7 @@ it('never leaves a package to nobody when two uploaders remove each other', asyn
   }
 }, 120_000)
 
-it('never leaves a package to nobody when an account is deleted while another uploader goes', async () => {
+it('never leaves a package without an owner when an account is deleted while another uploader is removed', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -50,19 +50,19 @@ it('never leaves a package to nobody when an account is deleted while another up
   }
 }, 120_000)
 
-it('adds nobody whose account is being deleted', async () => {
+it('never adds an uploader whose account is being deleted', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
   for (let round = 0; round < rounds; round++) {
-    // Looking up addresses that turn out to be gone is limited, which is tested elsewhere.
+    // Failed lookups of e-mail addresses are rate limited, which another test covers.
     await app.services.limits.refund('emailLookup', alice.id)
     const bob = await app.member()
     const [deleted, added] = await Promise.all([
       admin.delete(`/api/admin/users/${bob.id}`),
       alice.put(`/api/packages/acme/uploaders/${bob.email}`),
     ])
-    // Either the account was gone first, or the deletion saw that it belongs to a package now.
+    // Either the account was deleted first, or the deletion found the new ownership and was refused.
     expect([
       [200, 404],
       [409, 200],

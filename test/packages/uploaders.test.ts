@@ -20,7 +20,7 @@ async function withPackage() {
 }
 
 describe('uploaders', () => {
-  it('are added and taken away by an uploader, and may publish in between', async () => {
+  it('are added and removed by an uploader and may publish in between', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const next = await packageArchive({ name: 'acme', version: '1.1.0' })
@@ -45,7 +45,7 @@ describe('uploaders', () => {
     ])
   })
 
-  it('are found by their e-mail address however it is written; adding one again changes nothing', async () => {
+  it('are found by e-mail address in any spelling, and adding one again changes nothing', async () => {
     const { app, alice } = await withPackage()
     await using _app = app
     const cleo = await app.member({ email: 'Cleo+pub@example.com' })
@@ -56,7 +56,7 @@ describe('uploaders', () => {
     expect(entries.filter(({ kind }: { kind: string }) => kind === 'package.uploader_added')).toHaveLength(1)
   })
 
-  it('never lose the last one of a package without a publisher', async () => {
+  it('cannot be removed if they are the last of a package without a publisher', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const last = {
@@ -73,7 +73,7 @@ describe('uploaders', () => {
     expect(await remove(bob, bob)).toMatchObject({ status: 400 })
   })
 
-  it('may all go when a publisher owns the package', async () => {
+  it('may all be removed when a publisher owns the package', async () => {
     const { app, alice } = await withPackage()
     await using _app = app
     const { admin: boss } = await makeOwned(app, 'acme')
@@ -82,7 +82,7 @@ describe('uploaders', () => {
     expect(await add(boss, alice)).toMatchObject({ status: 200, body: { uploaders: [{ email: alice.email }] } })
   })
 
-  it('are only people who can publish now: no strangers, viewers, disabled or invited accounts', async () => {
+  it('must be active accounts that can publish, not viewers, disabled or invited accounts', async () => {
     const { app, alice } = await withPackage()
     await using _app = app
     const admin = await app.admin()
@@ -103,7 +103,7 @@ describe('uploaders', () => {
     expect(await emails(alice)).toEqual([alice.email])
   })
 
-  it('keep their place when the account is disabled, and can be taken off', async () => {
+  it('are kept when their account is disabled and can be removed', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const admin = await app.admin()
@@ -117,7 +117,7 @@ describe('uploaders', () => {
     expect(await remove(alice, bob)).toMatchObject({ status: 200 })
   })
 
-  it('are changed by package admins only', async () => {
+  it('can be changed by package admins only', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const { admin: boss, member: helper } = await makeOwned(app, 'acme')
@@ -134,7 +134,7 @@ describe('uploaders', () => {
     expect(await emails(alice)).toEqual([alice.email])
   })
 
-  it('refuse what is no address, no package, or no uploader', async () => {
+  it('must be valid addresses of uploaders of an existing package', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     expect(await remove(alice, bob)).toMatchObject({
@@ -152,7 +152,7 @@ describe('uploaders', () => {
     expect(await alice.put(`/api/packages/No/uploaders/${bob.email}`)).toMatchObject({ status: 400 })
   })
 
-  it('are mutations of GraphQL as well', async () => {
+  it('can be changed by GraphQL mutations', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const run = (mutation: string, email: string) =>

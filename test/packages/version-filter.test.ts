@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 
 const versions = ['0.9.0', '1.0.0-dev.1', '1.0.0', '1.2.0', '1.2.0+1', '1.10.0', '2.0.0-RC.1', '2.0.0', '11.2.0']
 
-it('lists versions that a constraint allows or that contain a text, either way round, page by page', async () => {
+it('lists versions that match a constraint or contain a text, in both orders and page by page', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const version of versions) await publish(alice, { name: 'acme', version })
@@ -41,7 +41,7 @@ it('lists versions that a constraint allows or that contain a text, either way r
   expect(await ask('nothing')).toEqual([])
 })
 
-it('says what a filter may be', async () => {
+it('refuses invalid filters with an explanation', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

@@ -11,11 +11,11 @@ import { makePublic } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { recordedReport } from '../support/recorded-report.ts'
 
-/** The folders of jobs; the lock of the process next to them stays. */
+/** Returns the folders of jobs without the lock file of the process. */
 const jobs = (app: TestApp) => readdirSync(join(app.config.DATA_DIR, 'jobs')).filter((name) => !name.endsWith('.lock'))
 
-describe('pana judges a version', () => {
-  it('and its report is told in our words, without what a private package cannot help', async () => {
+describe('analyses of a version by pana', () => {
+  it('report in the wording of this server, without criteria that private packages cannot meet', async () => {
     await using app = await testApp()
     const { report, log } = await analyzeWithFakePana(app, {})
     expect(report).toMatchObject({
@@ -45,7 +45,7 @@ describe('pana judges a version', () => {
     expect(jobs(app)).toEqual([])
   })
 
-  it('and a public package has to have what the world can see', async () => {
+  it('require public packages to meet the public criteria', async () => {
     await using app = await testApp()
     const { report } = await analyzeWithFakePana(app, {}, { isPrivate: false })
     expect(report.notMeasured).toEqual([])
@@ -58,19 +58,19 @@ describe('pana judges a version', () => {
     })
   })
 
-  it('and the documentation that `dart doc` wrote is taken over, without what could run', async () => {
+  it('keep the documentation of `dart doc` without anything executable', async () => {
     await using app = await testApp()
     const { docs, docsFailure } = await analyzeWithFakePana(app, {}, { docs: { folder: app.config.DATA_DIR } })
     expect({ docs, docsFailure }).toEqual({ docs: join(app.config.DATA_DIR, 'dartdoc.zip'), docsFailure: null })
     expect(statSync(docs ?? '').size).toBeGreaterThan(0)
-    // Links lead to what the job may not read itself.
+    // Links lead to files outside the job's folder.
     const files = { 'tool/after_analysis.sh': 'rm -r docs; ln -s /etc docs' }
     const without = await analyzeWithFakePana(app, { name: 'undocumented', files }, { docs: { folder: app.config.DATA_DIR } })
     expect(without).toMatchObject({ docs: null, docsFailure: 'The job left no folder.' })
     expect(without.report.engine.name).toBe('pana')
   })
 
-  it('with nothing of the server in reach of its environment, and its places and token in no text', async () => {
+  it('expose no data of the server to the job and hide its paths and tokens in the log', async () => {
     await using app = await testApp()
     const script = 'env; cat "$HOME/.config/dart/pub-tokens.json"; echo; ls -a "$PWD"'
     const { log } = await analyzeWithFakePana(app, { files: attackFiles(script) })
@@ -81,15 +81,15 @@ describe('pana judges a version', () => {
   })
 })
 
-describe('no report is given', () => {
-  it('of what is none, and the log says why', async () => {
+describe('failed analyses by pana', () => {
+  it('reject an invalid report and log the reason', async () => {
     await using app = await testApp()
     const broken = analyzeWithFakePana(app, { files: { 'tool/report.json': 'Unhandled exception', ...attackFiles('echo broken') } })
     await expect(broken).rejects.toThrow('pana exited with code 0 without a report: broken')
     expect(jobs(app)).toEqual([])
   })
 
-  it('after the time is over, or when it is called off', async () => {
+  it('end on a timeout or a cancellation', async () => {
     await using app = await testApp()
     const files = attackFiles('sleep 60')
     await expect(analyzeWithFakePana(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow(
@@ -100,7 +100,7 @@ describe('no report is given', () => {
     expect(jobs(app)).toEqual([])
   })
 
-  it('by an SDK that was removed meanwhile, whatever it said', async () => {
+  it('reject the report of an SDK that was removed in the meantime', async () => {
     await using app = await testApp()
     const onLine = () => rmSync(join(app.config.DATA_DIR, 'sdks', 'dart', 'ready'), { force: true })
     await expect(analyzeWithFakePana(app, {}, { onLine })).rejects.toThrow('The SDK was removed or rebuilt while pana used it.')
@@ -109,7 +109,7 @@ describe('no report is given', () => {
   it.each([
     ['Got socket error trying to find package http at https://pub.dev.', PanaFailed, /could not be fetched: Got socket error.* Check that/],
     ['Because judged depends on a_widget which requires the Flutter SDK, version solving failed.', AnalysisNeedsFlutter, /needs Flutter/],
-  ])('when it would blame the package for: %s', async (said, kind, message) => {
+  ])('blame the environment instead of the package for: %s', async (said, kind, message) => {
     await using app = await testApp()
     const summary = `### [x] 0/50 points: code has no errors\n\n* Running failed:\n\n\`\`\`\n${said}\n\`\`\`\n`
     const sections = recordedReport.report.sections.map((section) =>

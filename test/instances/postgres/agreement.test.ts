@@ -11,7 +11,7 @@ import { type TestApp, testApp } from '../../app.ts'
 const [oldKey, newKey] = ['a secret for tests that is long enough', 'another secret for tests, long enough too']
 const beside = (app: TestApp, config: Partial<Config>) => testApp({ sameDatabaseAs: app, config })
 
-/** What the start of another instance with these settings is refused with. */
+/** Returns the error that another instance with these settings fails to start with, or "none". */
 async function refusalOf(app: TestApp, config: Partial<Config>): Promise<string> {
   const error = await beside(app, config).then(
     async (started) => (await started[Symbol.asyncDispose](), null),
@@ -25,7 +25,7 @@ async function refusalOf(app: TestApp, config: Partial<Config>): Promise<string>
 const record = async ({ services }: TestApp) =>
   Object.values(await readSettingIn(services.database.fork(), { key: 'instances', schema: z.record(z.string(), z.unknown()), initial: {} }))
 
-it('refuses to start next to an instance with another JWT_SECRET, SERVER_URL or archive store, and changes nothing', async () => {
+it('refuses to start with another JWT_SECRET, SERVER_URL or archive store, and changes nothing', async () => {
   await using app = await testApp({ alone: true })
   const BLOB_PATH = join(app.config.DATA_DIR, 'others')
   const addresses = () => app.services.database.reads.all('select address from server_addresses')
@@ -45,7 +45,7 @@ it('refuses to start next to an instance with another JWT_SECRET, SERVER_URL or 
     expect(stored).not.toContain(secret)
 })
 
-it('compares stores by their place, also one that has the same mark', async () => {
+it('compares stores by location, not by their identity marker', async () => {
   await using app = await testApp({ alone: true })
   const BLOB_PATH = join(app.config.DATA_DIR, 'copy')
   await mkdir(BLOB_PATH)
@@ -54,7 +54,7 @@ it('compares stores by their place, also one that has the same mark', async () =
   expect(await refusalOf(app, { BLOB_PATH })).toMatch(/^The archive store is \S*copy here, but \S*blobs on another running instance/)
 })
 
-it('lets instances with the same settings run side by side, and different ones where INSTANCES_MAY_DIFFER permits it, with a warning', async () => {
+it('runs instances with the same settings, and with different ones where INSTANCES_MAY_DIFFER allows it, with a warning', async () => {
   await using app = await testApp({ alone: true })
   await using same = await beside(app, { LISTEN_PORT: 1 })
   expect(same.lines.filter((line) => line.includes('another instance'))).toEqual([])
@@ -62,14 +62,14 @@ it('lets instances with the same settings run side by side, and different ones w
   await using other = await beside(app, { SERVER_URL, INSTANCES_MAY_DIFFER: true })
   expect(other.lines.join('')).toMatch(/WARNING SERVER_URL: is https:\/\/other\.example\.com here, but http:\/\/localhost:8080 on another/)
   expect(await record(app)).toHaveLength(3)
-  // Now those that are running disagree, and so does each new one with some of them.
+  // The running instances now differ, so every new instance differs from one of them.
   expect(await refusalOf(app, {})).toMatch(/^SERVER_URL: is http:\/\/localhost:8080 here, but https:\/\/other\.example\.com on another/)
 })
 
-it('takes a previous key for the key of the others, in each step of a rotation', async () => {
+it('accepts the previous key of other instances in each step of a key rotation', async () => {
   await using app = await testApp({ alone: true })
   await using replaced = await beside(app, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: oldKey })
-  expect(await refusalOf(app, {})).toBe('none') // the way back
+  expect(await refusalOf(app, {})).toBe('none') // Rolling back is possible.
   await app.stop()
   expect(await refusalOf(replaced, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: undefined })).toBe('none')
   const third = 'a third secret for tests, which is long enough'
@@ -77,14 +77,14 @@ it('takes a previous key for the key of the others, in each step of a rotation',
   expect(await refusalOf(replaced, { JWT_SECRET: third, JWT_SECRET_PREVIOUS: newKey })).toBe('none')
 })
 
-it('starts with other settings once the others have stopped, and forgets them', async () => {
+it('starts with other settings once other instances have stopped, and removes their records', async () => {
   await using app = await testApp({ alone: true })
   await app.stop()
   await using after = await beside(app, { JWT_SECRET: newKey, SERVER_URL: 'https://other.example.com' })
   expect(await record(after)).toMatchObject([{ address: 'https://other.example.com' }])
 })
 
-it('does not count a server that has not asked for the time for a while', async () => {
+it('ignores a server that has not renewed its presence recently', async () => {
   await using app = await testApp({ alone: true })
   const lost = new pg.Client({ connectionString: app.config.POSTGRES_URL, application_name: 'snug deadbeef watch' })
   await lost.connect()
