@@ -122,7 +122,7 @@ describe('failed analyses by pana', () => {
   })
 })
 
-it('without an SDK that could judge the package, what is missing is said', async () => {
+it('reports a missing SDK or Flutter SDK', async () => {
   await using app = await testApp()
   const judged = (name: string, pubspec: string) => analyzeWithFakePana(app, { name, pubspec }, { sdk: 'default' })
   await expect(judged('plain', '')).rejects.toThrow('No SDK is installed')
@@ -130,7 +130,7 @@ it('without an SDK that could judge the package, what is missing is said', async
 })
 
 describe('the token of a job', () => {
-  it('reads of a public package only what anybody may, where anybody reads what the job finds', async () => {
+  it('reads of a public package only what anonymous users may read when the report is public', async () => {
     await using app = await testApp()
     const member = await app.member()
     const hosted = (name: string) => `dependencies:\n  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`
@@ -150,7 +150,7 @@ describe('the token of a job', () => {
     expect(await versionsRead(false)).toEqual({ versions: ['1.0.0', '2.0.0'], other: 200 })
   })
 
-  it('is for what a package can need of this server, in any version, and for its development', async () => {
+  it('reads the packages that any version can depend on, including dev dependencies', async () => {
     await using app = await testApp()
     const hosted = (name: string) => `  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`
     const member = await app.member()
@@ -167,19 +167,16 @@ describe('the token of a job', () => {
     expect(await readablePackages({ ...app.services, config }, id)).toContain('unnamed')
   })
 
-  it.each([true, false])(
-    'is for what anybody may read where anybody reads the report, and else for what members read: private %s',
-    async (isPrivate) => {
-      await using app = await testApp()
-      const asked: Promise<{ is_for_anybody: boolean | number }[]>[] = []
-      const onLine = () => void asked.push(app.services.database.reads.all('select is_for_anybody from job_tokens'))
-      await analyzeWithFakePana(app, {}, { isPrivate, onLine })
-      const [tokens] = await Promise.all(asked)
-      expect(tokens?.map(({ is_for_anybody: isForAnybody }) => Boolean(isForAnybody))).toEqual([!isPrivate])
-    },
-  )
+  it.each([true, false])('is limited to public packages when the report is public: private %s', async (isPrivate) => {
+    await using app = await testApp()
+    const asked: Promise<{ is_for_anybody: boolean | number }[]>[] = []
+    const onLine = () => void asked.push(app.services.database.reads.all('select is_for_anybody from job_tokens'))
+    await analyzeWithFakePana(app, {}, { isPrivate, onLine })
+    const [tokens] = await Promise.all(asked)
+    expect(tokens?.map(({ is_for_anybody: isForAnybody }) => Boolean(isForAnybody))).toEqual([!isPrivate])
+  })
 
-  it('reads the packages that it is for, as package clients do, and nothing else', async () => {
+  it('reads only the packages it was issued for, as package clients do', async () => {
     await using app = await testApp()
     const member = await app.member()
     for (const name of ['needed', 'foreign']) await publish(member, { name, version: '1.0.0' })
@@ -228,7 +225,7 @@ describe('the token of a job', () => {
     expect((await app.withToken(secret).get('/api/packages/needed')).status).toBe(401)
     expect(await app.services.database.reads.all('select id from job_tokens')).toEqual([])
     expect(app.queries.some((sql) => sql.includes(secret))).toBe(false)
-    // What an analysis fetches is no download.
+    // Downloads by an analysis are not counted.
     await writeDownloads(app)
     expect(await app.services.database.reads.all('select * from version_downloads')).toEqual([])
   })

@@ -4,8 +4,8 @@ import type { TestApp } from '../app.ts'
 import { acme, error, team } from '../support/publishers.ts'
 import { publish } from '../support/publish.ts'
 
-describe('changing', () => {
-  it('is for its admins and server admins, each field by itself', async () => {
+describe('changes of a publisher', () => {
+  it('require an admin of the publisher or a server administrator and update only the given fields', async () => {
     await using t = await team()
     expect(await t.alice.put('/api/publishers/acme', { description: 'New', websiteUrl: 'http://acme.example' })).toMatchObject({
       status: 200,
@@ -32,7 +32,7 @@ describe('changing', () => {
     expect(await t.app.anonymous.put('/api/publishers/acme', { displayName: 'Evil' })).toMatchObject({ status: 401 })
   })
 
-  it('deletes for server admins only, and not while it owns packages', async () => {
+  it('delete it for server administrators only, and not while it owns packages', async () => {
     await using t = await team()
     await publish(t.alice, { name: 'rocket', version: '1.0.0' })
     await give(t.app, 'rocket')
@@ -47,7 +47,7 @@ describe('changing', () => {
     expect(await t.app.services.database.reads.all('select * from publisher_members')).toEqual([])
   })
 
-  it('writes down what happened, for its admins to read', async () => {
+  it('are recorded and readable by its admins', async () => {
     await using t = await team()
     await t.alice.put('/api/publishers/acme', { description: 'New', displayName: 'Acme' })
     await t.alice.put('/api/publishers/acme', { description: 'New' })
@@ -73,7 +73,7 @@ describe('changing', () => {
     expect((await t.root.get('/api/admin/audit-log?publisher=acme')).body.entries[0]).toMatchObject({ kind: 'publisher.deleted' })
   })
 
-  it('tells the admins of another publisher with the same identifier nothing of the one before', async () => {
+  it('of a deleted publisher are hidden from admins of a new one with the same identifier', async () => {
     await using t = await team()
     await t.root.delete('/api/publishers/acme')
     await t.root.post('/api/publishers', acme)
@@ -86,7 +86,7 @@ describe('changing', () => {
   })
 })
 
-/** Gives a package to a publisher. */
+/** Assigns a package to a publisher directly in the database. */
 async function give({ services }: TestApp, pkg: string, publisherId: string | null = 'acme') {
   await services.database.fork().nativeUpdate(Package, { name: pkg }, { publisher: publisherId })
 }

@@ -9,7 +9,7 @@ const host = '_svc-verify.acme.dev'
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
-/** A server with a verified publisher that owns a package, and the DNS that it asks. */
+/** Starts a server with a verified publisher that owns a package, and the DNS server it queries. */
 async function verified() {
   const dns = await startDns()
   const app = await testApp({ env: { DNS_SERVERS: dns.address }, now: new Date('2026-01-01T00:00:00Z') })
@@ -40,7 +40,7 @@ async function verified() {
   return { app, dns, alice, value, later, isVerified, check, kinds, [Symbol.asyncDispose]: dispose }
 }
 
-it('looks a verified domain up every week, and takes the mark away when the record is gone', async () => {
+it('checks a verified domain weekly and removes the verification when the record is gone', async () => {
   await using t = await verified()
   await t.later(6 * dayMs)
   expect(t.dns.questions).toEqual([])
@@ -52,18 +52,18 @@ it('looks a verified domain up every week, and takes the mark away when the reco
   delete t.dns.zone[host]
   await t.later(7 * dayMs)
   await t.later(10 * minuteMs)
-  // One wrong answer of the DNS, or two, take nothing away.
+  // One or two negative DNS answers do not remove the verification.
   expect(await t.isVerified()).toBe(true)
   await t.later(10 * minuteMs)
   expect(await t.isVerified()).toBe(false)
   const problem = `There is no TXT record: ${host} must have the value ${t.value}.`
   const lostAt = t.app.clock.now?.toISOString()
   expect(await t.check()).toMatchObject({ host, value: t.value, checkedAt: lostAt, lostAt, problem })
-  // Its members and others see that it is not verified, its admins alone see why.
+  // Everyone sees that the publisher is not verified, but only its admins see why.
   expect(await t.check(await t.app.member())).toBeNull()
   expect(await t.check(await t.app.admin())).toMatchObject({ problem })
   expect((await t.kinds())[0]).toBe('publisher.updated: The TXT record of acme.dev is gone: the publisher is no longer verified')
-  // The packages keep working.
+  // The packages remain available.
   await publish(t.alice, { name: 'acme', version: '1.1.0' })
 
   t.dns.zone[host] = [['v=spf1 -all'], [t.value]]
@@ -73,7 +73,7 @@ it('looks a verified domain up every week, and takes the mark away when the reco
   expect((await t.kinds())[0]).toBe('publisher.verified: The TXT record of acme.dev is there again: the publisher is verified')
 })
 
-it.each(['servfail', 'refused', 'silent'] as const)('judges nothing while the DNS is %s, and asks again in an hour', async (state) => {
+it.each(['servfail', 'refused', 'silent'] as const)('keeps the state while the DNS server is %s and retries in an hour', async (state) => {
   await using t = await verified()
   t.dns.zone[host] = state
   for (let hour = 0; hour < (state === 'silent' ? 1 : 5); hour++) await t.later(hour === 0 ? 7 * dayMs : 60 * minuteMs)
@@ -84,7 +84,7 @@ it.each(['servfail', 'refused', 'silent'] as const)('judges nothing while the DN
   expect(await t.check()).toMatchObject({ checkedAt: t.app.clock.now?.toISOString() })
 })
 
-it('is looked up at once for its admins, on both doors', async () => {
+it('is checked immediately on request of its admins, in REST and GraphQL', async () => {
   await using t = await verified()
   const path = '/api/publishers/acme.dev/domain-check'
   t.dns.zone[host] = [['svc-verify=0000000000000000000000000000000000000000']]
@@ -111,7 +111,7 @@ it('is looked up at once for its admins, on both doors', async () => {
   expect(await admin.post('/api/publishers/nobody/domain-check')).toMatchObject({ status: 404 })
 })
 
-it('accepts any record of its kind for a publisher that was verified before values were kept', async () => {
+it('accepts any verification record for publishers verified before values were stored', async () => {
   await using t = await verified()
   const forget = () => t.app.services.database.fork().execute('update domain_checks set token = null')
   await forget()
@@ -128,7 +128,7 @@ it('accepts any record of its kind for a publisher that was verified before valu
   expect(await t.isVerified()).toBe(true)
 })
 
-it('is done once, whoever looks at the same moment', async () => {
+it('runs once for concurrent requests', async () => {
   await using t = await verified()
   t.app.clock.now = new Date('2026-01-08T00:00:00Z')
   await Promise.all([enqueueDomainChecks(t.app.services), enqueueDomainChecks(t.app.services)])
@@ -136,17 +136,17 @@ it('is done once, whoever looks at the same moment', async () => {
   expect(t.dns.questions).toEqual([`TXT ${host}`])
 })
 
-it('is never undone by an older answer', async () => {
+it('is never overwritten by an older answer', async () => {
   await using t = await verified()
   t.app.clock.now = null
   const { services } = t.app
   let admin = t.alice
   for (let round = 0; round < 50; round++) {
-    // Its next answer is the one that takes the mark away.
+    // The next negative answer removes the verification.
     delete t.dns.zone[host]
     await services.database.fork().execute('update domain_checks set misses = 2, due_at = checked_at')
     await enqueueDomainChecks(services)
-    // Somebody new now and then, for each has a limit.
+    // Uses a new user from time to time, because requests per user are limited.
     if (round % 25 === 0) admin = await t.app.admin()
     const looked = runJobs(t.app)
     await new Promise((resolve) => setTimeout(resolve, round % 10))

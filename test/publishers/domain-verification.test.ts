@@ -9,7 +9,7 @@ const start = (actor: Actor, body: unknown = claim) => actor.post('/api/publishe
 const complete = (actor: Actor, domain = 'acme.dev') => actor.post('/api/publishers/verify/complete', { domain })
 const error = (status: number, code: string, message: unknown = expect.any(String)) => ({ status, body: { error: { code, message } } })
 
-/** A server that asks a DNS server of the test's. */
+/** Starts a server that uses the DNS server of the test. */
 async function registry() {
   const dns = await startDns()
   const app = await testApp({ env: { DNS_SERVERS: dns.address }, now: new Date('2026-01-01T00:00:00Z') })
@@ -21,8 +21,8 @@ async function registry() {
   return { app, dns, alice, [Symbol.asyncDispose]: dispose }
 }
 
-describe('claiming a domain', () => {
-  it('gives a TXT record to add, and a publisher once it is there', async () => {
+describe('the verification of a domain', () => {
+  it('returns a TXT record to add and creates the publisher once it exists', async () => {
     await using t = await registry()
     const { status, body } = await start(t.alice)
     expect(status).toBe(200)
@@ -37,21 +37,21 @@ describe('claiming a domain', () => {
       status: 201,
       body: { id: 'acme.dev', displayName: 'Acme', isVerified: true, members: [{ userId: t.alice.id, role: 'admin' }] },
     })
-    // Nothing else was ever asked: no address, no other name.
+    // Only the TXT record of this name was queried.
     expect(new Set(t.dns.questions)).toEqual(new Set([`TXT ${host}`]))
     const log = await (await t.app.admin()).get('/api/admin/audit-log?publisher=acme.dev')
     expect(log.body.entries.map(({ kind }: { kind: string }) => kind)).toEqual(['publisher.verified', 'publisher.created'])
     expect(await t.app.services.database.reads.all('select * from publisher_claims')).toEqual([])
   })
 
-  it('reads a record of several strings as one, and the domain in any case', async () => {
+  it('joins the strings of a TXT record and ignores case in the domain', async () => {
     await using t = await registry()
     const { value } = (await start(t.alice, { ...claim, domain: ' ACME.dev. ' })).body
     t.dns.zone[host] = [[value.slice(0, 20), value.slice(20)]]
     expect(await complete(t.alice, 'Acme.DEV')).toMatchObject({ status: 201, body: { id: 'acme.dev' } })
   })
 
-  it('reads an answer that is too long for a datagram', async () => {
+  it('reads answers that are too long for UDP', async () => {
     await using t = await registry()
     const { value } = (await start(t.alice)).body
     t.dns.zone[host] = [...Array.from({ length: 30 }, (_, n) => [`${n}${'x'.repeat(200)}`]), [value]]
@@ -65,7 +65,7 @@ describe('claiming a domain', () => {
     ['the value in another case', (value: string) => [[value.toUpperCase()]]],
     ['more around the value', (value: string) => [[`${value} `], [`x ${value}`]]],
     ['the value in two records', (value: string) => [[value.slice(0, 9)], [value.slice(9)]]],
-  ])('refuses %s, naming host and value', async (_what, records) => {
+  ])('refuses %s and names host and value', async (_what, records) => {
     await using t = await registry()
     const { value } = (await start(t.alice)).body as { value: string }
     const answer = records(value)
@@ -92,7 +92,7 @@ describe('claiming a domain', () => {
     20_000,
   )
 
-  it('answers 503 while nobody listens at DNS_SERVERS', async () => {
+  it('answers 503 while no server listens at DNS_SERVERS', async () => {
     const gone = await startDns()
     await gone[Symbol.asyncDispose]()
     await using app = await testApp({ env: { DNS_SERVERS: gone.address } })
@@ -102,8 +102,8 @@ describe('claiming a domain', () => {
   }, 20_000)
 })
 
-describe('a claim', () => {
-  it('is for members and above', async () => {
+describe('a claim of a domain', () => {
+  it('requires the role member or higher', async () => {
     await using t = await registry()
     expect(await start(await t.app.viewer())).toMatchObject({ status: 403 })
     expect(await start(await t.app.withScopes(t.alice, ['read']))).toMatchObject({ status: 403 })
@@ -111,7 +111,7 @@ describe('a claim', () => {
     expect(await start(await t.app.admin())).toMatchObject({ status: 200 })
   })
 
-  it("is its person's alone", async () => {
+  it('is valid only for the user who started it', async () => {
     await using t = await registry()
     const eve = await t.app.member()
     const [alices, eves] = [(await start(t.alice)).body, (await start(eve)).body]
@@ -122,7 +122,7 @@ describe('a claim', () => {
     expect(await complete(t.alice)).toMatchObject({ status: 201 })
   })
 
-  it('lives 24 hours to the millisecond; asked for again, it keeps its value', async () => {
+  it('expires after exactly 24 hours and keeps its value when renewed', async () => {
     await using t = await registry()
     const first = (await start(t.alice)).body
     t.dns.zone[host] = [[first.value]]
@@ -147,7 +147,7 @@ describe('a claim', () => {
     expect(await start(bob)).toMatchObject(error(409, 'Conflict', expect.stringContaining('acme.dev')))
   })
 
-  it('may be tried thirty times in a quarter of an hour', async () => {
+  it('is limited to thirty attempts in 15 minutes', async () => {
     await using t = await registry()
     for (let round = 0; round < 30; round++) await start(t.alice, { ...claim, domain: `x${round}.dev` })
     expect(await complete(t.alice, 'x1.dev')).toMatchObject(error(429, 'RateLimitExceeded'))
@@ -187,7 +187,7 @@ it.each([
   'acme.dev\u200b',
   `${'x'.repeat(61)}.dev`,
   `${'x.'.repeat(200)}dev`,
-])('refuses %j as a domain, without asking anybody', async (domain) => {
+])('refuses %j as a domain without a DNS query', async (domain) => {
   await using t = await registry()
   expect(await start(t.alice, { ...claim, domain })).toMatchObject(error(400, 'InvalidInput', expect.stringMatching(/^domain: /)))
   expect(await complete(t.alice, domain)).toMatchObject(error(400, 'InvalidInput', expect.stringMatching(/^domain: /)))

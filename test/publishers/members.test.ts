@@ -4,7 +4,7 @@ import { testApp } from '../app.ts'
 
 const error = (code: string, message: unknown = expect.any(String)) => ({ body: { error: { code, message } } })
 
-/** A publisher whose one admin is alice, and somebody who is nothing in it. */
+/** Creates a publisher with alice as its only admin and bob as a user without membership. */
 async function team() {
   const app = await testApp()
   const [root, alice, bob] = [await app.admin(), await app.member(), await app.member()]
@@ -20,7 +20,7 @@ async function team() {
   return { app, root, alice, bob, set, remove, roles, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-it('adds somebody, then changes the role, then takes them out', async () => {
+it('adds a member, changes the role and removes the member', async () => {
   await using t = await team()
   const { email, displayName } = t.bob.user
   expect(await t.set(t.alice, t.bob, 'member')).toMatchObject({
@@ -36,7 +36,7 @@ it('adds somebody, then changes the role, then takes them out', async () => {
   expect(await t.remove(t.bob, t.alice)).toMatchObject({ status: 404 })
 })
 
-it('is for its admins and server admins; a member may leave', async () => {
+it('requires an admin of the publisher or a server administrator, and lets members leave', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'member')
   const stranger = await t.app.member()
@@ -52,7 +52,7 @@ it('is for its admins and server admins; a member may leave', async () => {
   expect(await t.set(t.root, stranger, 'member')).toMatchObject({ status: 200 })
 })
 
-it('keeps the last admin, whoever asks', async () => {
+it('keeps the last admin, also against server administrators', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'member')
   const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last admin')) }
@@ -64,7 +64,7 @@ it('keeps the last admin, whoever asks', async () => {
   expect(await t.roles()).toEqual({ [t.alice.id]: 'admin', [t.bob.id]: 'member' })
 })
 
-it('counts no admin who cannot sign in as the one who is left', async () => {
+it('does not count disabled admins as remaining admins', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'admin')
   await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })
@@ -74,7 +74,7 @@ it('counts no admin who cannot sign in as the one who is left', async () => {
   expect(await t.remove(t.alice, t.bob)).toMatchObject({ status: 200 })
 })
 
-it('counts no admin who has not accepted the invitation yet either', async () => {
+it('does not count invited admins who have not accepted as remaining admins', async () => {
   await using t = await team()
   const invited = { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite', role: 'member' }
   const { body } = await t.root.post('/api/admin/users', invited)
@@ -92,7 +92,7 @@ it('counts no admin who has not accepted the invitation yet either', async () =>
   expect(await t.remove(t.alice, t.alice)).toMatchObject({ status: 200 })
 })
 
-it('keeps the memberships of a disabled person, who has no power meanwhile', async () => {
+it('keeps memberships of a disabled user without their permissions', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'admin')
   await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })
@@ -102,7 +102,7 @@ it('keeps the memberships of a disabled person, who has no power meanwhile', asy
   expect(await t.bob.put('/api/publishers/acme', { description: 'x' })).toMatchObject({ status: 200 })
 })
 
-it('lets power go with the membership, at the next request', async () => {
+it('revokes publisher rights with the next request when a member is removed', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'admin')
   await t.remove(t.alice, t.bob)
@@ -110,7 +110,7 @@ it('lets power go with the membership, at the next request', async () => {
   expect((await t.bob.get('/api/publishers/acme')).body).not.toHaveProperty('members')
 })
 
-it('refuses people who do not exist and roles that are none', async () => {
+it('refuses unknown users and invalid roles', async () => {
   await using t = await team()
   const put = (id: string, body: unknown) => t.alice.put(`/api/publishers/acme/members/${id}`, body)
   expect(await put('00000000-0000-7000-8000-000000000000', { role: 'member' })).toMatchObject({ status: 404 })
@@ -126,7 +126,7 @@ it('refuses people who do not exist and roles that are none', async () => {
     expect(await put(t.bob.id, body)).toMatchObject({ status: 400, ...error('InvalidInput') })
 })
 
-it('adds by exact e-mail address, so that nobody needs to see all people', async () => {
+it('adds members by exact e-mail address, without listing users', async () => {
   await using t = await team()
   const id = Buffer.from('Publisher:acme').toString('base64')
   const add = (email: string) =>

@@ -4,8 +4,8 @@ import { acme, error, team } from '../support/publishers.ts'
 
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64')
 
-describe('making a publisher', () => {
-  it('is for server admins, who become its first admin', async () => {
+describe('creation of a publisher', () => {
+  it('requires a server administrator, who becomes its first admin', async () => {
     await using app = await testApp()
     const admin = await app.admin()
     const details = { description: 'Fine\ntools', websiteUrl: 'https://acme.example/x?y#z', contactEmail: 'hello@acme.example' }
@@ -24,7 +24,7 @@ describe('making a publisher', () => {
     expect(await app.anonymous.post('/api/publishers', acme)).toMatchObject({ status: 401 })
   })
 
-  it('answers 409 for an id that is taken', async () => {
+  it('answers 409 for an existing id', async () => {
     await using app = await testApp()
     const [one, two] = [await app.admin(), await app.admin()]
     await one.post('/api/publishers', acme)
@@ -40,7 +40,7 @@ describe('making a publisher', () => {
     },
   )
 
-  it('takes ids of 2 to 64 characters, and leaves what looks like a domain to who holds it', async () => {
+  it('accepts ids of 2 to 64 characters and reserves domain-like ids for verification', async () => {
     await using app = await testApp()
     const admin = await app.admin()
     for (const id of ['a1', 'x'.repeat(64), 'a-b--c', '42'])
@@ -64,7 +64,7 @@ describe('making a publisher', () => {
     ['websiteUrl', 'https://acme.example/\0'],
     ['contactEmail', 'nobody'],
     ['contactEmail', 'a\0b@acme.example'],
-  ])('refuses a %s of %j', async (field, value) => {
+  ])('refuses the %s %j', async (field, value) => {
     await using app = await testApp()
     const admin = await app.admin()
     const refused = { status: 400, ...error('InvalidInput', expect.stringMatching(new RegExp(`^${field}: `))) }
@@ -74,8 +74,8 @@ describe('making a publisher', () => {
   })
 })
 
-describe('reading', () => {
-  it('shows a publisher to everybody who signed in, and its members to members and server admins', async () => {
+describe('reading of publishers', () => {
+  it('shows a publisher to signed-in users, with members for its members and server administrators', async () => {
     await using t = await team()
     const own = [t.root, await t.app.owner(), t.alice, t.bob]
     for (const actor of own) {
@@ -110,7 +110,7 @@ describe('reading', () => {
       expect(await t.app.anonymous.get(`/api/publishers${path}`)).toMatchObject({ status: 401 })
   })
 
-  it('answers 404 for a publisher that is not there', async () => {
+  it('answers 404 for an unknown publisher', async () => {
     await using t = await team()
     for (const id of ['nothing', 'ACME', '%2e%2e', 'x'.repeat(200)]) {
       for (const path of [`/api/publishers/${id}`, `/api/publishers/${id}/members`]) expect((await t.root.get(path)).status, path).toBe(404)
@@ -120,7 +120,7 @@ describe('reading', () => {
     expect((await t.root.get('/api/publishers/acme%00')).status).toBe(400)
   })
 
-  it('lists fifty a page, filtered by a part of id or name', async () => {
+  it('lists fifty per page, filtered by part of id or name', async () => {
     await using app = await testApp()
     const admin = await app.admin()
     for (let n = 0; n < 53; n++) await admin.post('/api/publishers', { id: `p-${String(n).padStart(2, '0')}`, displayName: `Team ${n}` })
@@ -142,7 +142,7 @@ describe('reading', () => {
     expect(others.body.data.publishers.totalCount).toBe(0)
   })
 
-  it('finds it by its global id, and no nonsense', async () => {
+  it('finds a publisher by global id and refuses invalid ids', async () => {
     await using t = await team()
     const find = (id: string) => t.eve.graphql('query ($id: ID!) { node(id: $id) { ... on Publisher { slug } } }', { id })
     expect((await find(globalId('Publisher', 'acme'))).body.data.node).toEqual({ slug: 'acme' })
@@ -151,7 +151,7 @@ describe('reading', () => {
       expect((await find(id)).body.errors[0].extensions.code).toBe('NotFound')
   })
 
-  it('shows memberships to the person and to server admins only', async () => {
+  it('shows memberships only to the user and to server administrators', async () => {
     await using t = await team()
     const query = '{ viewer { memberships { role publisher { slug } } } }'
     expect((await t.alice.graphql(query)).body.data.viewer.memberships).toEqual([{ role: 'ADMIN', publisher: { slug: 'acme' } }])

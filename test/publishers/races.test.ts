@@ -6,7 +6,7 @@ import { type TestApp, testApp } from '../app.ts'
 
 const rounds = 200
 
-/** Makes them the publisher's admins, as if they had always been so. */
+/** Makes these users the admins of the publisher directly in the database. */
 async function makeAdmins(app: TestApp, people: Actor[]): Promise<void> {
   const em = app.services.database.fork()
   const publisher = em.getReference(Publisher, 'acme')
@@ -16,7 +16,7 @@ async function makeAdmins(app: TestApp, people: Actor[]): Promise<void> {
   )
 }
 
-it('always leaves an admin to a publisher, whoever demotes, removes or leaves at once', async () => {
+it('always keeps an admin during concurrent demotions and removals', async () => {
   await using app = await testApp()
   const [root, one, two] = [await app.admin(), await app.member(), await app.member()]
   await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
@@ -39,7 +39,7 @@ it('always leaves an admin to a publisher, whoever demotes, removes or leaves at
   }
 }, 120_000)
 
-it('adds nobody whose account is being deleted', async () => {
+it('never adds a user whose account is being deleted', async () => {
   await using app = await testApp()
   const root = await app.admin()
   await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
@@ -49,7 +49,7 @@ it('adds nobody whose account is being deleted', async () => {
       root.delete(`/api/admin/users/${bob.id}`),
       root.put(`/api/publishers/acme/members/${bob.id}`, { role: 'member' }),
     ])
-    // Either the account was gone first, or the deletion saw that it belongs to a publisher now, or took that along.
+    // Either the account was deleted first, or the deletion was refused because of the membership or deleted it too.
     expect([
       [200, 404],
       [409, 200],

@@ -17,7 +17,7 @@ const waiting = ({ services }: TestApp) =>
        where j.kind = 'analysis' and j.state = 'queued' order by j.priority, j.run_at`,
   )
 
-it('queues a version afresh, once, and the latest one for its documentation', async () => {
+it('queues a new analysis of a version once, and of the latest version for documentation', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0-dev']) await publish(alice, { name: 'acme', version })
@@ -35,7 +35,7 @@ it('queues a version afresh, once, and the latest one for its documentation', as
   expect(await admin.post('/api/admin/packages/Acme!/regenerate-docs')).toMatchObject(failure(400, 'InvalidInput'))
 })
 
-it('queues every version without a report behind whatever is published, the newest first', async () => {
+it('queues all versions without a report behind new publishes, the newest first', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const versions = ['1.0.0', '1.1.0', '1.2.0', '1.3.0', '1.4.0']
@@ -57,7 +57,7 @@ it('queues every version without a report behind whatever is published, the newe
   expect((await admin.graphql('mutation { rescoreAllVersions }')).body.data).toEqual({ rescoreAllVersions: 6 })
 })
 
-it('refuses with 409 while scoring is off, and documentation alone while that is', async () => {
+it('answers 409 while scoring is disabled, and for documentation while only that is disabled', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -77,7 +77,7 @@ it('refuses with 409 while scoring is off, and documentation alone while that is
   expect(await admin.put('/api/admin/sdk/settings', { scoringEnabled: true })).toMatchObject(denied)
 })
 
-it('changes the settings that are given, within bounds, and records it', async () => {
+it('changes the given settings within bounds and records it', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const initial = { permittedByEnvironment: true, scoringEnabled: true, docsEnabled: true, concurrency: 1, timeoutSeconds: 300 }
@@ -94,7 +94,7 @@ it('changes the settings that are given, within bounds, and records it', async (
   expect(entries[0].summary).toMatch(/changed the scoring settings: 2 at once, 60 seconds each$/)
 })
 
-it('keeps the newest thousand lines of its log, by level, until they are cleared', async () => {
+it('keeps the newest thousand log lines by level until they are cleared', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -119,7 +119,7 @@ it('keeps the newest thousand lines of its log, by level, until they are cleared
   expect(audited).toMatchObject([{ summary: expect.stringMatching(/^Cleared the scoring log$/) }])
 })
 
-it('is for administrators alone', async () => {
+it('requires an administrator', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

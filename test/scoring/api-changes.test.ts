@@ -8,7 +8,7 @@ import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { begin, reportOf, store, versionId } from '../support/reports.ts'
 
-/** Publishes a version whose one library is this, analyzed. */
+/** Publishes and analyzes a version with a single library of this source. */
 async function release(app: TestApp, alice: Actor, version: string, source: string, pubspec = '') {
   await publish(alice, { name: 'acme', version, pubspec, files: { 'lib/acme.dart': source } })
   const id = await versionId(app, 'acme', version)
@@ -23,7 +23,7 @@ const query = `query ($version: SemVer!, $from: SemVer) { package(name: "acme") 
 const changes = async (actor: Actor, version: string, from?: string) =>
   (await actor.graphql(query, { version, from })).body.data.package.version.apiChanges
 
-it('tells what was added, removed and changed since the version before, or any other, and judges the number', async () => {
+it('lists API changes since the previous or a given version and judges the version number', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await release(app, alice, '1.0.0', 'class A { void run() {} }\nint one() => 1;\nint two() => 2;\n')
@@ -41,7 +41,7 @@ it('tells what was added, removed and changed since the version before, or any o
     removed: [{ library: 'acme.dart', kind: 'function', name: 'two', signature: 'int two()' }],
     changed: [{ name: 'one', before: 'int one()', after: 'int one(String name)', breaks: [expect.any(String)] }],
   })
-  // A prerelease is not what a stable version is compared with.
+  // Stable versions are not compared with prereleases.
   expect(await changes(alice, '1.2.0')).toMatchObject({ from: '1.1.0', isHonest: true, verdict: null, addedCount: 1, removedCount: 0 })
   expect(await changes(alice, '2.0.0-dev')).toMatchObject({ from: '1.2.0', isHonest: true })
   expect(await changes(alice, '1.2.0', '1.0.0')).toMatchObject({ from: '1.0.0', isHonest: false })
@@ -52,7 +52,7 @@ it('tells what was added, removed and changed since the version before, or any o
   expect(await changes(alice, '1.3.0')).toBeNull()
 })
 
-it('compares as many versions as one query may ask for, and refuses more of them by their cost', async () => {
+it('compares as many versions as the query cost allows', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let minor = 0; minor <= 20; minor++) await release(app, alice, `1.${minor}.0`, 'int one() => 1;\n')
@@ -70,7 +70,7 @@ it('compares as many versions as one query may ask for, and refuses more of them
   })
 })
 
-it('shows nobody the public API of a version that they may not read', async () => {
+it('hides the API of versions that the user may not read', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'secret', version: '1.0.0' })

@@ -4,7 +4,7 @@ import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { failed, reportOf, storeReport } from '../support/reports.ts'
 
-/** What anybody and a member read of a report, over REST and in GraphQL, which must agree: its notes, and why the last analysis failed. */
+/** Returns the notes and the error of a report as anonymous users and members read them. REST and GraphQL must agree. */
 async function readBy(app: TestApp, name: string) {
   const read = async (reader: { get: TestApp['anonymous']['get']; graphql: TestApp['anonymous']['graphql'] }) => {
     const { body } = await reader.get(`/api/packages/${name}/versions/1.0.0/scoring-report`)
@@ -18,7 +18,7 @@ async function readBy(app: TestApp, name: string) {
 
 const naming = (name: string) => reportOf(3, 4, { notes: [`Depend on \`${name}\` in place of that.`] })
 
-it('shows anybody no report that names a private package which the version leads to', async () => {
+it('hides reports that name a private package in the dependency tree from anonymous users', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'secret_core', version: '1.0.0' })
@@ -26,7 +26,7 @@ it('shows anybody no report that names a private package which the version leads
   await publish(alice, dependent('lib', '2.0.0', ['secret_core']))
   await publish(alice, dependent('acme', '1.0.0', ['lib']))
   await makePublic(app, 'lib', 'acme')
-  // What lists every package that was resolved, as pana does.
+  // A report that lists all resolved packages, as pana does.
   await storeReport(app, 'acme', naming('secret_core'))
   const { notes } = naming('secret_core')
   expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
@@ -39,7 +39,7 @@ it('shows anybody no report that names a private package which the version leads
   })
 })
 
-it('shows anybody no report that names what is to be used instead, once that is private, whether or not scoring is on', async () => {
+it('hides reports that name a replacement once it is private, whether or not scoring is enabled', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const name of ['replacement', 'old']) await publish(alice, { name, version: '1.0.0' })
@@ -55,7 +55,7 @@ it('shows anybody no report that names what is to be used instead, once that is 
   expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
 })
 
-it('finds names wherever they stand, and takes nothing else for them', async () => {
+it('finds names in all parts of a report, without false positives', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['secret', 'web']) await publish(alice, { name, version: '1.0.0' })
@@ -77,7 +77,7 @@ it('finds names wherever they stand, and takes nothing else for them', async () 
   for (const note of ['a web package', 'secrets', 'my_secret', 'secret://else']) expect([note, await shown(note)]).toEqual([note, true])
 })
 
-it('hides what a report named once what leads there is gone, and once the private package itself is', async () => {
+it('hides names in an existing report after the dependency or the private package is deleted', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'secret', version: '1.0.0' })
@@ -92,7 +92,7 @@ it('hides what a report named once what leads there is gone, and once the privat
   }
 })
 
-it('asks once for all reports of a list', async () => {
+it('checks all reports of a list with one query', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0', '1.2.0']) {

@@ -15,10 +15,10 @@ async function scoringApp(env: Record<string, string> = {}): Promise<TestApp> {
   return app
 }
 
-/** Lines of a pubspec for a dependency on a package of this server. */
+/** Returns pubspec lines for a dependency on a package of this server. */
 const needing = (name: string) => `dependencies:\n  ${name}:\n    hosted: http://localhost:8080\n    version: ^1.0.0\n`
 
-/** Publishes a package whose library imports this, and depends on the package of that. */
+/** Publishes a package whose library imports `uri`, with the dependency that it requires. */
 const importing = (actor: Actor, name: string, uri: string, version = '1.0.0') => {
   const [, dependency] = /^package:([^/]+)/.exec(uri) ?? []
   return publish(actor, {
@@ -37,7 +37,7 @@ async function tagsOf(actor: Actor, name: string): Promise<string[]> {
 const native = ['android', 'ios', 'windows', 'linux', 'macos'].map((name) => `platform:${name}`)
 const all = [...native, 'platform:web', 'is:wasm-ready']
 
-it('leaves out platforms that packages rule out which a package leads to', async () => {
+it('excludes platforms that transitive dependencies exclude', async () => {
   await using app = await scoringApp()
   const alice = await app.member()
   await importing(alice, 'file', 'dart:io')
@@ -51,7 +51,7 @@ it('leaves out platforms that packages rule out which a package leads to', async
   expect(packages).toEqual([])
 })
 
-it('assumes every platform while a package is not known, and looks again once it is', async () => {
+it('assumes all platforms for unknown packages and analyzes again once they are published', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await importing(alice, 'build', 'package:glob/glob.dart')
@@ -63,13 +63,13 @@ it('assumes every platform while a package is not known, and looks again once it
   expect([await tagsOf(alice, 'glob'), await tagsOf(alice, 'build')]).toEqual([native, native])
   const count = async () => (await admin.get('/api/admin/audit-log?kind=package.scored')).body.entries.length
   const before = await count()
-  // What is known already is no reason to look again.
+  // Packages that were analyzed already do not trigger another analysis.
   await importing(alice, 'file', 'dart:io', '1.1.0')
   await runJobs(app, analyses)
   expect(await count()).toBe(before + 1)
 })
 
-it('ends where packages wait for each other and for one that never comes', async () => {
+it('terminates for circular and missing dependencies', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await importing(alice, 'first', 'package:second/second.dart')
@@ -85,7 +85,7 @@ it('ends where packages wait for each other and for one that never comes', async
   expect(jobs.nodes.map(({ state }: { state: string }) => state)).toEqual(expect.not.arrayContaining(['QUEUED', 'RUNNING']))
 })
 
-it('uses nothing of a private package for a public one', async () => {
+it('uses no data of private packages for a public one', async () => {
   await using app = await scoringApp({ PUBLIC_PACKAGES_ENABLED: 'true' })
   const [alice, admin] = [await app.member(), await app.admin()]
   await admin.put('/api/admin/public-packages', { enabled: true })

@@ -20,7 +20,7 @@ const statusOf = async (actor: Actor) => (await latest(actor)).score.status as s
 const mit =
   'MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy of this software ("Software"), to deal in it.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
 
-/** One process for all tests: to start one takes longer than what it does. */
+/** All tests share one process, because starting it takes longer than the analyses. */
 const shared = openAnalyzer()
 afterAll(() => shared.close())
 async function scoringApp(options?: TestOptions): Promise<TestApp> {
@@ -29,13 +29,13 @@ async function scoringApp(options?: TestOptions): Promise<TestApp> {
   return app
 }
 
-/** Lets a test answer in place of the analysis process. */
+/** Runs `answer` before each analysis. */
 function intercept({ services }: TestApp, answer: (task: AnalysisTask) => Promise<void>): void {
   const { analyzer } = services
   services.analyzer = { ...analyzer, analyze: async (task) => (await answer(task), analyzer.analyze(task)) }
 }
 
-it('analyzes what was published: report, tags, search, audit entry, log', async () => {
+it('analyzes a published version: report, tags, search, audit entry and log', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const files = { LICENSE: mit, 'lib/acme.dart': '/// Adds.\nint add(int a, int b) => a + b;\n', 'README.md': '# acme\n\nAdds.' }
@@ -56,7 +56,7 @@ it('analyzes what was published: report, tags, search, audit entry, log', async 
   })
 })
 
-it('fails at once where the package is at fault, tries again where it is not, and says why', async () => {
+it('fails permanently for package errors, retries other errors and reports the reason', async () => {
   await using app = await scoringApp({ alone: true })
   const [alice, admin] = [await app.member(), await app.admin()]
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -89,7 +89,7 @@ it('fails at once where the package is at fault, tries again where it is not, an
   expect((await latest(alice)).score.error).toContain('ENOENT')
 })
 
-it('runs again after it was interrupted: the server stopped, or was killed', async () => {
+it('runs again after the server was stopped or killed', async () => {
   await using app = await scoringApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -101,7 +101,7 @@ it('runs again after it was interrupted: the server stopped, or was killed', asy
   expect(await statusOf(alice)).toBe('RUNNING')
   await stopping.stop()
   expect(await statusOf(alice)).toBe('PENDING')
-  // A process that was killed leaves a lease behind, which runs out.
+  // The lease of a killed process expires.
   const lost = startWorker(app.services, jobHandlers(app.services), { leaseMs: 60_000 })
   await expect.poll(() => statusOf(alice)).toBe('RUNNING')
   app.clock.now = new Date(Date.now() + 120_000)
@@ -112,7 +112,7 @@ it('runs again after it was interrupted: the server stopped, or was killed', asy
   expect(await statusOf(alice)).toBe('COMPLETED')
 })
 
-it('forgets a version that is deleted meanwhile, and analyzes again what is asked for meanwhile', async () => {
+it('discards the result of a deleted version and repeats an analysis that was requested again', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -130,7 +130,7 @@ it('forgets a version that is deleted meanwhile, and analyzes again what is aske
   expect((await admin.get('/api/admin/audit-log?kind=package.scored')).body.entries).toHaveLength(2)
 })
 
-it('tells the engine what the registry knows, and of private packages nothing that a public one would tell', async () => {
+it('passes registry data to the engine, but no data of private packages for a public one', async () => {
   await using app = await scoringApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   const icons = 'icons:\n    hosted: http://localhost:8080\n    version: ^1.0.0'
@@ -154,7 +154,7 @@ it('tells the engine what the registry knows, and of private packages nothing th
   })
   expect(Object.keys(facts?.dependencies ?? {})).toEqual(['icons'])
   tasks.length = 0
-  // The API of 1.0.0 is shown with whatever depends on the same, and with nothing else: whoever reads 1.2.0 may not read that.
+  // Versions with the same dependencies show the API of 1.0.0. Readers of 1.2.0 may not read it.
   await publish(alice, { name: 'acme', version: '1.1.0', pubspec: `dependencies:\n  ${icons}\n` })
   await runJobs(app, analyses)
   await publish(alice, { name: 'acme', version: '1.2.0' })
@@ -165,7 +165,7 @@ it('tells the engine what the registry knows, and of private packages nothing th
   ])
 })
 
-it('analyzes a package again that became public, by what anybody may know', async () => {
+it('analyzes a package again when it becomes public, with public data only', async () => {
   await using app = await scoringApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   await admin.put('/api/admin/public-packages', { enabled: true })
@@ -190,7 +190,7 @@ it('analyzes a package again that became public, by what anybody may know', asyn
   expect(await known()).toEqual({ versions: [{ version: '1.0.0', publishedAt }], isDiscontinued: true, replacedBy: null })
 })
 
-it('keeps a report within bounds', async () => {
+it('limits the size of a report', async () => {
   await using app = await scoringApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

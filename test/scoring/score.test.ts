@@ -6,7 +6,7 @@ import { publish } from '../support/publish.ts'
 const isc =
   'Copyright (c) 2026 Somebody\n\nPermission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted, provided that the above\ncopyright notice and this permission notice appear in all copies.'
 
-it('says that nothing is analyzed yet, and what is known all the same', async () => {
+it('shows what is known before the first analysis', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const pubspec = 'topics: [network]\nplatforms:\n  web:\n'

@@ -8,7 +8,7 @@ const query = `query ($name: String!) { package(name: $name) { latest { score {
   status error grantedPoints maxPoints percent engine engineVersion log report { sections { key status criteria { reason } } notMeasured { key } }
 } } } }`
 
-/** The status on every door, which must agree: GraphQL, both rows of REST, and the badge. */
+/** Returns the status from GraphQL, both REST endpoints and the badge, which must agree. */
 async function statusOf(app: TestApp, name = 'acme') {
   const bob = await app.viewer()
   const { score } = (await bob.graphql(query, { name })).body.data.package.latest
@@ -24,7 +24,7 @@ async function statusOf(app: TestApp, name = 'acme') {
 
 const gray = '#6a6a6a'
 
-it('is pending when published, running, completed; failed with the reason; and what was found stays', async () => {
+it('is pending, running, completed or failed with a reason, and keeps the last result', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -53,7 +53,7 @@ it('is pending when published, running, completed; failed with the reason; and w
   expect(log[1]).toMatchObject({ kind: 'package.scored', summary: 'acme 1.0.0 got 20 of 140 points', version: '1.0.0' })
 })
 
-it('is disabled while scoring is off, by settings or by the environment, and what was found stays', async () => {
+it('is disabled while scoring is disabled by settings or environment, and keeps the last result', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -69,7 +69,7 @@ it('is disabled while scoring is off, by settings or by the environment, and wha
   expect(await statusOf(app, 'later')).toMatchObject({ status: 'disabled' })
 })
 
-it('keeps the result of the later analysis, however late an earlier one ends, and none of a version that is gone', async () => {
+it('keeps the result of the later analysis, whichever ends first, and none of a deleted version', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -93,7 +93,7 @@ it('keeps the result of the later analysis, however late an earlier one ends, an
   expect(await store(app, id, { generation: 9, report: reportOf(1, 1) })).toBe(false)
 })
 
-it('shows the report of a public version to everybody, and that of a private one to nobody who did not sign in', async () => {
+it('shows reports of public versions to everyone and of private ones to signed-in users only', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['open', 'closed']) await publish(alice, { name, version: '1.0.0' })
@@ -106,7 +106,7 @@ it('shows the report of a public version to everybody, and that of a private one
   expect(latest.score).toMatchObject({ status: 'COMPLETED', log: null, report: { notMeasured: [{ key: 'analysis' }] } })
 })
 
-it('enqueues the analysis with the version, in one more statement of its transaction, and reads the scores of a list together', async () => {
+it('enqueues the analysis in the publishing transaction and loads the scores of a list together', async () => {
   const statements = async (env: Record<string, string>) => {
     const app = await testApp({ env })
     const alice = await app.member()

@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 import { reportOf, storeReport } from '../support/reports.ts'
 import { find } from '../support/search.ts'
 
-/** Packages with 100, 80, 50 and no percent. */
+/** Publishes packages with a score of 100, 80 and 50 percent and one without a score. */
 async function ranked(app: TestApp) {
   const alice = await app.member()
   for (const name of ['best', 'good', 'half', 'unknown']) await publish(alice, { name, version: '1.0.0', files: {} })
@@ -23,7 +23,7 @@ async function ranked(app: TestApp) {
   return alice
 }
 
-it('filters by the share of points', async () => {
+it('filters by percentage of points', async () => {
   await using app = await testApp()
   const alice = await ranked(app)
   for (const [query, expected] of Object.entries({
@@ -43,7 +43,7 @@ it('filters by the share of points', async () => {
     expect({ query, found: await find(alice, query) }).toEqual({ query, found: expected })
 })
 
-it('sorts by it, those without a score last, page by page', async () => {
+it('sorts by score, with unscored packages last, page by page', async () => {
   await using app = await testApp()
   const alice = await ranked(app)
   const { packages } = (await alice.get('/api/search?sort=score')).body
@@ -58,7 +58,7 @@ it('sorts by it, those without a score last, page by page', async () => {
   expect([...first.nodes, ...second.nodes].map(({ name }: { name: string }) => name)).toEqual(['best', 'good', 'half', 'unknown'])
 })
 
-it('feeds tags and facets, and believes no report about whose a package is and who sees it', async () => {
+it('feeds tags and facets but ignores ownership and visibility tags in reports', async () => {
   await using app = await testApp()
   const alice = await ranked(app)
   for (const [query, expected] of Object.entries({
@@ -92,7 +92,7 @@ it('feeds tags and facets, and believes no report about whose a package is and w
   expect(completions).toContainEqual({ query: 'score:>=70', count: 2 })
 })
 
-it('goes with the latest version, and tells nobody of private packages', async () => {
+it('follows the latest version and hides private packages', async () => {
   await using app = await publicApp()
   const alice = await ranked(app)
   await makePublic(app, 'good')

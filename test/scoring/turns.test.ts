@@ -7,7 +7,7 @@ import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { reportOf, storeReport, versionId } from '../support/reports.ts'
 
-/** Takes the jobs of a kind that wait, in their order; gives the names of their packages. */
+/** Claims the queued jobs of a kind in order and returns the names of their packages. */
 async function taken({ services }: TestApp, kind: string): Promise<string[]> {
   const names: string[] = []
   for (;;) {
@@ -23,20 +23,20 @@ const publishAll = async (actor: Actor, ...names: string[]) => {
   for (const name of names) await publish(actor, { name, version: '1.0.0' })
 }
 
-it('analyzes versions of publishing accounts in turn, so that none waits for all that another one published before', async () => {
+it('alternates between publishing accounts, so that a large backlog of one does not delay others', async () => {
   await using app = await testApp()
   const [mallory, alice, bob] = [await app.member(), await app.member(), await app.member()]
   await publishAll(mallory, 'noise_a', 'noise_b', 'noise_c')
   await publishAll(alice, 'good_a', 'good_b')
   await publishAll(bob, 'other')
   expect(await taken(app, 'analysis')).toEqual(['noise_a', 'good_a', 'other', 'noise_b', 'good_b', 'noise_c'])
-  // Nothing of theirs waits any more, so it is their turn again.
+  // No job of this account is queued anymore, so its next job is not delayed.
   await publishAll(mallory, 'noise_d')
   await publishAll(alice, 'good_d')
   expect(await taken(app, 'analysis')).toEqual(['noise_d', 'good_d'])
 })
 
-it('has pana judge versions in the same turns', async () => {
+it('alternates between accounts in jobs of pana', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publishAll(alice, 'a', 'b', 'c')
@@ -51,7 +51,7 @@ it('has pana judge versions in the same turns', async () => {
   expect(await taken(app, 'analysis.pana')).toEqual(['a', 'c', 'b'])
 })
 
-it('lets what was just published go before the rest of many packages that another account made public', async () => {
+it('runs new publishes before the rest of many packages that another account made public', async () => {
   await using app = await publicApp()
   const [mallory, bob] = [await app.member(), await app.member()]
   for (const member of [dependent('app', '1.0.0', ['ui']), dependent('ui', '1.0.0', ['icons']), { name: 'icons', version: '1.0.0' }])

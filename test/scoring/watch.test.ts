@@ -8,7 +8,7 @@ import { reportOf, storeReport } from '../support/reports.ts'
 const query =
   'subscription ($package: String!) { versionScoreChanged(package: $package, version: "1.0.0") { version score { status grantedPoints } } }'
 
-it("sends a version's score, and again when there is another state, until it is settled", async () => {
+it('sends the score of a version and each change until it is final', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -24,7 +24,7 @@ it("sends a version's score, and again when there is another state, until it is 
   expect(await events.next()).toBeNull()
 })
 
-it('is for whoever may read the version', async () => {
+it('requires permission to read the version', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['open', 'closed']) await publish(alice, { name, version: '1.0.0' })

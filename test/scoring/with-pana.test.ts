@@ -26,7 +26,7 @@ async function scoringApp(): Promise<TestApp> {
   return app
 }
 
-/** An SDK whose pana gives a recorded report, installed as the default. */
+/** Installs an SDK whose pana returns a recorded report, as the default. */
 async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
   const em = services.database.fork()
   const made = { kind: 'dart', version: '3.11.0', channel: 'stable', status: 'ready', isDefault: true } as const
@@ -36,7 +36,7 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
   return install
 }
 
-/** As when the kernel gives Dart no more memory, and pana no report. */
+/** Simulates a pana that runs out of memory and writes no report. */
 const outOfMemory = { ...attackFiles('echo "Exhausted heap space, trying to allocate 99 bytes."'), 'tool/report.json': '' }
 
 const query = `{ package(name: "acme") { latest {
@@ -44,7 +44,7 @@ const query = `{ package(name: "acme") { latest {
 } } }`
 const latest = async (actor: Actor) => (await actor.graphql(query)).body.data.package.latest
 
-it('judges with pana what the built-in engine has judged, once an SDK is installed, and keeps that while it judges again', async () => {
+it('analyzes with pana after the built-in engine once an SDK is installed, and keeps the report during later runs', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -76,7 +76,7 @@ it('judges with pana what the built-in engine has judged, once an SDK is install
 
   await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
   await runJobs({ services: { ...app.services, config: { ...app.config, DATA_DIR: `${app.config.DATA_DIR}/elsewhere` } } }, analyses)
-  // That instance has no SDK on its disk; what waits is for one that has.
+  // This instance has no SDK on its disk, so the job waits for an instance that does.
   expect((await latest(alice)).score).toMatchObject({
     status: 'COMPLETED',
     engine: 'pana',
@@ -87,7 +87,7 @@ it('judges with pana what the built-in engine has judged, once an SDK is install
   expect((await latest(alice)).score).toMatchObject({ engine: 'pana', awaitsPana: false })
 })
 
-it('leaves to the built-in engine what needs Flutter, or what pana fails at, and says so', async () => {
+it('uses the built-in engine for Flutter packages and failures of pana, and reports it', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await withSdk(app)
@@ -114,7 +114,7 @@ it('leaves to the built-in engine what needs Flutter, or what pana fails at, and
   expect(entries[0]).toMatchObject({ level: 'warning', version: '1.1.0', message: expect.stringContaining('not analyzed by pana') })
 })
 
-it('keeps the pages of the built-in engine and fails with a reason when it does not know the layout of those of dart doc', async () => {
+it('keeps the built-in documentation and reports a failure for an unknown layout of dart doc', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const spoil = 'echo "<html><body><h1>acme</h1></body></html>" > docs/index.html'
@@ -147,7 +147,7 @@ it.each([
   ['over a limit of time is final', attackFiles('sleep 60'), 1, 'pana exceeded the time limit of 1 seconds.'],
   ['over a limit of memory is final', outOfMemory, 60, 'pana exceeded the memory limit.'],
   ['that may pass is tried again', { 'tool/report.json': 'none' }, 60, null],
-])('a failure of pana %s; the report says what is final, also that of an earlier run', async (_what, files, seconds, reason) => {
+])('handles a failure of pana %s, with final failures in the report, also from an earlier run', async (_what, files, seconds, reason) => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await withSdk(app)
@@ -166,7 +166,7 @@ it.each([
   expect((await admin.get('/api/admin/sdk/scoring-logs')).body.entries[0]).toMatchObject({ message: `not analyzed by pana: ${reason}` })
 })
 
-it('keeps what an analysis finds that began before the failure of an earlier one was noted', async () => {
+it('keeps the result of an analysis that began before an earlier failure was recorded', async () => {
   await using app = await scoringApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -185,7 +185,7 @@ it('keeps what an analysis finds that began before the failure of an earlier one
   expect((await latest(alice)).score).toMatchObject({ grantedPoints: 2, report: { notes: ['Fine.'] } })
 })
 
-it('names the default SDK in the settings, and changes it there', async () => {
+it('shows and changes the default SDK in the settings', async () => {
   await using app = await scoringApp()
   const admin = await app.admin()
   expect((await admin.get('/api/admin/sdk/settings')).body).toMatchObject({ defaultSdk: null })
@@ -196,7 +196,7 @@ it('names the default SDK in the settings, and changes it there', async () => {
   expect(await admin.put('/api/admin/sdk/settings', { defaultSdk: unknown })).toMatchObject({ status: 404 })
 })
 
-it('gives the job back when the server stops while pana logs line after line', async () => {
+it('returns the job to the queue when the server stops while pana writes log lines continuously', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await withSdk(app)

@@ -34,7 +34,7 @@ async function open() {
 
 const folders = ({ config }: TestApp) => (existsSync(join(config.DATA_DIR, 'sdks')) ? readdirSync(join(config.DATA_DIR, 'sdks')) : [])
 
-it('ends with its job at once when that waits, and is installed when somebody asks again', async () => {
+it('ends with its queued job immediately and can be installed again', async () => {
   const { app, admin, jobs, cancel, install, progress } = await open()
   await using _ = app
   const { id } = (await admin.post(installs, wanted)).body
@@ -43,14 +43,14 @@ it('ends with its job at once when that waits, and is installed when somebody as
   expect(await install()).toMatchObject({ id, ...cancelled, isDefault: false, path: null })
   expect((await progress(id)).log).toEqual(['Cancelled by Ada.'])
   expect(await jobs()).toEqual([])
-  // What tidies up after the first one lets the second one be.
+  // The cleanup of the first installation does not affect the second one.
   expect((await admin.post(installs, wanted)).body).toMatchObject({ id, status: 'downloading', errorMessage: null })
   await runJobs(app)
   expect(await install()).toMatchObject({ id, status: 'ready', isDefault: true })
   expect(folders(app)).toHaveLength(1)
 })
 
-it('ends with its job at once when that runs, wherever it does, and nothing of it stays', async () => {
+it('ends with its running job immediately on any instance and leaves no files', async () => {
   const { site, zip, app, admin, jobs, cancel, install, progress } = await open()
   await using _ = app
   await using other = await anotherInstance(app)
@@ -74,7 +74,7 @@ it('ends with its job at once when that runs, wherever it does, and nothing of i
   expect(folders(app)).toEqual([])
 })
 
-it('has failed as well when it was being rebuilt, and stays the default of its kind', async () => {
+it('fails during a rebuild, too, and remains the default', async () => {
   const { app, admin, jobs, cancel, install } = await open()
   await using _ = app
   await admin.post(installs, wanted)

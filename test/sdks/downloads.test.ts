@@ -38,7 +38,9 @@ async function open(options: Parameters<SdkSite['addDart']>[1] = {}) {
 
 type State = Awaited<ReturnType<typeof open>>
 
-/** Has the site send the first half of the archive and wait; every further request it answers as it should. Gives what breaks the connection. */
+/**
+ * Makes the site send the first half of the archive and stall. Later requests are answered normally. Returns a function that breaks the connection.
+ */
 function holdUp({ site, zip }: State, headers: Record<string, string>): () => void {
   let held: ServerResponse | undefined
   site.interfere = (request, response, file) => {
@@ -50,14 +52,14 @@ function holdUp({ site, zip }: State, headers: Record<string, string>): () => vo
   return () => held?.destroy()
 }
 
-/** Works until half of the archive is on the disk. */
+/** Runs the worker until half of the archive is on disk. */
 async function workHalfway({ app, part }: State): Promise<Worker> {
   const worker = startWorker(app.services, jobHandlers(app.services))
   await expect.poll(() => statSync(part, { throwIfNoEntry: false })?.size, { interval: 5 }).toBe(half)
   return worker
 }
 
-it('goes on where a connection broke', async () => {
+it('resumes after a broken connection', async () => {
   const state = await open()
   await using _ = state.app
   const breakOff = holdUp(state, { etag: state.etag })
@@ -73,7 +75,7 @@ it('goes on where a connection broke', async () => {
 it.each([
   ['the file is another one by then', { etag: '"another"' }],
   ['the site cannot say whether it is', { etag: 'W/"weak"' }],
-])('begins anew when %s', async (_what, headers) => {
+])('starts over when %s', async (_what, headers) => {
   const state = await open()
   await using _ = state.app
   const breakOff = holdUp(state, headers)
@@ -85,7 +87,7 @@ it.each([
   expect(state.downloads()).toHaveLength(2)
 })
 
-it('goes on after the server was stopped in the middle, at another instance if there is one', async () => {
+it('resumes after a stop of the server, on another instance if there is one', async () => {
   const state = await open()
   await using app = state.app
   holdUp(state, { etag: state.etag })
@@ -99,7 +101,7 @@ it('goes on after the server was stopped in the middle, at another instance if t
   expect(state.downloads()).toEqual(['GET', `GET bytes=${half}-`])
 })
 
-it('fails at once for an archive with another SHA-256, of which nothing stays', async () => {
+it('fails immediately for an archive with another SHA-256 and deletes it', async () => {
   const state = await open({ sha256: 'a'.repeat(64) })
   await using app = state.app
   await runJobs(app)
@@ -114,7 +116,7 @@ it('fails at once for an archive with another SHA-256, of which nothing stays', 
   expect(state.downloads()).toHaveLength(1)
 })
 
-it('fails at once for a release that vanished', async () => {
+it('fails immediately for a release that disappeared', async () => {
   for (const vanish of ['the archive', 'the release']) {
     const state = await open()
     await using app = state.app
@@ -127,7 +129,7 @@ it('fails at once for a release that vanished', async () => {
   }
 })
 
-it('is tried again, later and later, while the site fails, and fails in the end', async () => {
+it('is retried with growing delays while the site fails, and finally fails', async () => {
   const state = await open()
   await using app = state.app
   state.site.interfere = (request, response) => request.url === state.zip && !!response.writeHead(502).end()
@@ -140,7 +142,7 @@ it('is tried again, later and later, while the site fails, and fails in the end'
   expect(state.downloads()).toHaveLength(4)
 })
 
-it('is refused before it begins when the disk has no room for it', async () => {
+it('is refused in advance when there is not enough disk space', async () => {
   const state = await open()
   await using app = state.app
   app.services.config.MIN_FREE_BYTES = 2 ** 60

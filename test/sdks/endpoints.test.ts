@@ -23,7 +23,7 @@ async function open() {
   return { site, app, admin: await app.admin() }
 }
 
-it('is all for administrators, with a token of theirs', async () => {
+it('requires an administrator with a token of that scope', async () => {
   const { site, app, admin } = await open()
   await using _ = app
   const others = [await app.member(), await app.viewer(), await app.withScopes(admin, ['write'])]
@@ -38,7 +38,7 @@ it('is all for administrators, with a token of theirs', async () => {
   expect(await browser.post(installs, { version: '3.11.0', channel: 'stable' }, forged)).toMatchObject({ status: 403 })
 })
 
-it('is 404 for an install that is not there, and for what is no id', async () => {
+it('answers 404 for unknown and malformed ids', async () => {
   const { app, admin } = await open()
   await using _ = app
   for (const [method, path] of rows.filter(([, path]) => path.includes(id)))
@@ -46,7 +46,7 @@ it('is 404 for an install that is not there, and for what is no id', async () =>
       expect(await admin.send(method, one)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('tells the platform', async () => {
+it('returns the platform', async () => {
   const { app, admin } = await open()
   await using _ = app
   expect(await admin.get('/api/admin/sdk/platform')).toMatchObject({
@@ -58,7 +58,7 @@ it('tells the platform', async () => {
 describe('releases', () => {
   const path = '/api/admin/sdk/releases'
 
-  it('are listed by channel and kind, the newest first, and read once an hour', async () => {
+  it('are listed by channel and kind, the newest first, and fetched once per hour', async () => {
     const { site, app, admin } = await open()
     await using _ = app
     for (const version of ['3.9.1', '3.11.0', '3.10.0']) await site.addDart(version)
@@ -89,7 +89,7 @@ describe('releases', () => {
     expect((await admin.get(`${path}?channel=stable&kind=dart`)).body.releases[0]).toMatchObject({ version: '3.13.0' })
   })
 
-  it('are 400 for an unknown channel or kind', async () => {
+  it('answer 400 for an unknown channel or kind', async () => {
     const { app, admin } = await open()
     await using _ = app
     for (const [query, message] of [
@@ -104,7 +104,7 @@ describe('releases', () => {
     ['gives no listing', (site: SdkSite) => (site.interfere = (_request, response) => !!response.end('<html>Sign in</html>'))],
     ['fails', (site: SdkSite) => (site.interfere = (_request, response) => !!response.writeHead(500).end())],
     ['hangs up', (site: SdkSite) => (site.interfere = (request) => !!request.socket.destroy())],
-  ])('are 503 with the name of the archive when that %s, and there again afterwards', async (_what, interfere) => {
+  ])('answer 503 naming the archive when it %s, and recover', async (_what, interfere) => {
     const { site, app, admin } = await open()
     await using _ = app
     await site.addDart('3.11.0')
@@ -127,7 +127,7 @@ describe('releases', () => {
     expect((await admin.get(`${path}?channel=stable&kind=dart`)).body.releases).toHaveLength(1)
   })
 
-  it('lists what can be read and names the archive that cannot', async () => {
+  it('are listed from readable archives, with a warning naming the others', async () => {
     const { site, app, admin } = await open()
     await using _ = app
     await site.addDart('3.11.0')
@@ -144,7 +144,7 @@ describe('releases', () => {
     expect(body).not.toHaveProperty('warnings')
   })
 
-  it('are 503 when nobody listens there', async () => {
+  it('answer 503 when no server listens', async () => {
     const nobody = createServer().listen(0)
     const { port } = nobody.address() as { port: number }
     await new Promise((resolve) => nobody.close(resolve))
@@ -156,8 +156,8 @@ describe('releases', () => {
   })
 })
 
-describe('asking for an install', () => {
-  it('is 400 for input that does not fit, and no archive is asked', async () => {
+describe('requests for an installation', () => {
+  it('answer 400 for invalid input without contacting the archive', async () => {
     const { site, app, admin } = await open()
     await using _ = app
     const strange = [
@@ -190,7 +190,7 @@ describe('asking for an install', () => {
     expect(site.requests).toEqual([])
   })
 
-  it('is 404 for what the archive does not have', async () => {
+  it('answer 404 for releases that the archive does not have', async () => {
     const { site, app, admin } = await open()
     await using _ = app
     await site.addDart('3.11.0')

@@ -14,7 +14,7 @@ import { runJobs } from '../support/jobs.ts'
 
 const folderNames = ['victim.1', 'victim.2']
 
-/** A folder outside of DATA_DIR with something in it, and how it is reached from the folder of SDKs. */
+/** Creates a folder with files outside DATA_DIR and returns its relative path from the SDK folder. */
 function outsideFolder({ config }: TestApp) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-outside-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -28,7 +28,7 @@ function outsideFolder({ config }: TestApp) {
   return { id: `../../${basename(folder)}/victim`, isWhole }
 }
 
-it.each([installKind, removalKind])('does not remove folders outside of DATA_DIR for a job %s with a path as its subject', async (kind) => {
+it.each([installKind, removalKind])('does not remove folders outside DATA_DIR for a job %s with a path as subject', async (kind) => {
   await using app = await testApp()
   const { id, isWhole } = outsideFolder(app)
   const { database, now } = app.services
@@ -43,7 +43,7 @@ it.each([installKind, removalKind])('does not remove folders outside of DATA_DIR
   })
 })
 
-it('does not use or remove folders outside of DATA_DIR for an install with a path as its id', async () => {
+it('does not use or remove folders outside DATA_DIR for an installation with a path as id', async () => {
   await using app = await testApp()
   const { id, isWhole } = outsideFolder(app)
   const { config, database, log, now } = app.services
@@ -53,7 +53,7 @@ it('does not use or remove folders outside of DATA_DIR for an install with a pat
     () => true,
     () => false,
   )
-  // PostgreSQL has a type for ids.
+  // PostgreSQL's uuid type refuses such ids.
   expect(await inserted).toBe(config.DB_BACKEND === 'sqlite')
   expect(await readySdk(app.services, 'dart')).toBeNull()
   await em.nativeUpdate(SdkInstall, {}, { status: 'downloading' })

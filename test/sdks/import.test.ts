@@ -26,11 +26,11 @@ const json = {
   content: JSON.stringify({ frameworkVersion: '3.42.0-0.2.pre', channel: 'beta' }),
 }
 
-describe('an archive on the disk of the server', () => {
+describe("an SDK archive on the server's disk", () => {
   it.each([
     ['dart', '3.11.0', 'stable', () => zipOf(dartFiles('3.11.0'))],
     ['flutter', '3.41.0', 'stable', () => tarXzOf(flutterFiles('3.41.0', '3.11.0'))],
-  ])('becomes an install of %s %s, without the archive of the network', async (kind, version, channel, pack) => {
+  ])('installs %s %s without network access', async (kind, version, channel, pack) => {
     const { site, app, admin, bring } = await open()
     await using _ = app
     await bring(await pack())
@@ -41,7 +41,7 @@ describe('an archive on the disk of the server', () => {
     expect(site.requests).toEqual([])
   })
 
-  it('says itself which version of which channel it holds', async () => {
+  it('determines version and channel from the archive', async () => {
     const { app, admin, bring } = await open()
     await using _ = app
     const archives = [
@@ -77,28 +77,25 @@ describe('an archive on the disk of the server', () => {
     expect((await admin.get(installs)).body.installs).toMatchObject([{ id, status: 'ready', isDefault: true }])
   })
 
-  it.each(['for the first time', 'again'])(
-    'is refused, and touches nothing, when another import %s wins at the last moment',
-    async (when) => {
-      const { app, admin, bring, config } = await open()
-      await using _ = app
-      const archive = await zipOf(dartFiles('3.11.0'))
-      writeFileSync(join(config.DATA_DIR, 'brought'), archive)
-      if (when === 'again') await bring(archive)
-      await runJobs(app)
-      const em = app.services.database.fork()
-      const last = em.fork()
-      const begin = last.transactional.bind(last)
-      last.transactional = async (work) => bring(archive).then(() => begin(work))
-      em.fork = () => last
-      await expect(importSdk({ em, config }, join(config.DATA_DIR, 'brought'), app.services.now())).rejects.toMatchObject({
-        code: 'Conflict',
-      })
-      await runJobs(app)
-      expect((await admin.get(installs)).body.installs).toMatchObject([{ status: 'ready', errorMessage: null }])
-      expect(readdirSync(join(config.DATA_DIR, 'sdks'))).toHaveLength(1)
-    },
-  )
+  it.each(['for the first time', 'again'])('is refused without changes when another import %s wins a race', async (when) => {
+    const { app, admin, bring, config } = await open()
+    await using _ = app
+    const archive = await zipOf(dartFiles('3.11.0'))
+    writeFileSync(join(config.DATA_DIR, 'brought'), archive)
+    if (when === 'again') await bring(archive)
+    await runJobs(app)
+    const em = app.services.database.fork()
+    const last = em.fork()
+    const begin = last.transactional.bind(last)
+    last.transactional = async (work) => bring(archive).then(() => begin(work))
+    em.fork = () => last
+    await expect(importSdk({ em, config }, join(config.DATA_DIR, 'brought'), app.services.now())).rejects.toMatchObject({
+      code: 'Conflict',
+    })
+    await runJobs(app)
+    expect((await admin.get(installs)).body.installs).toMatchObject([{ status: 'ready', errorMessage: null }])
+    expect(readdirSync(join(config.DATA_DIR, 'sdks'))).toHaveLength(1)
+  })
 
   it.each([
     ['another archive', () => zipOf([{ path: 'readme.txt', content: 'hello' }]), /is not an archive of a Dart or Flutter SDK/],

@@ -36,7 +36,7 @@ async function open() {
 const folders = ({ config }: TestApp) => (existsSync(join(config.DATA_DIR, 'sdks')) ? readdirSync(join(config.DATA_DIR, 'sdks')) : [])
 const work = ({ services }: TestApp) => startWorker(services, jobHandlers(services))
 
-it('is the same install for everybody who asks for it, at once and later', async () => {
+it('is the same installation for all concurrent and later requests', async () => {
   const { site, zip, app, admin } = await open()
   await using _ = app
   const answers = await Promise.all(Array.from({ length: 4 }, () => admin.post(installs, first)))
@@ -49,8 +49,8 @@ it('is the same install for everybody who asks for it, at once and later', async
   expect((await admin.get(installs)).body.installs).toHaveLength(1)
 })
 
-describe('the default', () => {
-  it('is the first one of its kind until another one is chosen; only one that is ready can be', async () => {
+describe('the default SDK', () => {
+  it('is the first of its kind until another one is chosen, which must be ready', async () => {
     const { site, zip, app, admin, install } = await open()
     await using _ = app
     const one = await install(first)
@@ -71,7 +71,7 @@ describe('the default', () => {
     })
   })
 
-  it('passes to the newest ready install of its kind when it is removed', async () => {
+  it('passes to the newest ready installation of its kind when removed', async () => {
     const { app, admin, install } = await open()
     await using _ = app
     const one = await install(first)
@@ -88,7 +88,7 @@ describe('the default', () => {
   })
 })
 
-it('is removed with all that it left on the disk, and the audit log says who did', async () => {
+it('is removed with all its files and an audit entry', async () => {
   const { app, admin, install } = await open()
   await using _ = app
   await install(first)
@@ -123,7 +123,7 @@ it.each(['downloading', 'preparing'])('stops when it is removed while %s', async
   expect(folders(app)).toEqual([])
 })
 
-it('is installed anew in a folder of its own, and the old one goes when that is ready', async () => {
+it('is rebuilt in a new folder, and the old folder is removed once it is ready', async () => {
   const { site, zip, app, admin, install } = await open()
   await using _ = app
   const { id, path } = await install(first)
@@ -137,7 +137,7 @@ it('is installed anew in a folder of its own, and the old one goes when that is 
   expect(site.requests.filter((one) => one === `GET ${zip}`)).toHaveLength(2)
 })
 
-it('fails with a reason that helps, and is tried again when somebody asks', async () => {
+it('fails with a helpful reason and is retried on request', async () => {
   const { site, app, install } = await open()
   await using _ = app
   const wrong = [
@@ -158,7 +158,7 @@ it('fails with a reason that helps, and is tried again when somebody asks', asyn
   expect(await install(first)).toMatchObject({ status: 'ready', errorMessage: null, isDefault: true })
 })
 
-it('tells how far it is to whoever watches, until it is ready', async () => {
+it('reports progress to subscribers until it is ready', async () => {
   const { app, admin } = await open()
   await using _ = app
   const { id } = (await admin.post(installs, first)).body
@@ -172,14 +172,14 @@ it('tells how far it is to whoever watches, until it is ready', async () => {
     if (event === null) return expect(last.data.sdkInstallProgress).toMatchObject({ status: 'READY', percent: 100 })
 })
 
-it('is looked after: folders of nobody go after an hour, and what killed the server each time has failed', async () => {
+it('removes orphaned folders after an hour and fails installations that repeatedly crashed the server', async () => {
   const { app, admin, install } = await open()
   await using _ = app
   const { id } = await install(first)
   const other = (await admin.post(installs, second)).body
   const root = join(app.config.DATA_DIR, 'sdks')
   const [old, fresh, gone] = [`${newId()}.1`, `${newId()}.1`, '00000000-0000-4000-8000-000000000000.0']
-  symlinkSync('nowhere', join(root, gone)) // cannot be read, like what another instance removes at this moment
+  symlinkSync('nowhere', join(root, gone)) // An unreadable entry, as when another instance is removing it.
   for (const name of [old, fresh, 'notes']) mkdirSync(join(root, name))
   for (const name of [old, 'notes', `${id}.1`]) utimesSync(join(root, name), new Date(0), new Date(0))
   await collectSdks(app.services)
@@ -191,7 +191,7 @@ it('is looked after: folders of nobody go after an hour, and what killed the ser
   expect((await admin.get(installs)).body.installs[0]).toMatchObject({ id: other.id, status: 'failed', errorMessage: error })
 })
 
-it('is done by one of several instances, and seen by the others', async () => {
+it('runs on one of several instances and is visible on all', async () => {
   const { site, zip, app, admin } = await open()
   await using _ = app
   await using other = await anotherInstance(app)
@@ -204,7 +204,7 @@ it('is done by one of several instances, and seen by the others', async () => {
     expect((await admin.at(instance).get(installs)).body.installs).toMatchObject([{ status: 'ready', isDefault: true }])
     expect(await readySdk(instance.services, 'dart')).toMatchObject({ version: '3.11.0' })
   }
-  // One whose machine does not have the folder does without.
+  // An instance without the folder on its machine has no SDK.
   await using elsewhere = await testApp({ sameDatabaseAs: app, config: { DATA_DIR: join(app.config.DATA_DIR, 'elsewhere') } })
   expect(await readySdk(elsewhere.services, 'dart')).toBeNull()
   const query = '{ sdkInstalls { status isUsable } }'

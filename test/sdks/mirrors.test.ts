@@ -33,13 +33,13 @@ const cutShort = (response: ServerResponse) => {
   setTimeout(() => response.destroy(), 10)
 }
 
-describe('a site that misbehaves is 503, soon:', () => {
+describe('answers of a misbehaving site', () => {
   it.each<[string, (response: ServerResponse) => unknown, RegExp]>([
     ['it leads to a file of the server', toFile, /cannot be read/],
     ['it never ends', endlessly, /longer than \d+ KiB/],
     ['it has more releases than there can be', tooMany, /has an unexpected format|returns no listing|is not a SHA-256/],
     ['it ends before it said', cutShort, /cannot be read/],
-  ])('%s', async (_what, misbehave, message) => {
+  ])('give 503 soon: %s', async (_what, misbehave, message) => {
     const { site, app, admin } = await open()
     await using _ = app
     site.interfere = (_request, response) => (void misbehave(response), true)
@@ -51,7 +51,7 @@ describe('a site that misbehaves is 503, soon:', () => {
   })
 })
 
-describe('an archive is not taken', () => {
+describe('an archive', () => {
   it.each<[string, (response: ServerResponse, file: Buffer, count: number) => unknown, string, RegExp]>([
     ['from a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
     ['that says it is endless', (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'), 'failed', /longer than/],
@@ -81,7 +81,7 @@ describe('an archive is not taken', () => {
       'downloading',
       /Retrying soon/,
     ],
-  ])('%s', async (_what, misbehave, status, message) => {
+  ])('is refused: %s', async (_what, misbehave, status, message) => {
     const { site, zip, app, admin } = await open()
     await using _ = app
     let count = 0

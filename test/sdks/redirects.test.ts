@@ -19,7 +19,7 @@ async function open() {
   return { site, zip, app, admin: await app.admin(), origin: new URL(site.env.SDK_ARCHIVE_URL ?? '').origin }
 }
 
-/** A service that is not meant to be read. Counts its requests. */
+/** Starts an internal service that must not be contacted. Counts its requests. */
 async function internalService(host: string) {
   let requests = 0
   const server = createServer((_request, response) => (requests++, void response.end('a secret'))).listen(0, host)
@@ -41,8 +41,8 @@ const addresses: [string, string, (port: number) => string][] = [
   ['an address with a password', '127.0.0.1', (port) => `http://user:password@127.0.0.1:${port}/`],
 ]
 
-describe('a redirect away from the host of the archive is not followed:', () => {
-  it.each(addresses)('to %s', async (_what, host, target) => {
+describe('redirects to another host', () => {
+  it.each(addresses)('are not followed: %s', async (_what, host, target) => {
     const { site, zip, app, admin } = await open()
     await using _ = app
     const internal = await internalService(host)
@@ -54,7 +54,7 @@ describe('a redirect away from the host of the archive is not followed:', () => 
     expect(internal.requests()).toBe(0)
   })
 
-  it('when it comes after one on the same host', async () => {
+  it('are not followed after a redirect on the same host', async () => {
     const { site, zip, app, admin } = await open()
     await using _ = app
     const internal = await internalService('127.0.0.1')
@@ -70,7 +70,7 @@ describe('a redirect away from the host of the archive is not followed:', () => 
     expect(internal.requests()).toBe(0)
   })
 
-  it('for listings of both archives', async () => {
+  it('are not followed for listings of both archives', async () => {
     const { site, app, admin } = await open()
     await using _ = app
     const internal = await internalService('127.0.0.1')
@@ -87,7 +87,7 @@ describe('a redirect away from the host of the archive is not followed:', () => 
   })
 })
 
-it('follows redirects on the host of the archive', async () => {
+it("follows redirects on the archive's host", async () => {
   const { site, zip, app, admin, origin } = await open()
   await using _ = app
   site.files.set('/moved.zip', site.files.get(zip) ?? Buffer.alloc(0))
@@ -101,7 +101,7 @@ it('follows redirects on the host of the archive', async () => {
   expect((await admin.get(installs)).body.installs[0]).toMatchObject({ status: 'ready' })
 })
 
-it('gives up an archive that redirects in a circle', async () => {
+it('fails on a redirect loop', async () => {
   const { site, zip, app, admin } = await open()
   await using _ = app
   site.interfere = (request, response) => request.url === zip && (redirect(response, zip), true)
@@ -111,7 +111,7 @@ it('gives up an archive that redirects in a circle', async () => {
   expect(site.requests.filter((one) => one === `GET ${zip}`)).toHaveLength(6)
 })
 
-it('does not report the hash of an archive that is not the expected one', async () => {
+it('does not report the hash of an archive with an unexpected hash', async () => {
   const site = await SdkSite.open()
   await site.addDart('3.11.0', { sha256: 'a'.repeat(64) })
   await using app = await testApp({ env: site.env })

@@ -21,11 +21,11 @@ async function open() {
 
 const foldersOf = ({ config }: TestApp) => (existsSync(join(config.DATA_DIR, 'sdks')) ? readdirSync(join(config.DATA_DIR, 'sdks')) : [])
 
-describe('an install', () => {
+describe('an installation', () => {
   it.each([
     { body: dart, kind: 'dart', version: '3.11.0' },
     { body: flutter, kind: 'flutter', version: '3.41.0' },
-  ])('of $kind is downloaded, unpacked, tried out and ready, with pana, as the default', async ({ body, kind, version }) => {
+  ])('of $kind is downloaded, unpacked, tested and made ready and default, with pana', async ({ body, kind, version }) => {
     const { app, admin } = await open()
     await using _ = app
     const asked = await admin.post(installs, body)
@@ -49,7 +49,7 @@ describe('an install', () => {
     expect((await admin.get('/api/admin/audit-log?kind=server.sdk_installed')).body.entries).toMatchObject([
       { agent: { userId: admin.id }, summary: expect.stringContaining(`${version} (stable)`) },
     ])
-    // Nothing of the work is left.
+    // No temporary files remain.
     expect(readdirSync(join(app.config.DATA_DIR, 'sdks', foldersOf(app)[0] ?? '')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
   })
   it.each([
@@ -59,7 +59,7 @@ describe('an install', () => {
       /^The SHA-256 of .* is not .*, which the archive says/,
     ],
     ['not there any more', () => null, /^The archive no longer exists/],
-  ])('of flutter fails at once when its archive is %s, and leaves nothing', async (_what, become, message) => {
+  ])('of flutter fails immediately and leaves no files when its archive is %s', async (_what, become, message) => {
     const { site, app, admin } = await open()
     await using _ = app
     const path = [...site.files.keys()].find((one) => one.endsWith('.tar.xz')) ?? ''

@@ -23,7 +23,7 @@ async function open() {
   return { app, admin: await app.admin(), make, change }
 }
 
-it.each(installStatuses)('an install that is %s permits what it can', async (status) => {
+it.each(installStatuses)('permits the operations of an installation that is %s', async (status) => {
   const { app, admin, make, change } = await open()
   await using _ = app
   const isOver = status === 'ready' || status === 'failed'
@@ -37,7 +37,7 @@ it.each(installStatuses)('an install that is %s permits what it can', async (sta
   await change(id, { status })
   const chosen = status === 'ready' ? { status: 200, body: { id, isDefault: true } } : conflict
   expect(await admin.post(`${path}/set-default`)).toMatchObject(chosen)
-  // What came from a file has to come again.
+  // An installation that was imported must be imported again.
   await change(id, { importedSha256: 'a'.repeat(64) })
   expect(await admin.post(`${path}/rebuild`)).toMatchObject(conflict)
   await change(id, { importedSha256: null })
@@ -48,7 +48,7 @@ it.each(installStatuses)('an install that is %s permits what it can', async (sta
   expect(await admin.get(`${path}/progress`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('one that failed begins anew once, and everybody who asks at the same moment sees that', async () => {
+it('restarts a failed installation once for concurrent requests', async () => {
   const { app, admin, make } = await open()
   await using _ = app
   const id = await make({ status: 'failed', errorMessage: 'The connection broke.' })
@@ -57,7 +57,7 @@ it('one that failed begins anew once, and everybody who asks at the same moment 
   expect((await app.services.database.fork().findOneOrFail(SdkInstall, { id })).generation).toBe(2)
 })
 
-it('one is the default of its kind, however many are chosen at once', async () => {
+it('keeps one default per kind during concurrent changes', async () => {
   const { app, admin, make } = await open()
   await using _ = app
   await make({ status: 'ready', isDefault: true })
@@ -70,7 +70,7 @@ it('one is the default of its kind, however many are chosen at once', async () =
   expect(defaults.map(({ id }: { id: string }) => id)).toContain(flutter)
 })
 
-it('keeps one default of a kind when defaults are removed at the same time', async () => {
+it('keeps one default per kind when defaults are removed concurrently', async () => {
   const { app, admin, make } = await open()
   await using _ = app
   const ids = [await make({ status: 'ready', isDefault: true })]

@@ -7,7 +7,7 @@ const loseTable = (app: TestApp) =>
   app.services.database.orm.em.getConnection().execute('alter table package_search_documents rename to package_search_lost')
 
 function corruptFullText(app: TestApp) {
-  const file = new BetterSqlite(app.config.SQLITE_PATH).unsafeMode() // the server's own connection protects these tables
+  const file = new BetterSqlite(app.config.SQLITE_PATH).unsafeMode() // The server's own connection protects these tables.
   for (const index of ['full', 'brief']) file.exec(`update package_search_${index}_data set block = x'ffffffffffffffffffffffffffffffff'`)
   file.close()
 }

@@ -22,14 +22,14 @@ const found = async (actor: Actor, query: string, sort = 'relevance') => {
   return names
 }
 
-/** A version with this description, and what it needs. */
+/** Returns archive options for a version with this description and further pubspec lines. */
 const described = (version: string, description: string, rest: string): ArchiveOptions => ({
   name: 'acme',
   version,
   manifest: `name: acme\nversion: ${version}\ndescription: ${description}\nenvironment:\n  sdk: '>=3.0.0 <4.0.0'\n${rest}`,
 })
 
-/** acme, whose 1.0.0 anybody may read, and whose 2.0.0 needs a private package. */
+/** Publishes acme with a public version 1.0.0 and a version 2.0.0 that needs a private package. */
 async function withNewerWithheld(app: TestApp) {
   const alice = await app.member()
   await publish(alice, { name: 'hidden', version: '1.0.0' })
@@ -42,7 +42,7 @@ async function withNewerWithheld(app: TestApp) {
   return alice
 }
 
-it('finds a package for anybody by the newest version that they may read, and for members by the newest', async () => {
+it('finds a package by the newest version that the user may read', async () => {
   await using app = await publicApp()
   const alice = await withNewerWithheld(app)
   for (const query of [
@@ -76,14 +76,14 @@ it('finds a package for anybody by the newest version that they may read, and fo
   expect(JSON.stringify(body)).not.toMatch(/skyscraper|hidden|zebra/)
 })
 
-it('follows what becomes readable, and what no longer is', async () => {
+it('follows changes of visibility', async () => {
   await using app = await publicApp()
   const alice = await withNewerWithheld(app)
   await setVisibility(alice, 'hidden', 'public')
   expect(await found(app.anonymous, 'skyscraper')).toEqual(['acme'])
   expect(await found(app.anonymous, 'carousel')).toEqual([])
   await setVisibility(alice, 'hidden', 'private')
-  // At once nothing is found any more by what is withheld; what is left is found once the job has run.
+  // Hidden text stops matching immediately. The older version matches once the job has run.
   expect(await found(app.anonymous, 'skyscraper')).toEqual([])
   await runJobs(app)
   expect(await found(app.anonymous, 'carousel')).toEqual(['acme'])
@@ -101,7 +101,7 @@ it('follows what becomes readable, and what no longer is', async () => {
   expect(await found(app.anonymous, '')).toEqual([])
 })
 
-it('is made by a rebuild, too, and never leads to a package that an earlier version made private', async () => {
+it('is created by a rebuild, too, and never reveals a package that an earlier version made private', async () => {
   await using app = await publicApp()
   await withNewerWithheld(app)
   const em = app.services.database.fork()
@@ -114,7 +114,7 @@ it('is made by a rebuild, too, and never leads to a package that an earlier vers
   for (const query of ['', 'acme', 'carousel', 'topic:carousel']) expect(await found(app.anonymous, query)).toEqual([])
 })
 
-it('tells anybody nothing of withheld versions: not that one is retracted, when it was published, or how often it is downloaded', async () => {
+it('reveals nothing of hidden versions: retraction, publication date or downloads', async () => {
   const start = Date.UTC(2026, 0, 1)
   await using app = await publicApp({ now: new Date(start) })
   const at = (days: number) => (app.clock.now = new Date(start + days * 86_400_000))
@@ -152,7 +152,7 @@ it('tells anybody nothing of withheld versions: not that one is retracted, when 
   expect(await found(alice, 'is:public', 'downloads')).toEqual(['acme', 'other'])
 })
 
-it('pages through what is whole and what is an excerpt as through one list', async () => {
+it('pages through full entries and excerpts as one list', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'hidden', version: '1.0.0' })
@@ -191,7 +191,7 @@ it('pages through what is whole and what is an excerpt as through one list', asy
     }
 })
 
-it('takes changes of a package whose excerpt is just being made', async () => {
+it('handles changes to a package whose excerpt is being created', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['hidden', 'acme']) await publish(alice, { name, version: '1.0.0' })
@@ -210,7 +210,7 @@ it('takes changes of a package whose excerpt is just being made', async () => {
   expect(await app.services.database.reads.all('select id from package_search_excerpts')).toHaveLength(1)
 })
 
-it('mends what an instance of the release before, or a job that failed, left otherwise', async () => {
+it('repairs entries that the previous release or a failed job left inconsistent', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['hidden', 'dep', 'acme', 'whole']) await publish(alice, { name, version: '1.0.0' })
@@ -238,5 +238,5 @@ it('mends what an instance of the release before, or a job that failed, left oth
     expect(await index()).toEqual(right)
   }
   const written = await app.countQueries(() => reviewExcerpts(app.services))
-  expect(written).toBe(2) // it looks at what there is, and that there is no more
+  expect(written).toBe(2) // One query for the entries and one that finds none left.
 })

@@ -3,7 +3,7 @@ import { completeQuery, searchPackages } from '../../server/search/service.ts'
 import { testApp } from '../app.ts'
 import { change, publishSearchFixtures } from '../support/search.ts'
 
-it('counts what else could be filtered by, for the query as it is', async () => {
+it('counts the values of further filters for the current query', async () => {
   await using app = await testApp()
   const alice = await publishSearchFixtures(app)
   const facets = async (query: string) => {
