@@ -8,7 +8,7 @@ import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
 import { manifestIn, manifestName } from './manifest.ts'
 import { quoted, refuse } from './refuse.ts'
 import { unpackTar, type TarEntry } from './tar-entries.ts'
-import { tarFraming, watch, watchEnd, type TarFraming } from './tar-framing.ts'
+import { tarFraming, checkTarChunk, checkTarEnd, type TarFraming } from './tar-framing.ts'
 
 /** Archive limits; sizes in bytes. `exampleBytes` limits all example candidates together, which are kept until the package name is known. */
 export type ArchiveLimits = typeof archiveLimits
@@ -59,7 +59,8 @@ export async function eachFile(source: Readable | Buffer, limits: Partial<Archiv
   const bounds = { ...archiveLimits, ...limits }
   const framing = tarFraming(bounds)
   const tree = archiveTree(bounds)
-  const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) => unpackTar(watched(framing, chunks), (entry) => visit(tree, entry, visitor))
+  const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) =>
+    unpackTar(checkedChunks(framing, chunks), (entry) => visit(tree, entry, visitor))
   try {
     const whole = Buffer.isBuffer(source) ? unzipWhole(source, maxWholeBytes) : null
     if (whole) await unpack([whole])
@@ -94,12 +95,12 @@ function start(limits: ArchiveLimits, others: FileVisitor) {
   }
 }
 
-async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer> | Buffer[]) {
+async function* checkedChunks(framing: TarFraming, chunks: AsyncIterable<Buffer> | Buffer[]) {
   for await (const chunk of chunks) {
-    watch(framing, chunk)
+    checkTarChunk(framing, chunk)
     yield chunk
   }
-  watchEnd(framing)
+  checkTarEnd(framing)
 }
 
 function visit(tree: ArchiveTree, { path: raw, type, size }: TarEntry, visitor: FileVisitor) {

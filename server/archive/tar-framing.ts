@@ -28,7 +28,7 @@ export function tarFraming(limits: TarLimits) {
  * resources: sizes not in plain octal, PAX records that change a size, sparse files, two names for one entry, and data after the end marker.
  * tar-stream and the pub client's reader then agree on all entry boundaries. Throws `PackageRejected`.
  */
-export function watch(tar: TarFraming, chunk: Buffer): void {
+export function checkTarChunk(tar: TarFraming, chunk: Buffer): void {
   for (let offset = 0; offset < chunk.length;) {
     const taken = step(tar, chunk.subarray(offset))
     offset += taken
@@ -38,7 +38,7 @@ export function watch(tar: TarFraming, chunk: Buffer): void {
 }
 
 /** Checks the end of a tar. Throws `PackageRejected` if the tar ends within an entry. */
-export function watchEnd({ filled, body, padding, announced }: TarFraming): void {
+export function checkTarEnd({ filled, body, padding, announced }: TarFraming): void {
   if (filled > 0 || body > 0 || padding > 0 || announced.size > 0) refuse('The tar inside the archive is cut short. Pack it again.')
 }
 

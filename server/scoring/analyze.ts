@@ -31,20 +31,20 @@ export const analysis = (services: Services) =>
 async function analyze(services: Services, work: Work, isForOthers: boolean): Promise<void> {
   const versionId = work.subject
   const subject = await readFacts(services, versionId)
-  const begun = subject && (await begin(services, versionId))
+  const run = subject && (await begin(services, versionId))
   // The version was deleted after the job was queued.
-  if (!begun) return
+  if (!run) return
   const folder = await makeJobFolder(services.config)
   try {
     work.progress({ phase: 'analyzing' })
     const archive = join(folder, 'archive.tar.gz')
     await fetchArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
     const earlier = await readEarlier(services, versionId)
-    const docs = begun.attempt === null ? null : { folder }
+    const docs = run.attempt === null ? null : { folder }
     const result = await untilAborted(work.signal, () => services.analyzer.analyze({ archive, facts: subject.facts, docs, earlier }))
     work.progress({ phase: 'storing' })
-    await storePages(services, versionId, { subject, begun, result })
-    await storeReport(services, work, { begun, result, learnedOf: isForOthers ? null : subject.facts })
+    await storePages(services, versionId, { subject, run, result })
+    await storeReport(services, work, { run, result, dependentsOf: isForOthers ? null : subject.facts })
   } catch (error) {
     throw error instanceof AnalysisFailed && !error.isTransient ? new PermanentFailure(error.message) : error
   } finally {
@@ -57,10 +57,10 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
  * The numbers of the analysis and of the documentation attempt (null without documentation), whether pana runs afterwards, and whether the version
  * already has a report by pana, which then stays.
  */
-type Begun = { generation: number; attempt: number | null; panaFollows: boolean; keepsPanaReport: boolean }
+type Run = { generation: number; attempt: number | null; panaFollows: boolean; keepsPanaReport: boolean }
 
 /** Begins an analysis. Returns null if the version was deleted. */
-async function begin(services: Services, versionId: string): Promise<Begun | null> {
+async function begin(services: Services, versionId: string): Promise<Run | null> {
   const em = services.database.fork()
   const generation = await beginRun(em, versionId)
   if (generation === null) return null
@@ -71,13 +71,17 @@ async function begin(services: Services, versionId: string): Promise<Begun | nul
   return { generation, attempt, panaFollows, keepsPanaReport }
 }
 
-type Made = { begun: Begun; result: AnalysisResult }
+type RunResult = { run: Run; result: AnalysisResult }
 
-/** `learnedOf`: the version whose dependents may be reanalyzed with the new result, or null. */
-type Kept = Made & { learnedOf: Subject['facts'] | null }
+/** `dependentsOf`: the version whose dependents may be reanalyzed with the new result, or null. */
+type ReportInput = RunResult & { dependentsOf: Subject['facts'] | null }
 
-async function storePages(services: Services, versionId: string, { subject, begun, result }: Made & { subject: Subject }): Promise<void> {
-  const { attempt } = begun
+async function storePages(
+  services: Services,
+  versionId: string,
+  { subject, run, result }: RunResult & { subject: Subject },
+): Promise<void> {
+  const { attempt } = run
   if (attempt === null) return
   const { docs, docsFailure, report } = result
   if (docs !== null) {
@@ -87,16 +91,16 @@ async function storePages(services: Services, versionId: string, { subject, begu
   await markFailed(services.database.fork(), versionId, attempt, docsFailure ?? 'The engine generated no pages.')
 }
 
-function storeReport(services: Services, work: Work, { begun, result, learnedOf }: Kept): Promise<void> {
+function storeReport(services: Services, work: Work, { run, result, dependentsOf }: ReportInput): Promise<void> {
   const versionId = work.subject
-  const { generation, panaFollows, keepsPanaReport } = begun
+  const { generation, panaFollows, keepsPanaReport } = run
   const surface = Buffer.from(result.surface)
   return services.database.fork().transactional(async (em) => {
     const isStored = keepsPanaReport
       ? await storeSurface(em, services.config, versionId, { generation, surface })
       : await storeFindings(em, services.config, versionId, { generation, report: result.report, surface })
     if (isStored && panaFollows) await requestPana(em, work, services.now())
-    if (isStored && learnedOf) await requestRepeats(em, await versionsToRepeat(em, services.config, learnedOf), services.now())
+    if (isStored && dependentsOf) await requestRepeats(em, await versionsToRepeat(em, services.config, dependentsOf), services.now())
   })
 }
 

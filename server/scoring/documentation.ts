@@ -6,7 +6,7 @@ import type { Services } from '../services.ts'
 import type { Subject } from './facts.ts'
 import { writeLog } from './log.ts'
 
-export type MadeDocs = {
+export type GeneratedDocs = {
   subject: Subject
   /** Path of the packed pages. */
   docs: string
@@ -16,7 +16,7 @@ export type MadeDocs = {
 }
 
 /** Stores generated documentation of a version, with audit and log entries. Does nothing if the version was deleted or has newer pages. */
-export async function storeDocs(services: Services, versionId: string, { subject, docs, engine, attempt }: MadeDocs): Promise<void> {
+export async function storeDocs(services: Services, versionId: string, { subject, docs, engine, attempt }: GeneratedDocs): Promise<void> {
   const { name, version } = subject.facts
   const inSameTransaction = async (em: EntityManager) => {
     const summary = `API documentation of ${name} ${version} was generated`

@@ -46,8 +46,8 @@ export async function scoreOf(reader: Reader, versionId: string): Promise<Score>
     percent: row?.percent ?? null,
     engine: row?.engine ?? null,
     engineVersion: row?.engine_version ?? null,
-    startedAt: momentOr(row?.started_at),
-    finishedAt: momentOr(row?.finished_at),
+    startedAt: dateOrNull(row?.started_at),
+    finishedAt: dateOrNull(row?.finished_at),
     awaitsPana: isOnNow && (pana?.state === 'queued' || pana?.state === 'running'),
   }
 }
@@ -76,7 +76,7 @@ type Result = {
 }
 type Job = { subject: string; state: 'queued' | 'running' | 'failed'; error: string | null }
 
-const momentOr = (moment: number | string | null | undefined): Date | null => (moment == null ? null : toDate(moment))
+const dateOrNull = (moment: number | string | null | undefined): Date | null => (moment == null ? null : toDate(moment))
 const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
 
 const loadResult = batched(async (em, ids) => {

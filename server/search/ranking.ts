@@ -25,7 +25,7 @@ export async function rankPackages(source: Source, parts: readonly WordSelection
     const known = new Set(scored.map(({ id }) => id))
     others.push(...(await allOf(source, part, limit)).filter(({ id }) => !known.has(id)))
   }
-  return [...best.toSorted(better), ...others].slice(0, limit)
+  return [...best.toSorted(compareRanked), ...others].slice(0, limit)
 }
 
 /** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement per selection. */
@@ -66,7 +66,7 @@ export async function completeIn(source: Source, parts: readonly Selection[], pr
 const maxCandidatesPerKind = 200
 const maxCounted = 1000
 
-const better = (a: Ranked, b: Ranked) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)
+const compareRanked = (a: Ranked, b: Ranked) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)
 
 /** Returns the weight of each query word. Words are counted only in packages that the caller can see, so that weights reveal nothing about others. */
 async function weightsOf(source: Source, parts: readonly WordSelection[]): Promise<number[]> {

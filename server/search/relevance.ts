@@ -23,7 +23,7 @@ const quality = { begins: 0.75, inside: 0.45 }
 const byCoverage = 0.6
 /** Number of points at which a word reaches half of its maximum score. */
 const saturation = 1.5
-const most = saturated(points.name + points.topic + points.description)
+const maxWordScore = saturated(points.name + points.topic + points.description)
 /** Share of the score that a package without any popularity loses. */
 const bySignal = 0.5
 /** Upper bound for every match other than the exact name, which scores 1. */
@@ -46,7 +46,7 @@ export function relevanceOf({ names, words }: QueryTerms, weights: readonly numb
     score += weight * saturated(brief > 0 ? brief : candidate.found === 'api' ? points.api : points.readme)
     total += weight
   }
-  return belowExact * (score / total / most) * (1 - bySignal + bySignal * candidate.signal)
+  return belowExact * (score / total / maxWordScore) * (1 - bySignal + bySignal * candidate.signal)
 }
 
 /** Returns a package's popularity from 0 to 1, on a logarithmic scale. Omit `downloads` for callers who may not see them. */

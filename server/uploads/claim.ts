@@ -25,10 +25,10 @@ export const heartbeatMs = 250
 export async function claimUpload(context: SignedInContext, uploadId: string, bytes: number): Promise<Claim | null> {
   const upload = await ownUpload(context, uploadId)
   if (upload.message !== null) return null
-  const silent = await findIdleConnection(context, upload)
+  const idle = await findIdleConnection(context, upload)
   const claim = { uploadId: upload.id, as: newId() }
   const isOpen = await reserve(context, claim, bytes, (em, current) => {
-    if (isReceiving(current, context.now()) && current.receivingAs !== silent) throw otherConnection()
+    if (isReceiving(current, context.now()) && current.receivingAs !== idle) throw uploadInProgress()
     em.assign(current, { receivingAs: claim.as, receivingUntil: claimExpiry(context), reservedBytes: bytes })
   })
   return isOpen ? claim : null
@@ -37,7 +37,7 @@ export async function claimUpload(context: SignedInContext, uploadId: string, by
 /** Reserves more staging space for a connection that did not announce the archive's size. Throws the same errors as `claimUpload`. */
 export async function reserveMore(context: SignedInContext, claim: Claim, bytes: number): Promise<void> {
   await reserve(context, claim, bytes, (em, current) => {
-    if (current.receivingAs !== claim.as) throw otherConnection()
+    if (current.receivingAs !== claim.as) throw uploadInProgress()
     em.assign(current, { reservedBytes: bytes, receivingUntil: claimExpiry(context) })
   })
 }
@@ -59,7 +59,7 @@ export async function releaseClaim({ em }: SignedInContext, { uploadId, as }: Cl
 }
 
 /** Returns the 409 error for an upload whose archive another connection is already sending. */
-export const otherConnection = () =>
+export const uploadInProgress = () =>
   conflict(
     'Another connection is already sending the archive of this upload. Wait until it has finished, or publish again to start a new upload.',
   )
@@ -78,9 +78,9 @@ async function findIdleConnection(context: SignedInContext, upload: OwnUpload): 
   while (isReceiving(seen, context.now()) && silentFor < maxIdleMs) {
     await sleep(pollMs)
     const current = await ownUpload(context, upload.id)
-    if (isReceiving(current, context.now()) && current.receivingAs !== upload.receivingAs) throw otherConnection()
+    if (isReceiving(current, context.now()) && current.receivingAs !== upload.receivingAs) throw uploadInProgress()
     const isRenewed = current.receivingUntil?.getTime() !== seen.receivingUntil?.getTime()
-    if (isRenewed && ++renewals > 1) throw otherConnection()
+    if (isRenewed && ++renewals > 1) throw uploadInProgress()
     silentFor = isRenewed ? 0 : silentFor + pollMs
     seen = current
   }

@@ -1,6 +1,6 @@
 import type { SignedInContext } from '../access/context.ts'
 import { tooSlow } from '../errors.ts'
-import { heartbeatMs, claimMs, type Claim, hasClaim, renewClaim, otherConnection } from './claim.ts'
+import { heartbeatMs, claimMs, type Claim, hasClaim, renewClaim, uploadInProgress } from './claim.ts'
 
 /** Renews a claim while its connection is sending, and detects when another connection takes over. */
 export type Heartbeat = {
@@ -24,7 +24,7 @@ export function startHeartbeat(context: SignedInContext, claim: Claim): Heartbea
     silentBeats = wasAlive ? 0 : silentBeats + 1
     if (silentBeats * heartbeatMs > claimMs) throw tooSlow()
     if (silentBeats % beatsPerCheck > 0) return
-    if (!(await (wasAlive ? renewClaim(context, claim) : hasClaim(context, claim)))) throw otherConnection()
+    if (!(await (wasAlive ? renewClaim(context, claim) : hasClaim(context, claim)))) throw uploadInProgress()
   }
   const timer = setInterval(() => {
     if (isBusy) return

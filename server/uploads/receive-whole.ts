@@ -19,16 +19,16 @@ export async function receiveWhole(context: SignedInContext, uploadId: string, b
   if (upload.message !== null) return true
   if (isReceiving(upload, context.now())) return false
   const as = newId()
-  let unneeded = [as]
+  let obsolete = [as]
   try {
     const stored = await blobs.stageWhole(as, bytes)
     const kept = await recordBytes(context, upload, as, stored)
     if (!kept) return false
     cacheStagedBytes(context, as, bytes)
-    unneeded = kept
+    obsolete = kept
     return true
   } finally {
-    for (const name of unneeded) await blobs.discard(name)
+    for (const name of obsolete) await blobs.discard(name)
   }
 }
 

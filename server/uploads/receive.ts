@@ -4,7 +4,7 @@ import type { SignedInContext } from '../access/context.ts'
 import type { StoredBytes } from '../blobs/store.ts'
 import { archiveTooLarge } from '../errors.ts'
 import { readSmallBody } from './small-body.ts'
-import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
+import { type Claim, claimUpload, uploadInProgress, releaseClaim, reserveMore } from './claim.ts'
 import { requireFreeSpace } from '../store/free-space.ts'
 import { Upload } from './entity.ts'
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
@@ -45,8 +45,8 @@ async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenera
   const body = Readable.from(chunks)
   try {
     const stored = await blobs.stage(claim.as, body, config.MAX_UPLOAD_BYTES)
-    const unneeded = await recordBytes(context, claim, stored)
-    if (unneeded) await blobs.discard(unneeded)
+    const obsolete = await recordBytes(context, claim, stored)
+    if (obsolete) await blobs.discard(obsolete)
   } catch (error) {
     await blobs.discard(claim.as)
     throw error
@@ -55,14 +55,14 @@ async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenera
   }
 }
 
-type Coming = { chunks: AsyncIterator<Buffer, undefined>; reserved: number }
+type PendingBody = { chunks: AsyncIterator<Buffer, undefined>; reserved: number }
 
 /** Yields the body while the claim holds and staging space is available. */
 async function* whileClaimed(
   context: SignedInContext,
   claim: Claim,
   heartbeat: Heartbeat,
-  { chunks, reserved }: Coming,
+  { chunks, reserved }: PendingBody,
 ): AsyncGenerator<Buffer> {
   const limit = context.config.MAX_UPLOAD_BYTES
   let [received, space] = [0, reserved]
@@ -94,7 +94,7 @@ function recordBytes({ em, now }: SignedInContext, { uploadId, as }: Claim, stor
     const upload = await em.findOne(Upload, { id: uploadId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!upload || (upload.message === null && upload.expiresAt <= now())) throw unknownUpload()
     if (upload.message !== null) return as
-    if (upload.receivingAs !== as) throw otherConnection()
+    if (upload.receivingAs !== as) throw uploadInProgress()
     const before = upload.stagedAs ?? null
     em.assign(upload, { ...stored, stagedAs: as, receivingAs: null, receivingUntil: null, reservedBytes: null })
     return before
