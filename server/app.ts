@@ -86,8 +86,8 @@ async function mountRegistry(scope: FastifyInstance, services: Services): Promis
 function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }: Services): void {
   const isJson = config.LOG_FORMAT === 'json'
   if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
-  const observers = [metrics?.countRequest, tracing?.requests(app)].filter((observer) => observer !== undefined)
-  logRequests(app, log, { write: isJson ? createJsonRequestWriter(app) : undefined, listeners: observers, probes: config.LOG_PROBES })
+  const listeners = [metrics?.countRequest, tracing?.requests(app)].filter((listener) => listener !== undefined)
+  logRequests(app, log, { write: isJson ? createJsonRequestWriter(app) : undefined, listeners, probes: config.LOG_PROBES })
 }
 
 /** Rejects HTTP/1.1 requests without a Host header (RFC 9112, section 3.2). Node's own answer has no error envelope. */
