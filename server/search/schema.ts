@@ -14,7 +14,7 @@ export const PackageSort = builder.enumType('PackageSort', {
     RELEVANCE: { value: 'relevance', description: 'Best match first.' },
     UPDATED: { value: 'updated', description: 'Most recently changed first.' },
     CREATED: { value: 'created', description: 'Newest package first.' },
-    DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last thirty days first.' },
+    DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last 30 days first.' },
     LIKES: { value: 'likes', description: 'Most likes first.' },
     SCORE: { value: 'score', description: 'Highest share of points first; packages without a score last.' },
     NAME: { value: 'name', description: 'By name.' },
