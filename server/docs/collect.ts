@@ -24,7 +24,7 @@ export async function collectDocs(services: Pick<Services, 'database' | 'docs' |
     for (const sha256 of hashes) if (!named.has(sha256) && (await docs.remove(sha256, { at, before: dayAgo })) !== null) removed += 1
   }
   await docs.collectStaged(dayAgo)
-  // Keep deleted files while a backup that may need them is running.
+  // Keep removed files until no running backup can need them.
   if (!(await areRemovalsHeld(database.fork(), at))) await docs.purge(new Date(at.getTime() + 1))
   if (removed > 0) log.info(`collecting: removed the documentation of ${removed} versions that were deleted or have newer pages`)
   return removed

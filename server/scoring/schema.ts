@@ -144,7 +144,7 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
     error: t.string({
       nullable: true,
       description: 'Error of the last analysis, if it failed. Anonymous callers only see a generic message.',
-      // Output of the pub client can mention any package.
+      // Error messages can contain output of the pub client, which can mention any package.
       resolve: ({ error }, _args, context) => (error !== null && audienceOf(context) === 'public' ? 'The analysis failed.' : error),
     }),
     grantedPoints: t.exposeInt('granted', { nullable: true, description: 'Granted points. Null until the version is analyzed.' }),

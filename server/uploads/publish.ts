@@ -31,7 +31,7 @@ export async function admit(context: SignedInContext, submission: Submission): P
     isPublished(target, submission)
     return { isNewName: false }
   }
-  // A deleted package loses its uploaders. If it was deleted concurrently, treat its name as new; the name is then reserved.
+  // A deleted package loses its uploaders. If the package was deleted concurrently, treat its name as new: deleted names are reserved.
   if (await em.count(Package, { id: target.id })) throw notAnUploader(context, target.name)
   return admitNewName(context, submission)
 }

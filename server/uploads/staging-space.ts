@@ -21,7 +21,7 @@ export async function reserveSpace(em: EntityManager, context: SignedInContext, 
   return expired.flatMap(({ stagedAs }) => stagedAs ?? [])
 }
 
-/** Never less than the maximum archive size, so that one archive always fits. */
+/** Returns the staging space per user in bytes: at least the maximum archive size, so that one archive always fits. */
 const spaceOf = ({ config }: SignedInContext): number => Math.max(config.UPLOAD_STAGING_BYTES, config.MAX_UPLOAD_BYTES)
 
 const selectUnfinished = `select id, expires_at, staged_as, bytes, receiving_as, receiving_until, reserved_bytes from uploads
