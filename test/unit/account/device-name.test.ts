@@ -18,6 +18,6 @@ it.each([
   ],
   ['curl/8.15.0', 'curl/8.15.0'],
   ['', 'Unknown program'],
-])('reads %s', (userAgent, name) => {
+])('names the browser and system of the user agent %s', (userAgent, name) => {
   expect(deviceName(userAgent)).toBe(name)
 })

@@ -10,7 +10,7 @@ import { root } from '../../support/sources.ts'
 const run = pathToFileURL(join(root, 'server/admin/run.ts')).href
 const advice = 'permission denied. Run the command as the account of the server.'
 
-/** The data of a server that its account alone may read, and a folder of backups. */
+/** Creates the data of a server that only its account can read, and a backup folder. */
 function closedData() {
   const folder = mkdtempSync(join(tmpdir(), 'snug-account-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -23,7 +23,7 @@ function closedData() {
   return { data, backups: join(folder, 'backups') }
 }
 
-/** What a command says to an account that may not read them. */
+/** Runs a command as an account without access to the data and returns its output. */
 function asAnother(data: string, words: string[], settings = {}): { code: number; out: string; err: string } {
   const environment = { SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: data, ...settings }
   const code = `const { runAdmin } = await import('${run}')
@@ -37,8 +37,8 @@ function asAnother(data: string, words: string[], settings = {}): { code: number
   return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' }))
 }
 
-// Where nobody may become another account, there is none to try it with.
-it.skipIf(process.getuid?.() !== 0)('says of what another account may not read that it may not, not that it is not there', () => {
+// Only root can switch to another account.
+it.skipIf(process.getuid?.() !== 0)('reports missing permissions instead of missing files to another account', () => {
   const { data, backups } = closedData()
   const database = `${join(data, 'registry.sqlite')} cannot be opened: ${advice}`
   expect(asAnother(data, ['users'])).toEqual({ code: 1, out: '', err: database })

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { expect, it } from 'vitest'
 import { showProgress } from '../../../server/admin/progress-line.ts'
 
-/** A terminal of so many columns, or a file, and what was written there. */
+/** Simulates a terminal with a number of columns, or a file, and records what is written to it. */
 function screen(columns?: number) {
   let text = ''
   const stream = new Writable({
@@ -15,7 +15,7 @@ function screen(columns?: number) {
   return { stream: Object.assign(stream, { isTTY: columns !== undefined, columns: columns ?? 0 }), text: () => text }
 }
 
-it('rewrites a bar in one line of a terminal, cut to its width', () => {
+it('updates a progress bar on one terminal line, truncated to its width', () => {
   const { stream, text } = screen(60)
   const progress = showProgress(stream)
   progress.update('Copying users', { done: 500, total: 1000, unit: 'rows' })
@@ -33,7 +33,7 @@ it('rewrites a bar in one line of a terminal, cut to its width', () => {
   )
 })
 
-it('writes plain lines elsewhere, one a second at most and the last of a step', () => {
+it('writes at most one plain line per second to other outputs, and the last line of each step', () => {
   const { stream, text } = screen()
   const progress = showProgress(stream)
   for (const done of [1, 2, 1000]) progress.update('Copying users', { done, total: 1000, unit: 'rows' })

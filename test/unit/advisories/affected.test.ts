@@ -10,30 +10,26 @@ const never = (): never => {
 }
 const published = ['0.9.0', '1.0.0-dev', '1.0.0', '1.0.0+1', '1.2.0', '1.2.1-rc.1', '1.2.1', '2.0.0-0', '2.0.0', '2.1.0']
 
-// Source: ossf.github.io/osv-schema, "Evaluation"; the order is pub's.
+// Source: ossf.github.io/osv-schema, "Evaluation". Versions are ordered as pub orders them.
 it.each([
   ['everything', [{ introduced: '0' }], published],
   ['up to a fix', [{ introduced: '0' }, { fixed: '1.2.1' }], ['0.9.0', '1.0.0-dev', '1.0.0', '1.0.0+1', '1.2.0', '1.2.1-rc.1']],
   ['from a version on', [{ introduced: '1.2.1' }], ['1.2.1', '2.0.0-0', '2.0.0', '2.1.0']],
-  ['a last one', [{ introduced: '1.0.0' }, { last_affected: '1.2.0' }], ['1.0.0', '1.0.0+1', '1.2.0']],
+  ['up to a last affected version', [{ introduced: '1.0.0' }, { last_affected: '1.2.0' }], ['1.0.0', '1.0.0+1', '1.2.0']],
+  ['two ranges', [{ introduced: '0' }, { fixed: '1.0.0' }, { introduced: '2.0.0' }, { fixed: '2.1.0' }], ['0.9.0', '1.0.0-dev', '2.0.0']],
   [
-    'two stretches',
-    [{ introduced: '0' }, { fixed: '1.0.0' }, { introduced: '2.0.0' }, { fixed: '2.1.0' }],
-    ['0.9.0', '1.0.0-dev', '2.0.0'],
-  ],
-  [
-    'whatever their order',
+    'two ranges in any order',
     [{ fixed: '2.1.0' }, { introduced: '2.0.0' }, { fixed: '1.0.0' }, { introduced: '0' }],
     ['0.9.0', '1.0.0-dev', '2.0.0'],
   ],
-  ['build metadata counts', [{ introduced: '0' }, { fixed: '1.0.0+1' }], ['0.9.0', '1.0.0-dev', '1.0.0']],
-  ['not beyond a limit', [{ introduced: '1.0.0' }, { limit: '1.2.0' }], ['1.0.0', '1.0.0+1']],
-  ['a limit that is none', [{ introduced: '2.0.0' }, { limit: '*' }], ['2.0.0', '2.1.0']],
-])('finds %s', (_what, events, expected) => {
+  ['versions with lower build metadata', [{ introduced: '0' }, { fixed: '1.0.0+1' }], ['0.9.0', '1.0.0-dev', '1.0.0']],
+  ['up to a limit', [{ introduced: '1.0.0' }, { limit: '1.2.0' }], ['1.0.0', '1.0.0+1']],
+  ['an unlimited range', [{ introduced: '2.0.0' }, { limit: '*' }], ['2.0.0', '2.1.0']],
+])('finds affected versions: %s', (_what, events, expected) => {
   expect(affectedVersions(entriesOf(...events), published)).toEqual(expected)
 })
 
-it('lists what the advisory lists, wherever it is, once and in order', () => {
+it('returns explicitly listed versions in order and without duplicates', () => {
   const text = JSON.stringify(
     advisory('X-1', 'acme', { events: [{ introduced: '2.0.0' }, { fixed: '2.1.0' }], versions: ['3.0.0', '0.1.0', '2.0.0'] }),
   )
@@ -43,7 +39,7 @@ it('lists what the advisory lists, wherever it is, once and in order', () => {
   expect(entries.map((entry) => isAffected(entry, 'no version'))).toEqual([false])
 })
 
-it('knows nothing by commits', () => {
+it('ignores ranges of Git commits', () => {
   const commits = { type: 'GIT', repo: 'https://example.com/acme', events: [{ introduced: '0' }, { fixed: 'deadbeef' }] }
   const text = JSON.stringify(advisory('X-1', 'acme', { affected: [{ package: { ecosystem: 'Pub', name: 'acme' }, ranges: [commits] }] }))
   expect(affectedVersions(affectedPackages(parseAdvisories(text)[0] ?? never()), published)).toEqual([])

@@ -11,7 +11,7 @@ import { noFacts, soundPackage, soundPubspec } from '../../support/analysis.ts'
 import { packageArchive } from '../../support/archive.ts'
 import { tarEnd, tarEntry } from '../../support/tar.ts'
 
-/** An analyzer with a process of its own, as the server has it. */
+/** Opens an analyzer that runs in its own process, as on the server. */
 function realAnalyzer() {
   const folder = mkdtempSync(join(tmpdir(), 'analysis-'))
   const analyzer = openAnalyzer({ makeFolder: () => mkdtemp(join(folder, 'process-')) })
@@ -29,7 +29,7 @@ function realAnalyzer() {
   }
 }
 
-it('reports on a package, and packs the pages of its documentation', async () => {
+it('analyzes a package and packs its documentation pages', async () => {
   await using engine = realAnalyzer()
   const { report, docs, docsFailure, usage } = await engine.analyze(await soundPackage(), { docs: { folder: engine.folder } })
   expect(pointsOf(report)).toMatchObject({ granted: pointsOf(report).maximum })
@@ -42,7 +42,7 @@ it('reports on a package, and packs the pages of its documentation', async () =>
   expect(usage.peakBytes).toBeLessThan(200 * 1024 ** 2)
 })
 
-it('an archive that cannot be read fails with the reason, and the process goes on', async () => {
+it('fails with the reason for an unreadable archive, and keeps the process running', async () => {
   await using engine = realAnalyzer()
   const manifest = tarEntry({ name: 'pubspec.yaml' }, soundPubspec())
   const unreadable: [Buffer, RegExp][] = [
@@ -55,7 +55,7 @@ it('an archive that cannot be read fails with the reason, and the process goes o
   expect((await engine.analyze(await soundPackage())).usage.cpuMs).toBeGreaterThan(0)
 })
 
-it('what is built to exhaust the parser costs one report, or a part of it', async () => {
+it('analyzes the other files of a package with files that exhaust the parser', async () => {
   await using engine = realAnalyzer()
   const sources = {
     'lib/brackets.dart': '('.repeat(30_000),
@@ -71,9 +71,9 @@ it('what is built to exhaust the parser costs one report, or a part of it', asyn
   expect(report.notes.join('\n')).toContain('Too large to be read: `lib/large.dart`')
 })
 
-it('leaves out what is no text, and reads the rest of sources whose brackets do not match', async () => {
+it('skips binary files, and reads the remaining code of sources with unbalanced brackets', async () => {
   await using engine = realAnalyzer()
-  // Every byte that there is, as in a picture or a program.
+  // All byte values, as in an image or executable.
   const noise = Buffer.from(Array.from({ length: 2_000_000 }, (_, index) => (index * 7919 + (index >> 8) * 104_729) % 256))
   const sources = {
     'lib/noise.dart': noise,
@@ -85,11 +85,11 @@ it('leaves out what is no text, and reads the rest of sources whose brackets do 
   const { report } = await engine.analyze(await soundPackage(sources))
   expect(report.notes).toContainEqual('Not text: `lib/noise.dart`, `lib/utf16.dart`. Their API is missing here.')
   expect(report.notes).toContainEqual(expect.stringMatching(/^Some code in 2 files could not be parsed: `bracket\.dart`, `few\.dart`/))
-  // With the one of the package, and that of the file in an old encoding.
+  // One declaration of the package, one from the Latin-1 file, and its library.
   expect(report.documented?.documented).toBe(3)
 })
 
-it('a storage that does not have the archive fails the analysis for now', async () => {
+it('fails with a transient error if the storage does not have the archive', async () => {
   await using engine = realAnalyzer()
   await expect(
     engine.analyze(await packageArchive({ name: 'a', version: '1.0.0' }), { archive: join(engine.folder, 'gone') }),

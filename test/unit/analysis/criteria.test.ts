@@ -5,7 +5,7 @@ import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts
 const no = (...said: string[]) => ({ granted: 0, reason: expect.stringContaining(said[0] ?? ''), remedy: expect.stringMatching(/\w{3}/) })
 const all = (maximum: number) => ({ granted: maximum, maximum, remedy: null })
 
-it('gives a sound package all points, and the same report every time', async () => {
+it('gives all points to a flawless package, and the same report every time', async () => {
   const report = await reportFor()
   const { granted, maximum } = pointsOf(report)
   expect(granted).toBe(maximum)
@@ -20,7 +20,7 @@ it('gives a sound package all points, and the same report every time', async () 
   expect(await reportFor()).toEqual(report)
 })
 
-describe('the pubspec', () => {
+describe('pubspec', () => {
   it.each([
     ['description: Too short.', 'has only 10 characters'],
     [`description: ${'long '.repeat(40)}`, 'cut it off'],
@@ -31,13 +31,13 @@ describe('the pubspec', () => {
     ['executables: {tide: tides}', 'bin/tides.dart'],
     ['flutter: {plugin: {androidPackage: a, pluginClass: B}}', '`androidPackage`, `pluginClass`'],
     ['dependencies: {strange: {sdk: fuchsia}}', '`fuchsia`'],
-  ])('loses its points for %s', async (line, fault) => {
+  ])('gets no points with %s', async (line, fault) => {
     const field = line.split(':')[0]
     const manifest = `${soundPubspec().replace(new RegExp(`^${field}: .*\n`, 'm'), '')}${line}\n`
     expect(await criterionFor('pubspec', { manifest })).toMatchObject(no(fault))
   })
 
-  it('names everything that is wrong at once', async () => {
+  it('lists all problems at once', async () => {
     const manifest = soundPubspec('executables: {tide: }').replace(/^(description|repository): .*\n/gm, '')
     const { reason = '', remedy } = (await criterionFor('pubspec', { manifest })) ?? {}
     expect(reason.split('\n')).toEqual([
@@ -48,13 +48,13 @@ describe('the pubspec', () => {
     expect(remedy?.split('\n')).toHaveLength(3)
   })
 
-  it('accepts a homepage in place of a repository', async () => {
+  it('may have a homepage instead of a repository', async () => {
     const manifest = soundPubspec().replace('repository:', 'homepage:')
     expect(await criterionFor('pubspec', { manifest })).toMatchObject(all(10))
   })
 })
 
-describe('the documents', () => {
+describe('documents', () => {
   it.each([
     ['readme', 'README.md', '', 'is empty'],
     ['readme', 'README.md', '![](http://example.com/a.png)', '1 insecure link: `http://example.com/a.png`'],
@@ -63,21 +63,21 @@ describe('the documents', () => {
     ['readme', 'README.md', Buffer.from([0x41, 0xff, 0xfe]), 'not UTF-8'],
     ['changelog', 'CHANGELOG.md', '## 1.1.0\n', 'does not mention the version `1.2.0`'],
     ['license', 'LICENSE', 'All rights reserved.', 'does not match any known license'],
-  ])('%s: %s with %j loses its points', async (id, path, content, fault) => {
+  ])('gives no points for the %s if %s is %j', async (id, path, content, fault) => {
     expect(await criterionFor(id, { files: { [path]: content } })).toMatchObject(no(fault))
   })
 
-  it('do not count code, relative links and comments as insecure links', async () => {
+  it('does not count code, relative links and comments as insecure links', async () => {
     const text =
       '`http://a.com` <!-- http://b.com --> [c](doc/c.md) [d](mailto:d@example.com) [e](#e)\n\n```\n<img src="http://f.com">\n```\n'
     expect(await criterionFor('readme', { files: { 'README.md': text } })).toMatchObject(all(5))
   })
 
-  it('takes the changelog of a pre-release to be that of its release', async () => {
+  it('accepts a changelog of the release for a pre-release', async () => {
     expect(await criterionFor('changelog', {}, { version: '1.2.0-dev.3' })).toMatchObject(all(5))
   })
 
-  it('gives half the points for a license that is well known, but not OSI-approved', async () => {
+  it('gives half the points for a known license that is not OSI-approved', async () => {
     const text = 'CC0 1.0 Universal … the person associating CC0 with a Work (the "Affirmer")'
     expect(await criterionFor('license', { files: { LICENSE: text } })).toMatchObject({
       granted: 5,
@@ -85,7 +85,7 @@ describe('the documents', () => {
     })
   })
 
-  it('may have several licenses, each with a tag, of which all must be OSI-approved', async () => {
+  it('tags each of several licenses, and requires that all are OSI-approved', async () => {
     const mit =
       'Permission is hereby granted, free of charge, to any person\nThe above copyright notice and this permission notice shall be included'
     const apache = 'Apache License Version 2.0 http://www.apache.org/licenses/'
@@ -99,7 +99,7 @@ describe('the documents', () => {
   })
 })
 
-it('leaves out what a private package cannot have', async () => {
+it('skips criteria that do not apply to private packages', async () => {
   const manifest = soundPubspec('publish_to: https://registry.example.com').replace(
     /^repository: .*\n/m,
     'repository: http://git.internal/sound\n',
@@ -110,14 +110,14 @@ it('leaves out what a private package cannot have', async () => {
   expect(notMeasured.map(({ id }) => id)).toEqual(expect.arrayContaining(['license', 'urls']))
 })
 
-describe('the documentation', () => {
-  it('needs an example that belongs to the package', async () => {
+describe('documentation', () => {
+  it('requires an example', async () => {
     expect(await criterionFor('example')).toMatchObject(all(10))
     const others = { 'example/main.dart': Buffer.alloc(0), 'example/sound.dart': '' }
     expect(await criterionFor('example', { files: others })).toMatchObject({ reason: expect.stringContaining('example/') })
   })
 
-  it('needs doc comments on a fifth of the API', async () => {
+  it('requires doc comments on 20% of the API', async () => {
     const functions = (count: number) => Array.from({ length: count }, (_, index) => `int f${index}() => 1;`).join('\n')
     const library = (undocumented: number) => ({ files: { 'lib/sound.dart': `/// A.\nlibrary;\n${functions(undocumented)}` } })
     expect(await criterionFor('api-documentation', library(4))).toMatchObject(all(10))
@@ -126,14 +126,14 @@ describe('the documentation', () => {
     )
   })
 
-  it('is complete where there is no API, and not judged where nothing can be read', async () => {
+  it('gives no points without an API, and is not measured if nothing can be read', async () => {
     expect(await criterionFor('api-documentation', { files: { 'lib/sound.dart': '' } })).toMatchObject({ granted: 0 })
     const tooLarge = { 'lib/sound.dart': '// long\n'.repeat(1_100_000) }
     expect(await criterionFor('api-documentation', { files: tooLarge })).toBeUndefined()
   })
 })
 
-describe('the Dart SDK', () => {
+describe('Dart SDK constraint', () => {
   const withSdk = (constraint: string) => ({ manifest: soundPubspec().replace('^3.0.0', `'${constraint}'`) })
 
   it.each([
@@ -147,12 +147,12 @@ describe('the Dart SDK', () => {
     ['>=3.0.0 <=3.11.4', '3.11.4', 10],
     ['>=3.0.0 <3.11.5', '3.11.4', 10],
     ['>=3.0.0 <3.11.4', '3.11.4', 0],
-  ])('%s with %s as the latest: %d points', async (constraint, dart, granted) => {
+  ])('scores %s with latest SDK %s: %d points', async (constraint, dart, granted) => {
     expect(await criterionFor('sdk', withSdk(constraint), { dart })).toMatchObject({ granted })
   })
 })
 
-it('tags', async () => {
+it('tags a package by its license, topics and features', async () => {
   const manifest = soundPubspec('topics: [sea]\nexecutables: {tide: }\nscreenshots: [{path: a.png, description: A}]\n')
   const { tags } = await reportFor({ manifest, files: { 'bin/tide.dart': '', 'a.png': '' } })
   expect(tags).toEqual(
@@ -169,7 +169,7 @@ it('tags', async () => {
   )
 })
 
-it('adds up the files by kind, and names what nobody needs', async () => {
+it('sums file sizes by kind, and notes unnecessary files', async () => {
   const { sizes, notes } = await reportFor({
     files: {
       'assets/a.png': Buffer.alloc(5000),

@@ -11,7 +11,7 @@ const known = (versions: string[], more: Partial<DependencyFacts> = {}): Depende
   ...more,
 })
 
-/** The criterion for a package that depends so on `tide`. */
+/** Returns the criterion of a package that depends on `tide` with this constraint. */
 const dependingOn = (constraint: string, tide: DependencyFacts | null, id = 'dependencies') =>
   criterionFor(id, { manifest: soundPubspec(`dependencies: {tide: '${constraint}'}`) }, { dependencies: { tide } })
 
@@ -22,11 +22,11 @@ it.each([
   ['>=1.0.0 <1.2.0', ['1.1.0', '1.2.0', '1.3.0'], 0, 'does not allow `1.3.0`: it is 2 releases behind.'],
   ['^2.0.0', ['1.1.0'], 0, 'cannot be resolved'],
   ['^2.0.0', [], 10, 'supported'],
-])('%s on versions %j: %d points', async (constraint, versions, granted, reason) => {
+])('scores %s with published versions %j: %d points', async (constraint, versions, granted, reason) => {
   expect(await dependingOn(constraint, known(versions))).toMatchObject({ granted, reason: expect.stringContaining(reason) })
 })
 
-it('lets a release be new for thirty days', async () => {
+it('tolerates unsupported releases for thirty days', async () => {
   const tide = known(['1.0.0', '2.0.0'])
   const recent = {
     ...tide,
@@ -36,7 +36,7 @@ it('lets a release be new for thirty days', async () => {
   expect(await dependingOn('^1.0.0', tide)).toMatchObject({ granted: 0 })
 })
 
-it('names a discontinued dependency, and what replaces it', async () => {
+it('reports a discontinued dependency and its replacement', async () => {
   const tide = known(['1.0.0'], { isDiscontinued: true, replacedBy: 'current' })
   expect(await dependingOn('^1.0.0', tide)).toMatchObject({
     granted: 0,
@@ -45,7 +45,7 @@ it('names a discontinued dependency, and what replaces it', async () => {
   })
 })
 
-it('does not judge what this registry does not have', async () => {
+it('does not score dependencies that this registry does not have', async () => {
   expect(await dependingOn('^1.0.0', null)).toBeUndefined()
   const manifest = soundPubspec('dependencies: {tide: ^1.0.0, http: ^1.0.0}')
   const { sections } = await reportFor({ manifest }, { dependencies: { tide: known(['1.0.0']) } })
@@ -58,7 +58,7 @@ it.each([
   ['<2.0.0', 0, 'has no lower bound'],
   ['>=2.0.0 <1.0.0', 0, 'allows no version'],
   ['>=1.0.0', 10, 'have a lower bound'],
-])('%s has a lower bound: %d points', async (constraint, granted, reason) => {
+])('scores the lower bound of %s: %d points', async (constraint, granted, reason) => {
   expect(await dependingOn(constraint, known(['1.0.0', '1.4.2']), 'lower-bounds')).toMatchObject({
     granted,
     reason: expect.stringContaining(reason),

@@ -17,7 +17,7 @@ const facts = (name: string): PackageFacts => ({
   now: '2026-01-01T00:00:00.000Z',
 })
 
-/** An analyzer whose processes misbehave as the name of the package says, and its folder. */
+/** Opens an analyzer whose processes misbehave. The name of the package selects how. */
 function misbehaving(limits: AnalyzerLimits = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'analysis-limits-'))
   const module = new URL('../../support/misbehaving.ts', import.meta.url)
@@ -31,11 +31,11 @@ function misbehaving(limits: AnalyzerLimits = {}) {
   const analyzer = openAnalyzer({ makeFolder, module, deadlineMs: 20_000, memoryBytes: 128 * 1024 ** 2, ...limits })
   return {
     folder,
-    /** How many processes were started. */
+    /** Returns the number of started processes. */
     started: () => started,
     close: analyzer.close,
     analyze: (name: string, docs: AnalysisTask['docs'] = null) => analyzer.analyze({ archive, facts: facts(name), docs, earlier: null }),
-    /** What the analysis of a package of this name fails with. */
+    /** Returns the error of the analysis of a package with this name. */
     async failure(name: string): Promise<AnalysisFailed> {
       const error: unknown = await analyzer
         .analyze({ archive, facts: facts(name), docs: null, earlier: null })
@@ -58,16 +58,16 @@ it.each([
   ['killed', /ended early \(killed by SIGKILL\)/, true],
   ['heap', /needed more than 128 MB of memory/, false],
   ['buffers', /needed more than 128 MB of memory/, false],
-])('a process that ends in %s fails one analysis, with the reason, and is replaced', async (name, reason, isTransient) => {
+])('fails one analysis with the reason and replaces the process: %s', async (name, reason, isTransient) => {
   await using analyses = misbehaving()
   const failure = await analyses.failure(name)
   expect(failure).toMatchObject({ message: expect.stringMatching(reason), isTransient })
   expect(await analyses.failure('well')).toMatchObject({ message: expect.stringMatching(/^process \d+$/) })
 })
 
-it('an endless loop ends at the deadline, and the server answers meanwhile', async () => {
+it('stops an endless loop at the deadline without blocking the server', async () => {
   await using analyses = misbehaving({ deadlineMs: 400 })
-  await using others = misbehaving() // on a busy machine, an answer may take longer than that
+  await using others = misbehaving() // on a busy machine, an analysis may take longer than the deadline above
   const delay = monitorEventLoopDelay({ resolution: 5 })
   delay.enable()
   const [first, second] = await Promise.all([analyses.failure('loop'), others.failure('well')])
@@ -77,7 +77,7 @@ it('an endless loop ends at the deadline, and the server answers meanwhile', asy
   expect(delay.percentile(90) / 1e6).toBeLessThan(100)
 })
 
-it('a process gets nothing of the server: no variable, no file, no program', async () => {
+it('isolates the process from environment variables, files and programs of the server', async () => {
   process.env.SECRET_OF_THE_SERVER = 'hidden'
   await using analyses = misbehaving()
   const seen: unknown = JSON.parse((await analyses.failure('curious')).message)
@@ -93,9 +93,9 @@ it('a process gets nothing of the server: no variable, no file, no program', asy
 })
 
 it.each([
-  ['end the process', 'wordy', /ended early/],
-  ['take too long', 'endless', /^The analysis took longer than 3 seconds\.$/],
-])('gives the report alone, without a second analysis, where the pages %s', async (_what, name, reason) => {
+  ['generation exits', 'wordy', /ended early/],
+  ['generation exceeds the deadline', 'endless', /^The analysis took longer than 3 seconds\.$/],
+])('returns the report without pages and without a second analysis if page %s', async (_what, name, reason) => {
   await using analyses = misbehaving({ deadlineMs: 3000 })
   const { docs, docsFailure, report } = await analyses.analyze(name, { folder: analyses.folder })
   expect([docs, docsFailure, report.sections]).toEqual([null, expect.stringMatching(reason), []])
@@ -105,13 +105,13 @@ it.each([
   expect(analyses.started()).toBe(2)
 })
 
-it('does not analyze again without pages what took too long before it came to them', async () => {
+it('does not repeat an analysis that exceeds the deadline before it generates pages', async () => {
   await using analyses = misbehaving({ deadlineMs: 3000 })
   await expect(analyses.analyze('loop', { folder: analyses.folder })).rejects.toThrow('The analysis took longer than 3 seconds.')
   expect(analyses.started()).toBe(1)
 })
 
-it('a process is kept for the next package, ends when it is idle, and leaves nothing behind', async () => {
+it('reuses the process for the next package, and stops it without leftovers when idle', async () => {
   await using analyses = misbehaving({ idleMs: 150 })
   const [first, second] = [await analyses.failure('well'), await analyses.failure('well')]
   expect(second.message).toBe(first.message)
@@ -121,7 +121,7 @@ it('a process is kept for the next package, ends when it is idle, and leaves not
   expect((await analyses.failure('well')).message).not.toBe(first.message)
 })
 
-it('closing fails what is being analyzed, to be tried again', async () => {
+it('fails running analyses with a transient error when it is closed', async () => {
   await using analyses = misbehaving()
   await analyses.failure('well')
   const failing = analyses.failure('loop')

@@ -6,13 +6,13 @@ import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts
 
 const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })
 
-/** The SDKs and platforms that a package of these files is tagged with. */
+/** Returns the SDK and platform tags of a package with these files. */
 async function supported(files: Record<string, string>, manifest = soundPubspec()) {
   const { tags } = await reportFor({ manifest, files })
   return tags.filter((tag) => /^(?:sdk|platform):/.test(tag)).map((tag) => tag.split(':')[1])
 }
 
-it('gives all points to what runs everywhere', async () => {
+it('gives all points to a package that supports all platforms', async () => {
   expect(await supported(library(''))).toEqual(['dart', 'flutter', 'android', 'ios', 'windows', 'linux', 'macos', 'web'])
   expect(await criterionFor('platforms')).toMatchObject({
     granted: 20,
@@ -21,7 +21,7 @@ it('gives all points to what runs everywhere', async () => {
   })
 })
 
-it('tells by which import a platform is not supported', async () => {
+it('reports which import makes a platform unsupported', async () => {
   const files = { ...library("import 'src/files.dart';"), 'lib/src/files.dart': "import 'dart:io';" }
   expect(await supported(files)).not.toContain('web')
   const { granted, reason } = (await criterionFor('platforms', { files })) ?? {}
@@ -34,7 +34,7 @@ it('follows conditional imports', async () => {
   expect(await supported(files)).toContain('web')
 })
 
-it('gives half the points for a web that cannot be WebAssembly', async () => {
+it('gives half the points if the web is supported, but not WebAssembly', async () => {
   const files = library("import 'dart:html';")
   expect(await supported(files)).toEqual(['dart', 'flutter', 'web'])
   expect(await criterionFor('platforms', { files })).toMatchObject({
@@ -44,7 +44,7 @@ it('gives half the points for a web that cannot be WebAssembly', async () => {
   })
 })
 
-it('gives none where nothing is supported', async () => {
+it('gives no points if no platform is supported', async () => {
   const files = library("import 'dart:io';\nimport 'dart:js_interop';")
   expect(await criterionFor('platforms', { files })).toMatchObject({
     granted: 0,
@@ -52,7 +52,7 @@ it('gives none where nothing is supported', async () => {
   })
 })
 
-it('takes the libraries of dependencies into account, as far as they are known', async () => {
+it('takes the libraries of known dependencies into account', async () => {
   const options = { manifest: soundPubspec('dependencies: {tide: ^1.0.0}'), files: library("import 'package:tide/tide.dart';") }
   const surface = gzipSync(JSON.stringify(surfaceOf(await readApi(new Map([['lib/tide.dart', "import 'dart:io';"]]), 'tide'))))
   const tide = { sdks: [], platforms: null, dependencies: [], surface }
@@ -67,7 +67,7 @@ it('takes the libraries of dependencies into account, as far as they are known',
 it.each([
   ['dev_dependencies: {flutter_test: {sdk: flutter}}', ['flutter']],
   ['dev_dependencies: {test: any}', ['dart', 'flutter']],
-])('needs the SDKs of what it is developed with: %s', async (dependencies, sdks) => {
+])('requires the SDKs of dev dependencies: %s', async (dependencies, sdks) => {
   const { tags } = await reportFor({ manifest: soundPubspec(dependencies), files: library('') })
   expect(tags.filter((tag) => tag.startsWith('sdk:'))).toEqual(sdks.map((sdk) => `sdk:${sdk}`))
 })
@@ -80,7 +80,7 @@ flutter:
       android: {package: com.example, pluginClass: Sound}
       ios: ${ios}`)
 
-it('trusts what a plugin declares, and wants a Swift package of it', async () => {
+it('trusts the platforms that a plugin declares, and requires a Swift package', async () => {
   const manifest = plugin('{pluginClass: Sound}')
   expect(await supported({}, manifest)).toEqual(['flutter', 'android', 'ios'])
   expect(await criterionFor('platforms', { manifest })).toMatchObject({
@@ -99,7 +99,7 @@ it.each([
   ['plugins {\n  id("org.jetbrains.kotlin.android")\n}', false],
   ['android {\n  kotlinOptions {\n  }\n}', false],
   ["apply plugin: 'com.android.library'", true],
-])('tells whether %j builds with the Kotlin of Gradle: %s', async (gradle, isBuiltIn) => {
+])('detects whether %j uses the built-in Kotlin of Gradle: %s', async (gradle, isBuiltIn) => {
   const { tags } = await reportFor({ manifest: plugin('{pluginClass: Sound}'), files: { 'android/build.gradle': gradle } })
   expect(tags.includes('is:built-in-kotlin')).toBe(isBuiltIn)
   expect(tags).toEqual(expect.arrayContaining(['is:plugin', 'is:darwin-legacy-native-build']))

@@ -11,7 +11,7 @@ import { about, apiOf, declared, memberOf, shapes } from '../../support/api.ts'
 const pagesOf = (...args: Parameters<typeof buildPages>) => new Map([...buildPages(...args)].map(({ path, content }) => [path, content]))
 const mainOf = (page: string | undefined) => /<main[^>]*>([\s\S]*)<\/main>/.exec(page ?? '')?.[1] ?? ''
 
-it('makes a page for each library and each type, and one of all symbols', () => {
+it('creates a page for each library and type, and a search page', () => {
   expect([...pagesOf(shapes, about).keys()].toSorted()).toEqual([
     'extras/index.html',
     'index.html',
@@ -22,13 +22,13 @@ it('makes a page for each library and each type, and one of all symbols', () => 
   ])
 })
 
-it('shows what is exported twice on one page, where it is declared', () => {
+it('documents a declaration that several libraries export on one page', () => {
   const extras = mainOf(pagesOf(shapes, about).get('extras/index.html'))
   expect(extras).toContain('<a href="../shapes/Shape.html">Shape</a>')
   expect(extras).not.toContain('<h2 id="section-classes">')
 })
 
-it('links the types of a signature, and gives a long one a line for each parameter', () => {
+it('links the types of signatures, and wraps long ones to a line per parameter', () => {
   const circle = mainOf(pagesOf(shapes, about).get('shapes/Circle.html'))
   expect(circle).toContain('<span class="k">class</span> Circle <span class="k">extends</span> <a href="Shape.html">Shape</a>')
   expect(circle).toContain(
@@ -36,7 +36,7 @@ it('links the types of a signature, and gives a long one a line for each paramet
   )
 })
 
-it('names inherited members, subtypes and supertypes', () => {
+it('lists inherited members, subtypes and supertypes', () => {
   const pages = pagesOf(shapes, about)
   expect(mainOf(pages.get('shapes/Circle.html'))).toContain('<li><a href="Shape.html#area">area</a></li>')
   expect(mainOf(pages.get('shapes/Shape.html'))).toContain('<dt>Subtypes</dt>\n<dd>\n<a href="Circle.html">Circle</a>')
@@ -67,7 +67,7 @@ it.each([
   expect(mainOf(pagesOf(api, about).get('more/index.html'))).toContain(shown)
 })
 
-it('keeps what is marked @nodoc out', () => {
+it('omits declarations marked @nodoc', () => {
   const api = apiOf([
     declared('class', 'Secret', { doc: '@nodoc' }),
     declared('class', 'Open', { members: [memberOf('method', 'inner', '{@nodoc}')] }),
@@ -76,7 +76,7 @@ it('keeps what is marked @nodoc out', () => {
   expect([...pages.values()].join('')).not.toMatch(/Secret|inner/)
 })
 
-it('escapes whatever a package says', () => {
+it('escapes all content of a package', () => {
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'</script>\u2028'
   const doc = `${evil}\n\n<a href="javascript:alert(1)" onclick="x()">a</a> [b](javascript:alert(1)) [c](//evil.example) <iframe src="https://evil.example"></iframe> <form action="/x"><input name="y"></form> ![p](https://evil.example/p.png) <meta http-equiv="refresh" content="0;url=https://evil.example"> <style>*{}</style> [${evil}]`
   const member = { ...memberOf('method', evil, doc), signature: evil, deprecated: doc, source: { path: evil, line: 1 } }
@@ -106,7 +106,7 @@ it('escapes whatever a package says', () => {
   }
 })
 
-it('packs the same pages into the same bytes, each to be read alone', async () => {
+it('packs pages deterministically and reads single pages', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'snug-pack-'))
   try {
     const file = join(folder, 'pages')

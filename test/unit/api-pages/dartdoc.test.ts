@@ -9,7 +9,7 @@ import { dartdocFolder } from '../../support/dartdoc.ts'
 
 const about = { name: 'shapes', version: '1.2.0' }
 
-/** The pages that a folder is packed into. */
+/** Imports a folder and returns its pages. */
 async function imported(folder: string): Promise<Map<string, string>> {
   const target = await mkdtemp(join(tmpdir(), 'snug-pack-'))
   try {
@@ -23,7 +23,7 @@ async function imported(folder: string): Promise<Map<string, string>> {
   }
 }
 
-it("takes over dartdoc's pages, and nothing else that is in the folder", async () => {
+it("imports dartdoc's pages and no other files of the folder", async () => {
   await using folder = await dartdocFolder()
   const pages = await imported(folder.path)
   expect([...pages.keys()]).toEqual([
@@ -49,7 +49,7 @@ it("takes over dartdoc's pages, and nothing else that is in the folder", async (
   expect(pages.get('shapes/Circle/Circle.html')).toContain('<script src="../../../../-/docs.js"')
 })
 
-it('leaves nothing that could run, send, load or deceive', async () => {
+it('removes everything that could execute, submit, load or deceive', async () => {
   await using folder = await dartdocFolder()
   const pages = await imported(folder.path)
   for (const [path, page] of pages) {
@@ -65,16 +65,16 @@ it('leaves nothing that could run, send, load or deceive', async () => {
   expect(pages.get('search.html')).not.toMatch(/"evil"|passwd/)
 })
 
-it('says so when there is no documentation', async () => {
+it('fails if there is no documentation', async () => {
   await using folder = await dartdocFolder()
   await rm(join(folder.path, 'index.html'))
   await expect(imported(folder.path)).rejects.toThrow('dart doc wrote no index.html')
 })
 
 it.each([
-  ['no main part', '<html><body><main><h1>Shapes</h1></main></body></html>'],
-  ['nothing at all', ''],
-])('takes nothing over when a page has %s', async (_, html) => {
+  ['without main content', '<html><body><main><h1>Shapes</h1></main></body></html>'],
+  ['that is empty', ''],
+])('rejects documentation with a page %s', async (_, html) => {
   await using folder = await dartdocFolder()
   await writeFile(join(folder.path, 'shapes/index.html'), html)
   await expect(imported(folder.path)).rejects.toThrow('the page shapes/index.html in a layout that this server does not know')

@@ -3,7 +3,7 @@ import { buildPages } from '../../../server/api-pages/build.ts'
 import { readApi } from '../../../server/dart/read-api.ts'
 import { about } from '../../support/api.ts'
 
-/** The main part of a page of a package with these files, without tags. */
+/** Returns the text of the main part of a page, without tags. */
 async function textOf(page: string, files: Record<string, string>): Promise<string> {
   const api = await readApi(new Map(Object.entries(files)), about.name)
   const { content } = [...buildPages(api, about)].find(({ path }) => path === page) ?? { content: '' }
@@ -38,7 +38,7 @@ const notifier = {
     mixin Mixin<W> { W all(W other) => x; Ref get ref => x; }`,
 }
 
-it('shows members that a type inherits from superclasses and mixins that are not exported, with their type arguments', async () => {
+it('shows members inherited from unexported superclasses and mixins, with type arguments', async () => {
   const page = await textOf('shapes/Notifier.html', notifier)
   for (const shown of ['T get state', 'set state( T value)', 'List< T> all( List< T> other)', 'Ref get ref']) {
     expect(page.replaceAll(' ', '')).toContain(shown.replaceAll(' ', ''))
@@ -47,14 +47,14 @@ it('shows members that a type inherits from superclasses and mixins that are not
   expect(page).not.toMatch(/Replaced below|helper|_hidden|To others/)
 })
 
-it('names what is inherited from an exported type above one that is not', async () => {
+it('lists members inherited from an exported type through an unexported one', async () => {
   const page = await textOf('shapes/Shape.html', {
     'lib/shapes.dart': 'class Shape extends _Base {} class _Base extends Area {} class Area { int get size => 1; }',
   })
   expect(page).toContain('From Area size')
 })
 
-it('takes no members from an unrelated type of the same name', async () => {
+it('does not inherit members from an unrelated type with the same name', async () => {
   const page = await textOf('shapes/Shape.html', {
     'lib/shapes.dart': "export 'src/shape.dart'; export 'src/base.dart';",
     'lib/src/shape.dart': 'class Shape extends Base {}',
@@ -65,7 +65,7 @@ it('takes no members from an unrelated type of the same name', async () => {
   expect(page).not.toContain('wrong')
 })
 
-it('ends where types inherit from each other', async () => {
+it('terminates for types that inherit from each other', async () => {
   const page = await textOf('shapes/Shape.html', {
     'lib/shapes.dart': 'class Shape extends _A {} class _A extends _B { int a() => 1; } class _B extends _A { int b() => 1; }',
   })

@@ -20,8 +20,8 @@ const withFiles = (files: Record<string, string>) =>
 
 const padded = (size: number) => defaultPubspec('foo', '1.0.0').padEnd(size, '#')
 
-describe('a package archive', () => {
-  it('gives its pubspec, its documents and its files', async () => {
+describe('package archive', () => {
+  it('is parsed into its pubspec, documents and files', async () => {
     expect(await inspect()).toEqual({
       pubspec: expect.objectContaining({ ...foo, environment: [{ sdk: 'sdk', constraint: '>=3.0.0 <4.0.0' }] }),
       document: expect.objectContaining({ ...foo, environment: { sdk: '>=3.0.0 <4.0.0' } }),
@@ -33,7 +33,7 @@ describe('a package archive', () => {
     })
   })
 
-  it('may lack every document', async () => {
+  it('may have no documents', async () => {
     expect(await inspectPackage(gzipped(manifest), rules)).toMatchObject({
       readme: null,
       changelog: null,
@@ -43,7 +43,7 @@ describe('a package archive', () => {
     })
   })
 
-  it('is the same however its bytes are cut', async () => {
+  it('is parsed independently of chunk boundaries', async () => {
     const archive = await packageArchive({
       ...foo,
       files: { 'bin/data': Buffer.alloc(3000, 'x'), [`lib/${'long/'.repeat(30)}a.dart`]: 'x' },
@@ -53,7 +53,7 @@ describe('a package archive', () => {
     expect(await readArchive(archive)).toEqual(whole)
   })
 
-  it('may have been packed by other tools', async () => {
+  it('may be created by other tools', async () => {
     const tar = pack()
     for (const name of ['./', './lib/', `./lib/${'ü'.repeat(60)}.dart`, './pubspec.yaml']) {
       if (name.endsWith('/')) tar.entry({ name, type: 'directory' })
@@ -71,7 +71,7 @@ describe('a package archive', () => {
     for (const size of [1, 13, 5000]) expect(await readArchive(inPieces(archive, size))).toMatchObject({ readme: { path: 'README.md' } })
   })
 
-  it('is read up to the very limits', async () => {
+  it('is accepted at the exact limits', async () => {
     const tar = packageTar({ ...foo, files: { 'big.bin': Buffer.alloc(5000) } })
     const limits = { unpackedBytes: tar.length, entries: 7 }
     const read = (change: Partial<typeof limits>) => readArchive(inPieces(gzipSync(tar)), { ...limits, ...change })
@@ -86,19 +86,19 @@ describe('a package archive', () => {
   })
 })
 
-describe('the documents of an archive', () => {
+describe('documents of an archive', () => {
   it.each([
     [['README', 'readme.md', 'README.txt'], 'readme.md'],
     [['README.rst', 'README.txt', 'Readme'], 'Readme'],
     [['README.txt', 'README.rst'], 'README.txt'],
     [['doc/README.md', 'README.markdown'], 'README.markdown'],
     [['README.md.bak', 'READMEFIRST', 'lib/README.md'], null],
-  ])('prefer among %j', async (names, chosen) => {
+  ])('selects the README from %j', async (names, chosen) => {
     const { readme } = await readArchive(withFiles(Object.fromEntries(names.map((name) => [name, name]))))
     expect(readme).toEqual(chosen && { path: chosen, text: chosen })
   })
 
-  it('are found for changelog and licence as well', async () => {
+  it('finds the changelog and license', async () => {
     expect(await readArchive(withFiles({ 'changelog.txt': 'a', 'LICENSE.md': 'b' }))).toMatchObject({
       changelog: { text: 'a' },
       license: { text: 'b' },
@@ -118,23 +118,23 @@ describe('the documents of an archive', () => {
     'README.md',
   ]
 
-  it.each(examples.map((name, index) => [name, index] as const))('include example/%s when nothing better is there', async (name, index) => {
+  it.each(examples.map((name, index) => [name, index] as const))('selects example/%s if no better example exists', async (name, index) => {
     const files = Object.fromEntries(
       [...examples.slice(index), 'other.dart', 'lib/bar.dart'].toReversed().map((file) => [`example/${file}`, file]),
     )
     expect((await inspect({ files })).example).toEqual({ path: `example/${name}`, text: name })
   })
 
-  it('include no other example', async () => {
+  it('ignores other files in the example folder', async () => {
     expect((await inspect({ files: { 'example/other.dart': 'x', 'examples/main.dart': 'x', 'main.dart': 'x' } })).example).toBeNull()
   })
 
-  it('find the example behind many other files', async () => {
+  it('finds the example after many other files', async () => {
     const others = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`example/lib/page_${index}.dart`, 'x'.repeat(9000)]))
     expect((await inspect({ files: { ...others, 'example/lib/foo.dart': 'it' } })).example?.text).toBe('it')
   })
 
-  it.each(['a', 'é', '€', '😀'])('are cut between characters at 256 KiB (%s)', async (character) => {
+  it.each(['a', 'é', '€', '😀'])('truncates documents between characters at 256 KiB (%s)', async (character) => {
     const width = Buffer.byteLength(character)
     for (const shift of ['', 'x', 'xx', 'xxx']) {
       const { readme } = await readArchive(withFiles({ README: shift + character.repeat(300_000 / width) }))
@@ -142,7 +142,7 @@ describe('the documents of an archive', () => {
     }
   })
 
-  it('are read even if they are not UTF-8, and can be stored', async () => {
+  it('replaces invalid UTF-8 and null characters in documents', async () => {
     const archive = gzipped(
       manifest,
       tarEntry({ name: 'README.md' }, Buffer.from('a\0b\xff\xe9c', 'latin1')),
@@ -155,10 +155,10 @@ describe('the documents of an archive', () => {
   })
 })
 
-describe('an archive and its pubspec', () => {
+describe('archive and its pubspec', () => {
   const screenshots = "screenshots:\n  - {path: './doc/a.png', description: It.}\n"
 
-  it('agree on screenshots', async () => {
+  it('must contain the screenshots of the pubspec', async () => {
     expect(
       (await inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2) } })).document.screenshots,
     ).toHaveLength(1)
@@ -175,30 +175,30 @@ describe('an archive and its pubspec', () => {
     [{ 'Pubspec.yaml': 'name: foo' }, 'The manifest is called "Pubspec.yaml"'],
     [{ 'lib/a.dart': '' }, 'no pubspec.yaml at its root'],
     [{ 'pubspec.yaml/x': '' }, 'no pubspec.yaml at its root'],
-  ])('must be together at the root: %j', async (files, message) => {
+  ])('must have the pubspec at the root: %j', async (files, message) => {
     const archive = gzipped(...Object.entries(files).map(([name, text]) => tarEntry({ name }, text)))
     await expect(inspectPackage(archive, rules)).rejects.toThrow(message)
   })
 
-  it('may have other pubspecs below', async () => {
+  it('may have other pubspecs in subfolders', async () => {
     expect((await inspect({ files: { 'example/pubspec.yaml': 'name: [' } })).pubspec.name).toBe('foo')
   })
 
-  it('must be UTF-8', async () => {
+  it('must have a pubspec in UTF-8', async () => {
     await expect(inspectPackage(gzipped(tarEntry({ name: 'pubspec.yaml' }, Buffer.from([0x61, 0xff]))), rules)).rejects.toThrow(
       'pubspec.yaml is not UTF-8',
     )
   })
 })
 
-describe('the source of an archive', () => {
-  it('is closed when all is read', async () => {
+describe('source stream of an archive', () => {
+  it('is closed after reading', async () => {
     const archive = inPieces(await packageArchive(foo))
     await readArchive(archive)
     expect(archive.destroyed).toBe(true)
   })
 
-  it('has its own errors passed on as they are', async () => {
+  it('propagates its errors unchanged', async () => {
     await expect(inspectPackage(createReadStream('/does/not/exist'), rules)).rejects.toMatchObject({ code: 'ENOENT' })
     const archive = await packageArchive({ ...foo, files: { 'x.bin': Buffer.alloc(1e6, 'abc') } })
     const failure = new Error('The disk is gone.')

@@ -10,7 +10,7 @@ import { inPieces, packageArchive, packageTar } from '../../support/archive.ts'
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }
 const foo = { name: 'foo', version: '1.0.0' }
 
-/** What becomes of an archive: the same, whether it comes in pieces or is all there. */
+/** Inspects an archive as a stream and as a buffer. Both must have the same outcome, which is returned. */
 async function outcome(archive: Buffer) {
   const [parted, whole] = await Promise.all([inPieces(archive, 300), archive].map(verdict))
   expect(whole).toEqual(parted)
@@ -22,14 +22,14 @@ const verdict = (archive: Readable | Buffer) =>
     (error: unknown) => (error instanceof ApiError ? error.code : error),
   )
 
-it('an archive is refused wherever a byte of it was changed, unless it unpacks to the same', async () => {
+it('rejects an archive with any changed byte, unless it unpacks to the same content', async () => {
   const archive = await packageArchive(foo)
   const whole = await readArchive(inPieces(archive))
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 10, max: archive.length - 1 }), fc.integer({ min: 1, max: 255 }), async (index, change) => {
       const damaged = Buffer.from(archive)
       damaged.writeUInt8((damaged[index] ?? 0) ^ change, index)
-      // Deflate can say the same in two ways: a distance within a run of equal bytes, the bits behind the end.
+      // Deflate has several encodings of the same data: distances within runs of equal bytes, and padding bits after the end.
       if ((await outcome(damaged)) === 'accepted') expect(await readArchive(inPieces(damaged))).toEqual(whole)
       else expect(await outcome(damaged)).toBe('PackageRejected')
     }),
@@ -37,13 +37,13 @@ it('an archive is refused wherever a byte of it was changed, unless it unpacks t
   )
 })
 
-it('an archive is refused wherever it was cut short', async () => {
+it('rejects an archive truncated at any length', async () => {
   const archive = await packageArchive(foo)
   for (let length = 0; length < archive.length; length += 7) expect(await outcome(archive.subarray(0, length))).toBe('PackageRejected')
   expect(await outcome(archive.subarray(0, -1))).toBe('PackageRejected')
 })
 
-it('an archive is refused or read, but fails in no other way, when its tar was changed', async () => {
+it('either accepts or rejects an archive with a corrupt tar, and never fails otherwise', async () => {
   const tar = packageTar({ ...foo, files: { [`lib/${'long/'.repeat(30)}a.dart`]: 'x' } })
   await fc.assert(
     fc.asyncProperty(
@@ -61,7 +61,7 @@ it('an archive is refused or read, but fails in no other way, when its tar was c
   )
 })
 
-it('an archive is refused when its deflate stream ends early', async () => {
+it('rejects an archive whose deflate stream ends early', async () => {
   const open = deflateRawSync(packageTar(foo), { finishFlush: constants.Z_SYNC_FLUSH })
   expect(await outcome(Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]), open, Buffer.alloc(8)]))).toBe('PackageRejected')
 })

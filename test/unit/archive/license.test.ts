@@ -6,7 +6,7 @@ import { root } from '../../support/sources.ts'
 
 const manifests = globSync('node_modules/{*,@*/*}/package.json', { cwd: root }).map((path) => join(root, path))
 
-/** What the dependencies at hand say that their license is, and the text that they come with. */
+/** Returns the declared licenses and license texts of the installed dependencies. */
 function licensesAtHand(): { stated: string; text: string; path: string }[] {
   return manifests.flatMap((manifest) => {
     const { license } = JSON.parse(readFileSync(manifest, 'utf8')) as { license?: unknown }
@@ -19,12 +19,12 @@ it('recognizes the licenses of real packages', () => {
   const known = new Set(['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'MPL-2.0', '0BSD'])
   const all = licensesAtHand().filter(({ stated }) => known.has(stated))
   expect(all.length).toBeGreaterThan(200)
-  // A few name another license in their manifest than in the file.
+  // Few manifests declare a different license than their license file.
   const wrong = all.filter(({ stated, text }) => licenseOf(text) !== stated)
   expect(wrong.length / all.length, JSON.stringify(wrong.map(({ stated, path }) => [stated, path]))).toBeLessThan(0.01)
 })
 
-it('takes what is no license, or a changed one, for unknown', () => {
+it('reports other texts and modified licenses as unknown', () => {
   const mit = licensesAtHand().find(({ stated, text }) => stated === 'MIT' && licenseOf(text) === 'MIT')?.text ?? ''
   for (const text of [
     null,
@@ -50,11 +50,11 @@ it.each([
   ['LGPL-2.1', 'GNU LESSER GENERAL PUBLIC LICENSE\nVersion 2.1, February 1999'],
   ['AGPL-3.0', 'GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3, 19 November 2007 … the GNU General Public License, version 3'],
   ['Unlicense', 'This is free and unencumbered software released into the public domain.'],
-])('tells %s from its relatives', (id, text) => {
+])('distinguishes %s from similar licenses', (id, text) => {
   expect(licenseOf(text)).toBe(id)
 })
 
-it('finds each license of a text that has several, and none that others only name', () => {
+it('finds all licenses of a text, but not those that it only mentions', () => {
   const textOf = (id: string) => licensesAtHand().find(({ stated, text }) => stated === id && licenseOf(text) === id)?.text ?? ''
   for (const ids of [
     ['MIT', 'Apache-2.0'],

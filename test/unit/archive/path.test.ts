@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { plainPath } from '../../../server/archive/path.ts'
 
-describe('a path of an archive', () => {
+describe('path of an archive', () => {
   it.each([
     ['con', '"con", which has a name that is reserved on Windows'],
     ['lib/AUX.dart', 'reserved'],
@@ -30,7 +30,7 @@ describe('a path of an archive', () => {
     ['lib/\u{e0041}', String.raw`\u{e0041}`],
     ['lib/a\u2028b', String.raw`\u{2028}`],
     ['lib/a\u0007b', String.raw`"lib/a\u{7}b", which has control characters`],
-  ])('%j is refused', (path, message) => {
+  ])('is rejected: %j', (path, message) => {
     expect(() => plainPath(path)).toThrow(message)
   })
 
@@ -46,7 +46,7 @@ describe('a path of an archive', () => {
     'assets/👨‍👩‍👧‍👦.png',
     'assets/❤️.png',
     'assets/葛󠄀.txt',
-  ])('%s is taken as it is', (path) => {
+  ])('is accepted unchanged: %s', (path) => {
     expect(plainPath(path)).toBe(path)
   })
 })

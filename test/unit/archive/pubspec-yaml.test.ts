@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { readYaml } from '../../../server/archive/yaml.ts'
 import { extended, fault, start } from '../../support/pubspec.ts'
 
-describe('the YAML of a pubspec', () => {
+describe('YAML of a pubspec', () => {
   it.each([
     ['a: &x 1\nb: *x', 'has an anchor (&x)'],
     ['b: *x', 'has an alias (*x)'],
@@ -23,15 +23,15 @@ describe('the YAML of a pubspec', () => {
     ['---\nname: bar', 'pubspec.yaml holds more than one document. Remove the second `---` and what follows it.'],
     ['a: [', 'line 6 is not valid YAML'],
     ['a: \tb: c', 'not valid YAML'],
-  ])('is refused: %s', (yaml, message) => {
+  ])('is rejected: %s', (yaml, message) => {
     expect(fault(`${start}${yaml}\n`)).toContain(message)
   })
 
-  it.each(['', '# nothing', 'text', '- a', '[]', '5', '%YAML 1.1\n---\nname: x'])('is refused as a whole: %s', (yaml) => {
+  it.each(['', '# nothing', 'text', '- a', '[]', '5', '%YAML 1.1\n---\nname: x'])('must be a mapping without directives: %s', (yaml) => {
     expect(fault(yaml)).toMatch(/must be a mapping|a directive/)
   })
 
-  it('is read by YAML 1.2: dates, yes and no are text', () => {
+  it('is parsed as YAML 1.2, in which dates, yes and no are text', () => {
     expect(extended("a: 2024-01-01\nb: yes\nc: 0x1F\nz: -0\nd: !!str 5\ne: '*x &y'\nf: |\n  &z\n").document).toMatchObject({
       a: '2024-01-01',
       b: 'yes',
@@ -43,7 +43,7 @@ describe('the YAML of a pubspec', () => {
     })
   })
 
-  it('gives back any JSON that was written as YAML', () => {
+  it('preserves JSON values written as YAML', () => {
     const json = fc.dictionary(fc.string({ unit: 'grapheme', minLength: 1 }), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
     fc.assert(
       fc.property(json, (object) => {
@@ -53,7 +53,7 @@ describe('the YAML of a pubspec', () => {
     )
   })
 
-  it('never fails otherwise than by a refusal', () => {
+  it('never causes errors other than rejections', () => {
     const piece = fc.oneof(
       fc.string(),
       fc.constantFrom(...'\n -:{}[]&*!|>%@`"\'#?,\t'.split(''), '\n  ', '- ', ': ', '? ', 'dependencies:\n', 'null', '\\x'),
@@ -91,7 +91,7 @@ describe('the YAML of a pubspec', () => {
     '\\x',
     '9',
     '\u0080',
-  ])('is read or refused quickly when it repeats "%s" to the limit', (piece) => {
+  ])('is parsed or rejected quickly if it repeats "%s" up to the size limit', (piece) => {
     const started = performance.now()
     for (const opening of ['', 'a: [', 'a: "'])
       expect(fault(start + opening + piece.repeat(Math.floor(128_000 / piece.length)))).not.toBe('')

@@ -4,8 +4,8 @@ import { extended, fault, read, start } from '../../support/pubspec.ts'
 
 const many = (count: number) => `${start}dependencies:\n${Array.from({ length: count }, (_, index) => `  d${index}: any\n`).join('')}`
 
-describe('a pubspec', () => {
-  it('gives what the registry needs to know', () => {
+describe('pubspec', () => {
+  it('is parsed into the fields that the registry uses', () => {
     const yaml = `
 name: foo_bar
 version: 1.2.3-dev.1+4
@@ -64,7 +64,7 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
     })
   })
 
-  it('needs a name, a version and an SDK constraint only', () => {
+  it('requires only a name, a version and an SDK constraint', () => {
     expect(read(start)).toMatchObject({
       description: null,
       topics: [],
@@ -90,12 +90,12 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
     ['flutter: {plugin: {androidPackage: x}}', false, ['android', 'ios']],
     ['flutter: {assets: [a.png]}', false, null],
     ['flutter: 5', false, null],
-  ])('tells whether it needs Flutter and is a plugin: %s', (yaml, needsFlutter, pluginPlatforms) => {
+  ])('shows whether a package needs Flutter and is a plugin: %s', (yaml, needsFlutter, pluginPlatforms) => {
     const own = yaml.startsWith('environment') ? start.slice(0, start.indexOf('environment')) : start
     expect(read(own + yaml)).toMatchObject({ needsFlutter, pluginPlatforms })
   })
 
-  it.each(['a', 'a1', 'snake_case_2', 'async', 'get', 'dynamic', 'a'.repeat(64)])('may be called %s', (name) => {
+  it.each(['a', 'a1', 'snake_case_2', 'async', 'get', 'dynamic', 'a'.repeat(64)])('may have the name %s', (name) => {
     expect(fault(start.replace('foo', name))).toBe('accepted')
   })
 
@@ -117,7 +117,7 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
     'type',
     '12',
     '[a]',
-  ])('may not be called %s', (name) => {
+  ])('may not have the name %s', (name) => {
     expect(fault(start.replace('foo', name))).toMatch(/^pubspec\.yaml: name must /)
   })
 
@@ -146,7 +146,7 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
   })
 })
 
-describe('the fields of a pubspec', () => {
+describe('fields of a pubspec', () => {
   it.each([
     ['publish_to: none', 'publish_to is none'],
     ['publish_to: https://pub.dev', 'publish_to is "https://pub.dev", not this server'],
@@ -171,16 +171,13 @@ describe('the fields of a pubspec', () => {
     ['executables: {a: ../b}', 'without a path'],
     ['platforms: [web]', 'platforms must be a mapping'],
     ['false_secrets: x', 'false_secrets must be a list'],
-  ])('are refused: %s', (yaml, message) => {
+  ])('rejects %s', (yaml, message) => {
     expect(fault(start + yaml)).toContain(message)
   })
 
-  it.each(['publish_to: https://pub.example.com/registry', 'publish_to: https://PUB.example.com:443/registry/'])(
-    'are accepted: %s',
-    (yaml) => {
-      expect(fault(start + yaml)).toBe('accepted')
-    },
-  )
+  it.each(['publish_to: https://pub.example.com/registry', 'publish_to: https://PUB.example.com:443/registry/'])('accepts %s', (yaml) => {
+    expect(fault(start + yaml)).toBe('accepted')
+  })
 
   it.each([
     ['{git: https://example.com/x.git}', 'comes from git'],
@@ -205,18 +202,18 @@ describe('the fields of a pubspec', () => {
     ['~1.0.0', 'version constraint'],
     ['{version: [1]}', 'version constraint'],
     ['[x]', 'version constraint or a mapping'],
-  ])('are refused as a dependency: %s', (spec, message) => {
+  ])('rejects the dependency %s', (spec, message) => {
     expect(fault(`${start}dependencies: {a: ${spec}}`)).toMatch(/^pubspec\.yaml: dependencies\.a /)
     expect(fault(`${start}dependencies: {a: ${spec}}`)).toContain(message)
   })
 
-  it('are accepted as a dependency from an allowed registry and below it', () => {
+  it('accepts dependencies from an allowed registry and paths below it', () => {
     const urls = ['https://pub.dev/', 'https://ok.example.org/pub', 'https://ok.example.org/pub/team/', 'https://mirror.example.net/x']
     const { dependencies } = extended(`dependencies:\n${urls.map((url, index) => `  d${index}: {hosted: ${url}}\n`).join('')}`)
     expect(dependencies.map(({ hostedUrl }) => hostedUrl)).toEqual(urls)
   })
 
-  it('are at most 100 dependencies, none of them the package itself or without a proper name', () => {
+  it('allows at most 100 dependencies, with valid names, and not on the package itself', () => {
     expect(fault(many(100))).toBe('accepted')
     expect(fault(many(101))).toContain('dependencies must have at most 100 entries')
     expect(fault(`${start}dependencies: {foo: any}`)).toContain('is the package itself')
@@ -225,7 +222,7 @@ describe('the fields of a pubspec', () => {
   })
 
   it.each(['dependencies', 'dev_dependencies', 'dependency_overrides'])(
-    'follow the rules of package names in %s on this server',
+    'applies the rules for package names to %s on this server',
     (field) => {
       const own = 'https://pub.example.com/registry'
       for (const [name, rule] of [
@@ -246,7 +243,7 @@ describe('the fields of a pubspec', () => {
   )
 })
 
-describe('URLs in a pubspec', () => {
+describe('URLs of a pubspec', () => {
   it.each([
     ['homepage: https://ann:secret@example.com/', 'homepage'],
     ['repository: https://secret@example.com/repo', 'repository'],
@@ -263,7 +260,7 @@ describe('URLs in a pubspec', () => {
     ['own_field: [{deep: "https:ann:secret@example.com"}]', 'own_field.0.deep'],
     ['own_field: {"https://ann:secret@example.com": 1}', 'own_field'],
     ['own_field: "https:\\\\\\\\ann:secret@example.com"', 'own_field'],
-  ])('are refused with a user name or a password, which is not repeated: %s', (yaml, field) => {
+  ])('rejects credentials without repeating them: %s', (yaml, field) => {
     const message = fault(start + yaml)
     expect(message).toBe(
       `pubspec.yaml: ${field} has a URL with a user name or password, which every reader could see. Remove the part before the @.`,
@@ -277,7 +274,7 @@ describe('URLs in a pubspec', () => {
     'dev_dependencies: {a: {git: {url: "ssh://git@example.com/a.git"}}}',
     'description: Opens https://ann:password@example.com for you.',
     'own_field: "mailto:ann@example.com"',
-  ])('are accepted without credentials: %s', (yaml) => {
+  ])('accepts URLs without credentials: %s', (yaml) => {
     expect(fault(start + yaml)).toBe('accepted')
   })
 })

@@ -10,7 +10,7 @@ import { folderPlace } from '../../../server/backup/place/folder.ts'
 const id = '20261122T031500000Z'
 const name = 'registry.sqlite'
 
-/** A folder with one file of a backup in it. */
+/** Creates a backup folder with one file. */
 function open() {
   const folder = mkdtempSync(join(tmpdir(), 'snug-files-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -20,7 +20,7 @@ function open() {
   return { place, key, path: join(folder, key) }
 }
 
-it('fails for a file that is removed after it was found', async () => {
+it('fails for a file that is deleted after it was found', async () => {
   const { place, key, path } = open()
   const found = await place.find(key)
   await using files = await place.fetchFiles(id, [{ name, bytes: 5, sha256: '' }])
@@ -30,7 +30,7 @@ it('fails for a file that is removed after it was found', async () => {
   expect(await files.hash(name)).toBeNull()
 })
 
-it('reads no more of a file that grows than there was when it was found', async () => {
+it('reads only the bytes that a growing file had when it was found', async () => {
   const { place, key, path } = open()
   const found = await place.find(key)
   appendFileSync(path, 'more')
@@ -38,7 +38,7 @@ it('reads no more of a file that grows than there was when it was found', async 
   expect(String(found && (await buffer(await found.read())))).toBe('bytes')
 })
 
-it('does not follow a link that takes the place of a file after it was found', async () => {
+it('does not follow a symlink that replaces a file after it was found', async () => {
   const { place, key, path } = open()
   const found = await place.find(key)
   rmSync(path)
@@ -47,7 +47,7 @@ it('does not follow a link that takes the place of a file after it was found', a
   expect(await place.find(key)).toMatchObject({ bytes: null })
 })
 
-it('does not write through a link in a folder for backups', async () => {
+it('does not write through a symlink in a backup folder', async () => {
   const { place, path } = open()
   const elsewhere = mkdtempSync(join(tmpdir(), 'snug-elsewhere-'))
   onTestFinished(() => rmSync(elsewhere, { recursive: true }))

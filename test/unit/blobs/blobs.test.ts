@@ -16,21 +16,21 @@ async function store(blobs: BlobStore, bytes: Buffer) {
   return sha256
 }
 
-/** When stored bytes were stored. */
+/** Returns when a blob was stored. */
 async function storedAt(blobs: BlobStore, sha256: string): Promise<number> {
   for await (const one of blobs.list()) if (one.sha256 === sha256) return one.storedAt.getTime()
   throw new Error('not stored')
 }
 
 describe('CRC-32C', () => {
-  it('knows the check value of the standard and goes on where it stopped', () => {
+  it('matches the check value of the standard and can be computed incrementally', () => {
     expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283)
     expect(crc32c(Buffer.from('6789'), crc32c(Buffer.from('12345')))).toBe(0xe3069283)
     expect(encodeCrc32c(0xe3069283)).toBe('4waSgw==')
     expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa)
   })
 
-  it('is the same wherever the bytes are cut in two', () => {
+  it('is independent of where the bytes are split', () => {
     const bytes = randomBytes(41)
     for (let at = 0; at <= bytes.length; at++) expect(crc32c(bytes.subarray(at), crc32c(bytes.subarray(0, at)))).toBe(crc32c(bytes))
   })
@@ -40,7 +40,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
   const rounds = kind === 'a folder' ? 50 : 5
 
   describe('staging', () => {
-    it('tells size and checksums, and moves the bytes to their address', async () => {
+    it('returns size and checksums, and moves the bytes to their address', async () => {
       await using blobs = await open()
       const bytes = randomBytes(300_000)
       const stored = await blobs.stage('upload-1', Readable.from([bytes.subarray(0, 7), bytes.subarray(7)]), noLimit)
@@ -52,7 +52,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       expect((await buffer(await blobs.open(stored.sha256, { start: 10, end: 19 }))).equals(bytes.subarray(10, 20))).toBe(true)
     })
 
-    it('leaves nothing of an upload that breaks off', async () => {
+    it('leaves no files of an interrupted upload', async () => {
       await using blobs = await open()
       const source = new PassThrough()
       source.write(randomBytes(1000))
@@ -62,7 +62,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       expect(await blobs.files()).toEqual([])
     })
 
-    it('keeps the first bytes when a second try breaks off', async () => {
+    it('keeps staged bytes if a second upload is interrupted', async () => {
       await using blobs = await open()
       await blobs.stage('one', Readable.from([Buffer.from('first')]), noLimit)
       const failing = Readable.from(
@@ -76,7 +76,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       expect(String(await buffer(await blobs.openStaged('one')))).toBe('first')
     })
 
-    it('stops at the limit without reading on and without destroying the source', async () => {
+    it('stops at the size limit without reading further or destroying the source', async () => {
       await using blobs = await open()
       let given = 0
       const endless = new Readable({
@@ -92,7 +92,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       await expect(blobs.stage('exact', Readable.from([Buffer.alloc(10_000)]), 10_000)).resolves.toMatchObject({ bytes: 10_000 })
     })
 
-    it('discards, also what is not there', async () => {
+    it('discards staged bytes, also if they do not exist', async () => {
       await using blobs = await open()
       await blobs.stage('one', Readable.from([Buffer.from('x')]), noLimit)
       await blobs.discard('one')
@@ -102,7 +102,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
   })
 
   describe('names', () => {
-    it('refuses to stage under what could lead elsewhere', async () => {
+    it('rejects names that could escape the staging folder', async () => {
       await using blobs = await open()
       for (const name of ['', '.', '..', '../x', 'a/b', 'a\\b', 'a\0b', 'A', 'x'.repeat(65), '%2e%2e']) {
         await expect(blobs.stage(name, Readable.from([]), 1), name).rejects.toThrow(RangeError)
@@ -111,7 +111,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       }
     })
 
-    it('refuses what is no hash as an address', async () => {
+    it('rejects addresses that are not hashes', async () => {
       await using blobs = await open()
       for (const sha256 of ['', 'ab', '../'.repeat(21) + 'x', 'g'.repeat(64), 'A'.repeat(64), `${'a'.repeat(64)}\n`]) {
         const calls = [
@@ -125,8 +125,8 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
     })
   })
 
-  describe('stored bytes', () => {
-    it('can be promoted again, which makes them young', async () => {
+  describe('blobs', () => {
+    it('can be promoted again, which updates their age', async () => {
       await using blobs = await open()
       const sha256 = await store(blobs, Buffer.from('same'))
       await blobs.age(pathOf(sha256))
@@ -138,7 +138,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       expect(await blobs.files()).toEqual([sha256])
     })
 
-    it('reports what is not there', async () => {
+    it('reports missing blobs', async () => {
       await using blobs = await open()
       const sha256 = 'a'.repeat(64)
       await expect(blobs.promote('none', sha256)).rejects.toMatchObject({ code: 'ServiceUnavailable', cause: { code: 'ENOENT' } })
@@ -149,7 +149,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       await expect(blobs.hash(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
     })
 
-    it('are kept aside when they are removed, come back, and go for good', async () => {
+    it('keeps removed blobs until they are purged, and restores them before', async () => {
       await using blobs = await open()
       const [bytes, at] = [Buffer.from('gone'), new Date('2026-01-01T00:00:00.000Z')]
       const sha256 = await store(blobs, bytes)
@@ -164,13 +164,13 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       expect(await storedAt(blobs, sha256)).toBeGreaterThan(Date.now() - 60_000)
       expect(await blobs.restore(sha256)).toBe(false)
       await blobs.remove(sha256, { at })
-      // Published again meanwhile, they have nothing to do with those that were removed.
+      // Blobs that are published again do not affect removed ones.
       expect(await store(blobs, bytes)).toBe(sha256)
       expect(await blobs.purge(new Date(at.getTime() + 1))).toMatchObject([{ sha256, bytes: 4 }])
       expect(await blobs.files()).toEqual([sha256])
     })
 
-    it('stay when they are younger than said, or published again at this moment', async () => {
+    it('does not remove blobs that are too young or concurrently published', async () => {
       await using blobs = await open()
       const sha256 = await store(blobs, Buffer.from('again'))
       const removal = { at: new Date(), before: new Date(Date.now() - day) }
@@ -182,7 +182,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
       }
     })
 
-    it('are refused when they are not what was stored, until they are again', async () => {
+    it('refuses to read corrupt blobs until they are repaired', async () => {
       await using blobs = await open()
       const bytes = randomBytes(700_000)
       const sha256 = await store(blobs, bytes)
@@ -202,7 +202,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
     })
   })
 
-  it('collects staged bytes that are old, also those that a crash left behind', async () => {
+  it('collects old staged files, including leftovers of a crash', async () => {
     await using blobs = await open()
     await blobs.stage('abandoned', Readable.from([Buffer.from('x')]), noLimit)
     await blobs.stage('current', Readable.from([Buffer.from('y')]), noLimit)
@@ -212,7 +212,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
     expect(await blobs.files()).toEqual(['current'])
   })
 
-  it('has one id, which the first to give it decides', async () => {
+  it('has a single id, which the first caller sets', async () => {
     await using blobs = await open()
     expect(await blobs.identity()).toBeNull()
     const given = await Promise.all(Array.from({ length: rounds }, (_, index) => blobs.identify(`id-${index}`)))
@@ -222,7 +222,7 @@ describe.each(kindsOfStores)('%s', (kind, open) => {
     expect(await blobs.files()).toEqual(['store-id'])
   })
 
-  it('says when the storage is out of reach', async () => {
+  it('reports an unreachable storage', async () => {
     await using blobs = await open()
     await blobs.check()
     await blobs.takeAway()

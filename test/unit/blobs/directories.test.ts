@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { makeDirectoryBelow, syncNames } from '../../../server/blobs/directories.ts'
 
-it('syncs the name of a directory once, and again when somebody removed it', async () => {
+it('syncs the name of a directory once, and again after it was removed', async () => {
   const base = mkdtempSync(join(tmpdir(), 'snug-directories-'))
   onTestFinished(() => rmSync(base, { recursive: true }))
   const path = join(base, 'ab', 'cd')
@@ -18,7 +18,7 @@ it('syncs the name of a directory once, and again when somebody removed it', asy
   expect(lasting).toEqual(new Set([dirname(path)]))
 })
 
-it('knows nothing of the names that another process made', async () => {
+it('does not assume that directories of other processes are synced', async () => {
   const base = mkdtempSync(join(tmpdir(), 'snug-directories-'))
   onTestFinished(() => rmSync(base, { recursive: true }))
   const path = join(base, 'ab', 'cd')

@@ -17,7 +17,7 @@ function withUmask(mask: number): void {
   onTestFinished(() => void process.umask(before))
 }
 
-/** The modes of everything in a store, in octal: of folders and files, stored ones and others. */
+/** Returns the octal modes in a store: of folders and files, both stored and others. */
 function modesIn(root: string) {
   const modes: Record<string, Set<string>> = {}
   for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
@@ -34,7 +34,7 @@ function modesIn(root: string) {
 const onlyOwner = { root: '700', 'stored folders': ['700'], 'stored files': ['600'], 'other folders': ['700'], 'other files': ['600'] }
 const withGroup = { root: '750', 'stored folders': ['750'], 'stored files': ['640'], 'other folders': ['700'] }
 
-/** Brings bytes into a store in every way, and leaves some staged and removed. */
+/** Stores bytes in every possible way, and leaves some staged and some removed. */
 async function fill(root: string, options?: { groupMayRead: boolean }) {
   const blobs = await openFilesystemBlobs(root, options)
   const all = ['whole', 'streamed', 'removed', 'restored'].map((text) => Buffer.from(text))
@@ -51,21 +51,21 @@ async function fill(root: string, options?: { groupMayRead: boolean }) {
   await blobs.identify('id', { replace: true })
 }
 
-it.each([0o000, 0o022, 0o077])('lets only the account of the server read a store (umask %o)', async (mask) => {
+it.each([0o000, 0o022, 0o077])('restricts access to a store to the account of the server (umask %o)', async (mask) => {
   withUmask(mask)
   const root = join(folderOfTest(), 'blobs')
   await fill(root)
   expect(modesIn(root)).toEqual(onlyOwner)
 })
 
-it.each([0o000, 0o022, 0o077])('lets the group read what is stored, when it should (umask %o)', async (mask) => {
+it.each([0o000, 0o022, 0o077])('grants the group read access to stored files if configured (umask %o)', async (mask) => {
   withUmask(mask)
   const root = join(folderOfTest(), 'blobs')
   await fill(root, { groupMayRead: true })
   expect(modesIn(root)).toMatchObject(withGroup)
 })
 
-it('corrects the modes of a store that is there, in both directions, and follows no links', async () => {
+it('corrects the modes of an existing store in both directions without following symlinks', async () => {
   const root = folderOfTest()
   await fill(root)
   const outside = join(folderOfTest(), 'outside')

@@ -7,7 +7,7 @@ const hash = 'ab'.repeat(32)
 const id = '20261122T031500000Z'
 const uuid = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-/** What a database or a manifest may have in place of `value`. */
+/** Returns values that a manipulated database or manifest may contain instead of `value`. */
 const hostile = (value: string) => [
   '',
   '.',
@@ -21,7 +21,7 @@ const hostile = (value: string) => [
   `${value}/x`,
 ]
 
-describe('a value that could lead elsewhere does not become a path', () => {
+describe('path functions', () => {
   it.each<[string, string, (value: string) => string]>([
     ['the hash of stored bytes', hash, storedAt],
     ['the hash of removed bytes', hash, (value) => removedName(value, new Date(0))],
@@ -37,7 +37,7 @@ describe('a value that could lead elsewhere does not become a path', () => {
     ['the name of a file in a backup', 'registry.sqlite', (value) => fileKey(id, value)],
     ['the name of a table', 'users', tableFile],
     ['the hash of a blob in a backup', hash, blobKey],
-  ])('%s', (_what, value, toPath) => {
+  ])('rejects path traversal in %s', (_what, value, toPath) => {
     expect(toPath(value)).toContain(value)
     for (const text of hostile(value)) expect(() => toPath(text), JSON.stringify(text)).toThrow('Not a valid file name')
   })

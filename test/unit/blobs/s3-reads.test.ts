@@ -9,10 +9,10 @@ import { s3Bucket, type S3Fault } from '../../support/s3-service.ts'
 
 describe('reads', () => {
   it.each<[string, S3Fault]>([
-    ['breaks off', { cutAfter: 300_000 }],
-    ['falls silent', { stopAfter: 300_000 }],
-    ['ends at once', { cutAfter: 0 }],
-  ])('go on where an answer %s', async (_what, fault) => {
+    ['is interrupted', { cutAfter: 300_000 }],
+    ['stalls', { stopAfter: 300_000 }],
+    ['ends immediately', { cutAfter: 0 }],
+  ])('resumes a response that %s', async (_what, fault) => {
     await using test = await testBucket(typeof fault === 'object' && 'stopAfter' in fault ? { S3_TIMEOUT_MS: '500' } : {})
     const { bucket, blobs } = test
     const bytes = large.subarray(0, 1_000_000)
@@ -23,7 +23,7 @@ describe('reads', () => {
     expect((await buffer(await blobs.open(sha256, { start: 1000, end: 999_000 }))).equals(bytes.subarray(1000, 999_001))).toBe(true)
   })
 
-  it('take a slow answer as it comes, and end with one that nobody reads on', async () => {
+  it('accepts slow responses, and closes responses that are no longer read', async () => {
     await using test = await testBucket()
     const sha256 = await store(test.blobs, large.subarray(0, 300_000))
     test.bucket.fault = ({ operation }) => (operation === 'GetObject' ? { slowMs: 1 } : null)
@@ -34,7 +34,7 @@ describe('reads', () => {
     await new Promise((resolve) => stream.once('close', resolve))
   })
 
-  it('take no more than was asked for from a service that sends endlessly', async () => {
+  it('reads only the requested range from a service that sends endlessly', async () => {
     function* endlessly() {
       for (;;) yield Buffer.from('bytes')
     }
@@ -44,7 +44,7 @@ describe('reads', () => {
     expect(body.destroyed).toBe(true)
   })
 
-  it('answer 503 when the service is away, and 404 only when it says so', async () => {
+  it('fails with 503 if the service is unavailable', async () => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     const sha256 = await store(blobs, Buffer.from('bytes'))
@@ -57,7 +57,7 @@ describe('reads', () => {
     expect(String(await blobs.read(sha256))).toBe('bytes')
   })
 
-  it('can be left to clients, by a link to the bytes that are there', async () => {
+  it('returns a link with which clients download a blob', async () => {
     await using test = await testBucket({ S3_PUBLIC_ENDPOINT: 'https://bucket.example' })
     const sha256 = await store(test.blobs, Buffer.from('bytes'))
     const link = new URL((await test.blobs.link(sha256, { seconds: 60, name: 'a.tar.gz', type: 'application/gzip' })) ?? '')
@@ -70,7 +70,7 @@ describe('reads', () => {
     await expect(test.blobs.link('a'.repeat(64), { seconds: 60, name: 'x', type: 'x' })).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('can be left to clients for as long as was said, by the clock of the service', async () => {
+  it('signs links with the clock of the service', async () => {
     await using test = await testBucket()
     const sha256 = await store(test.blobs, Buffer.from('bytes'))
     const date = new Date(Date.now() - 120_000)
@@ -82,38 +82,38 @@ describe('reads', () => {
   })
 })
 
-describe('the check at the start', () => {
+describe('startup check', () => {
   it.each<[string, string, S3Fault, RegExp]>([
-    [
-      'a bucket that is not there',
-      'ListObjectsV2',
-      { status: 404, code: 'NoSuchBucket' },
-      /there is no bucket .* Make it, or correct S3_BUCKET/,
-    ],
+    ['a missing bucket', 'ListObjectsV2', { status: 404, code: 'NoSuchBucket' }, /there is no bucket .* Make it, or correct S3_BUCKET/],
     ['another region', 'ListObjectsV2', { status: 301, code: 'PermanentRedirect' }, /not in the region us-east-1.*S3_REGION/],
     ['an unknown key', 'ListObjectsV2', { status: 403, code: 'InvalidAccessKeyId' }, /Correct S3_ACCESS_KEY_ID/],
     ['a wrong secret', 'ListObjectsV2', { status: 403, code: 'SignatureDoesNotMatch' }, /Correct S3_SECRET_ACCESS_KEY/],
     ['a wrong clock', 'ListObjectsV2', { status: 403, code: 'RequestTimeTooSkewed' }, /clock/],
-    ['no right to list', 'ListObjectsV2', { status: 403, code: 'AccessDenied' }, /may not do s3:ListBucket/],
-    ['no right to write', 'PutObject', { status: 403, code: 'AccessDenied' }, /may not do s3:PutObject/],
-    ['no right to read', 'GetObject', { status: 403, code: 'AccessDenied' }, /may not do s3:GetObject/],
-    ['no right to delete', 'DeleteObject', { status: 403, code: 'AccessDenied' }, /may not do s3:DeleteObject/],
-    ['no right to list uploads', 'ListMultipartUploads', { status: 403, code: 'AccessDenied' }, /may not do s3:ListBucketMultipartUploads/],
-    ['a service that is away', 'ListObjectsV2', 'reset', /does not answer at http:\/\/127/],
-  ])('names %s', async (_what, operation, fault, message) => {
+    ['no permission to list', 'ListObjectsV2', { status: 403, code: 'AccessDenied' }, /may not do s3:ListBucket/],
+    ['no permission to write', 'PutObject', { status: 403, code: 'AccessDenied' }, /may not do s3:PutObject/],
+    ['no permission to read', 'GetObject', { status: 403, code: 'AccessDenied' }, /may not do s3:GetObject/],
+    ['no permission to delete', 'DeleteObject', { status: 403, code: 'AccessDenied' }, /may not do s3:DeleteObject/],
+    [
+      'no permission to list uploads',
+      'ListMultipartUploads',
+      { status: 403, code: 'AccessDenied' },
+      /may not do s3:ListBucketMultipartUploads/,
+    ],
+    ['an unreachable service', 'ListObjectsV2', 'reset', /does not answer at http:\/\/127/],
+  ])('reports %s', async (_what, operation, fault, message) => {
     await using bucket = await s3Bucket()
     bucket.fault = (call) => (call.operation === operation ? fault : null)
     await expect(openS3Blobs(s3Config(bucket))).rejects.toThrow(message)
   })
 
-  it('compares the clocks', async () => {
+  it('reports a clock difference', async () => {
     await using bucket = await s3Bucket()
     const date = new Date(Date.now() - 600_000).toUTCString()
     bucket.features.date = date
     await expect(openS3Blobs(s3Config(bucket))).rejects.toThrow(/clock of this machine is \d+ seconds ahead/)
   })
 
-  it('leaves nothing behind, and does without what the service does not know', async () => {
+  it('leaves no objects behind, and tolerates unsupported operations', async () => {
     await using bucket = await s3Bucket()
     bucket.fault = ({ operation }) => (operation === 'ListMultipartUploads' ? { status: 501, code: 'NotImplemented' } : null)
     const blobs = await openS3Blobs(s3Config(bucket))

@@ -3,17 +3,17 @@ import { expect, it } from 'vitest'
 import { away, hashOf, stage, store, testBucket } from '../../support/s3-bucket.ts'
 
 const bytes = Buffer.from('an archive')
-/** Far below the 15 seconds that a call has, far above the two that a client may wait. */
+/** Maximum time to fail in milliseconds. Far below the call timeout of 15 seconds, far above the two seconds that a client may wait. */
 const soonMs = 6000
 
-/** How something fails, and that it does so soon. */
+/** Expects the work to fail with 503 within `soonMs`. */
 async function failsSoon(work: Promise<unknown>): Promise<void> {
   const begunAt = Date.now()
   await expect(work).rejects.toMatchObject(away)
   expect(Date.now() - begunAt).toBeLessThan(soonMs)
 }
 
-it('fails soon when the service takes connections and never answers, and works as soon as it does', async () => {
+it('fails fast while the service accepts connections but never responds, and recovers with it', async () => {
   await using test = await testBucket()
   const { bucket, blobs } = test
   const sha256 = await store(blobs, bytes)
@@ -26,7 +26,7 @@ it('fails soon when the service takes connections and never answers, and works a
   expect((await stage(blobs, bytes)).sha256).toBe(sha256)
 })
 
-it('does not begin an upload when nothing has been answered for a while, and nobody answers now', async () => {
+it('does not start an upload if the service has not responded for a while', async () => {
   await using test = await testBucket()
   const { bucket, blobs } = test
   await stage(blobs, bytes)
@@ -41,20 +41,20 @@ it('does not begin an upload when nothing has been answered for a while, and nob
   expect(puts()).toBe(before + 1)
 })
 
-it('remembers an upload that got no answer in time', async () => {
+it('remembers an upload that timed out', async () => {
   await using test = await testBucket({ S3_TIMEOUT_MS: '2500' })
   const { bucket, blobs } = test
-  // Somebody just got an answer.
+  // The service has responded recently.
   await blobs.has(hashOf(bytes))
   bucket.fault = () => 'silent'
   await expect(stage(blobs, bytes)).rejects.toMatchObject(away)
   const puts = bucket.calls.filter(({ operation }) => operation === 'PutObject').length
-  expect(puts, 'it is not tried again while nobody answers').toBe(1)
+  expect(puts, 'it is not retried while the service does not respond').toBe(1)
   await failsSoon(stage(blobs, bytes))
   expect(bucket.calls.filter(({ operation }) => operation === 'PutObject')).toHaveLength(puts)
 })
 
-it('waits for a service that is slow but there', async () => {
+it('waits for a service that responds slowly', async () => {
   await using test = await testBucket()
   const { bucket, blobs } = test
   const sha256 = await store(blobs, bytes)
@@ -63,7 +63,7 @@ it('waits for a service that is slow but there', async () => {
   expect(await blobs.hash(sha256)).toBe(hashOf(bytes))
 })
 
-it('waits for one call that gets no answer while others do, as long as calls may take', async () => {
+it('waits until the timeout for a single call without a response', async () => {
   await using test = await testBucket({ S3_TIMEOUT_MS: '1500' })
   const { bucket, blobs } = test
   const sha256 = await store(blobs, bytes)

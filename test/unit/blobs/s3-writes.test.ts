@@ -5,10 +5,10 @@ import { pathOf } from '../../support/blob-stores.ts'
 import { away, failFirst, hashOf, large, noLimit, stage, store, testBucket } from '../../support/s3-bucket.ts'
 import type { S3Fault } from '../../support/s3-service.ts'
 
-const impatient = { S3_TIMEOUT_MS: '300' }
+const shortTimeout = { S3_TIMEOUT_MS: '300' }
 
 describe('uploads', () => {
-  it('are sent in parts when they are large, each of which may be lost', async () => {
+  it('sends large uploads in parts and retries lost ones', async () => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     let parts = 0
@@ -18,7 +18,7 @@ describe('uploads', () => {
     expect(bucket.features.uploads.size).toBe(0)
   })
 
-  it.each(['PutObject', 'CompleteMultipartUpload'])('have come when only the answer of %s was lost', async (operation) => {
+  it.each(['PutObject', 'CompleteMultipartUpload'])('succeeds if only the response to %s is lost', async (operation) => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     const bytes = operation === 'PutObject' ? Buffer.from('small') : large
@@ -34,8 +34,8 @@ describe('uploads', () => {
     ['UploadPart', { status: 500, code: 'InternalError' }],
     ['CompleteMultipartUpload', 'reset'],
     ['PutObject', 'silent'],
-  ])('fail with 503 when %s keeps failing, and leave nothing once collected: %j', async (operation, fault) => {
-    await using test = await testBucket(operation === 'PutObject' ? impatient : {})
+  ])('fails with 503 if %s keeps failing, and leaves no files after collection: %j', async (operation, fault) => {
+    await using test = await testBucket(operation === 'PutObject' ? shortTimeout : {})
     const { bucket, blobs } = test
     bucket.fault = (call) => ([operation, 'AbortMultipartUpload'].includes(call.operation) ? fault : null)
     await expect(stage(blobs, operation === 'PutObject' ? Buffer.from('small') : large)).rejects.toMatchObject(away)
@@ -46,7 +46,7 @@ describe('uploads', () => {
     expect(await blobs.files()).toEqual([])
   })
 
-  it('end at once when the client goes, and leave nothing', async () => {
+  it('aborts immediately without leftovers if the client disconnects', async () => {
     await using test = await testBucket()
     const broken = Readable.from(
       (async function* () {
@@ -60,11 +60,11 @@ describe('uploads', () => {
     expect(await test.blobs.files()).toEqual([])
   })
 
-  it('are refused when other bytes arrive than were sent', async () => {
+  it('rejects uploads that are corrupted in transit', async () => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     bucket.fault = ({ operation }) => (operation === 'PutObject' ? 'corrupt' : null)
-    // The service compares a checksum; where it does not, the bytes are read back.
+    // The service verifies a checksum. Otherwise, the bytes are read back.
     await expect(blobs.stageWhole('whole', Buffer.from('small'))).rejects.toMatchObject(away)
     const { sha256 } = await stage(blobs, Buffer.from('small'))
     await expect(blobs.promote('one', sha256)).rejects.toMatchObject(away)
@@ -75,8 +75,8 @@ describe('uploads', () => {
   })
 })
 
-describe('a service that refuses checksums', () => {
-  it('is not asked for any with S3_CHECKSUMS=false, and what it stores is compared all the same', async () => {
+describe('service without checksum support', () => {
+  it('receives no checksums with S3_CHECKSUMS=false, and its objects are verified nevertheless', async () => {
     await using test = await testBucket({ S3_CHECKSUMS: 'false' })
     const { bucket, blobs } = test
     bucket.features.checksums = 'refused'
@@ -91,7 +91,7 @@ describe('a service that refuses checksums', () => {
     await expect(blobs.promote('damaged', hashOf(Buffer.from('damaged')))).rejects.toMatchObject(away)
   })
 
-  it('refuses them otherwise', async () => {
+  it('rejects uploads with checksums', async () => {
     await using test = await testBucket()
     test.bucket.features.checksums = 'refused'
     await expect(store(test.blobs, Buffer.from('small'))).rejects.toThrow()
@@ -107,7 +107,7 @@ describe('promoting', () => {
     ['HeadObject', 'reset'],
     ['ListObjectsV2', 'reset'],
     ['DeleteObject', 'lost'],
-  ])('gets over one %s that fails: %j', async (operation, fault) => {
+  ])('retries one failed %s: %j', async (operation, fault) => {
     await using test = await testBucket()
     const { sha256 } = await stage(test.blobs, Buffer.from('bytes'))
     failFirst(test.bucket, operation, fault)
@@ -115,7 +115,7 @@ describe('promoting', () => {
     expect(await test.blobs.files()).toEqual([sha256])
   })
 
-  it('can be tried again whatever failed for good', async () => {
+  it('can be repeated after any operation failed permanently', async () => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     for (const operation of ['CopyObject', 'HeadObject', 'ListObjectsV2', 'GetObject']) {
@@ -128,7 +128,7 @@ describe('promoting', () => {
     }
   })
 
-  it.each(['unknown', 'ignored'] as const)('works where conditions of writes are %s', async (conditionalWrites) => {
+  it.each(['unknown', 'ignored'] as const)('works if conditional writes are %s', async (conditionalWrites) => {
     await using test = await testBucket()
     test.bucket.features.conditionalWrites = conditionalWrites
     const sha256 = await store(test.blobs, Buffer.from('bytes'))
@@ -138,7 +138,7 @@ describe('promoting', () => {
     expect((await test.blobs.files()).toSorted()).toEqual([sha256, 'store-id'].toSorted())
   })
 
-  it('does not count on listings that are late', async () => {
+  it('does not rely on stale listings', async () => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     await blobs.collectStaged(new Date(0))
@@ -152,14 +152,14 @@ describe('promoting', () => {
   })
 })
 
-describe('a removal at another instance', () => {
-  it('never hits bytes that are published meanwhile', async () => {
+describe('removal by another instance', () => {
+  it('does not remove blobs that are published concurrently', async () => {
     await using test = await testBucket()
     const { bucket, blobs } = test
     const other = await blobs.another()
     const sha256 = await store(blobs, Buffer.from('bytes'))
     const removal = { at: new Date(), before: new Date(Date.now() - 1000) }
-    // Between any two calls of the removal, the bytes are published.
+    // Publishes the bytes between any two calls of the removal.
     const outcomes: string[] = []
     for (let moment = 0; moment < 4; moment++) {
       await blobs.age(pathOf(sha256))
@@ -178,7 +178,7 @@ describe('a removal at another instance', () => {
       const removed = await other.remove(sha256, removal)
       bucket.fault = () => null
       outcomes.push(`${outcome}, ${removed === null ? 'kept' : 'removed'}`)
-      // Whoever was told that it is published can read it; whoever was not tries again later.
+      // If publishing succeeds, the bytes are readable. Otherwise, the client retries later.
       if (outcome === 'published') expect(String(await blobs.read(sha256))).toBe('bytes')
       else if (removed !== null) expect(await other.restore(sha256)).toBe(true)
     }

@@ -17,7 +17,7 @@ function problemsOf(environment: Record<string, string>): string[] {
   }
 }
 
-it('has a default for everything but the address and the secret', () => {
+it('requires only the server URL and the secret', () => {
   const config = readConfig(needed)
   expect(config).toMatchObject({
     LISTEN_PORT: 8080,
@@ -32,7 +32,7 @@ it('has a default for everything but the address and the secret', () => {
   expect(config.BLOB_PATH).toBe(join(process.cwd(), 'data/blobs'))
 })
 
-it('names every problem at once', () => {
+it('reports all problems at once', () => {
   const problems = problemsOf({
     SERVER_URL: 'ftp://x',
     JWT_SECRET: 'short',
@@ -96,7 +96,7 @@ it.each([
   expect(readConfig({ ...needed, [name]: given })).toMatchObject({ [name]: read })
 })
 
-it('reads a secret from a file, and says when it cannot', () => {
+it('reads a secret from a file, and reports an unreadable file', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, `${'other '.repeat(6)}\n`)
   expect(readConfig({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: file }).JWT_SECRET).toBe('other '.repeat(6))
@@ -105,7 +105,7 @@ it('reads a secret from a file, and says when it cannot', () => {
   ])
 })
 
-it('refuses a variable and its file together, and names the file whose value cannot be used', () => {
+it('rejects a variable that is also set by file, and names the file of an invalid value', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, 'short\n')
   const both = ['METRICS_TOKEN and METRICS_TOKEN_FILE: both are set. Remove one of them.']
@@ -116,18 +116,18 @@ it('refuses a variable and its file together, and names the file whose value can
   expect(problemsOf({ ...needed, METRICS_TOKEN: 'x'.repeat(16), METRICS_TOKEN_FILE: '' })).toEqual([])
 })
 
-it.each(['3', '16'])('refuses BCRYPT_COST=%s with the range of its values', (cost) => {
+it.each(['3', '16'])('rejects BCRYPT_COST=%s and reports the valid range', (cost) => {
   expect(problemsOf({ ...needed, BCRYPT_COST: cost })).toEqual(['BCRYPT_COST: must be 4 to 15'])
 })
 
-it.each(['', '\n', '\r\n'])('refuses a file with nothing in it (%j): no secret is left out by mistake', (content) => {
+it.each(['', '\n', '\r\n'])('rejects an empty file (%j), so that no secret is omitted by mistake', (content) => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, content)
   for (const name of ['JWT_SECRET_FILE', 'METRICS_TOKEN_FILE'])
     expect(problemsOf({ ...needed, [name.replace('_FILE', '')]: '', [name]: file })).toEqual([`${name}: the file ${file} is empty`])
 })
 
-it('refuses a place for backups within the data, with every other problem', () => {
+it('rejects a backup folder inside the data, together with all other problems', () => {
   const placed = { ...needed, DATA_DIR: '/srv/data', BLOB_PATH: '/srv/archives' }
   for (const [place, holder] of [
     ['/srv/archives', 'BLOB_PATH'],
@@ -142,12 +142,12 @@ it('refuses a place for backups within the data, with every other problem', () =
     expect(problemsOf({ ...placed, BACKUP_TO: place })).toEqual([])
 })
 
-it('wants both halves of a key for backups', () => {
+it('requires both parts of the S3 credentials for backups', () => {
   const problem = 'BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY: set both or neither'
   expect(problemsOf({ ...needed, BACKUP_S3_ACCESS_KEY_ID: 'half' })).toEqual([problem])
 })
 
-it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('refuses the schedule %s', (expression) => {
+it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('rejects the schedule %s', (expression) => {
   expect(problemsOf({ ...needed, BACKUP_SCHEDULE: expression })).toEqual([
     expect.stringMatching(/^BACKUP_SCHEDULE: write a cron expression with five fields and a future run/),
   ])
@@ -159,13 +159,13 @@ it.each([
   ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /^write one of http\/protobuf, http\/json/],
   ['OTEL_TRACES_SAMPLER', 'jaeger_remote', /^write one of always_on/],
   ['OTEL_TRACES_SAMPLER_ARG', '1.5', /^at most 1/],
-])('refuses %s=%s', (name, given, problem) => {
-  const told = problemsOf({ ...needed, [name]: given })
-  expect(told).toHaveLength(1)
-  expect(told[0]?.replace(`${name}: `, '')).toMatch(problem)
+])('rejects %s=%s', (name, given, problem) => {
+  const problems = problemsOf({ ...needed, [name]: given })
+  expect(problems).toHaveLength(1)
+  expect(problems[0]?.replace(`${name}: `, '')).toMatch(problem)
 })
 
-it('masks secrets in what the log says', () => {
+it('masks secrets in the log', () => {
   const lines = describeConfig(
     readConfig({
       ...needed,
@@ -181,7 +181,7 @@ it('masks secrets in what the log says', () => {
   expect(lines.join('\n')).not.toContain('hidden')
 })
 
-it('masks what stands before the host of an address in what the log says', () => {
+it('masks credentials of URLs in the log', () => {
   const names = ['SDK_PUB_HOSTED_URL', 'SDK_ARCHIVE_URL', 'FLUTTER_ARCHIVE_URL', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'BACKUP_S3_ENDPOINT']
   const lines = describeConfig(
     readConfig({
@@ -197,7 +197,7 @@ it('masks what stands before the host of an address in what the log says', () =>
   expect(lines.join('\n')).not.toMatch(/hid(%40)?den/)
 })
 
-it('lists a folder of blanks among the problems, also where backups have a place', () => {
+it('rejects a blank data folder, also if backups are configured', () => {
   expect(() => readConfig({ ...needed, DATA_DIR: '  ', BACKUP_TO: '/backups' })).toThrow(ConfigError)
   expect(() => readConfig({ ...needed, DATA_DIR: '  ', BACKUP_TO: '/backups' })).toThrow(/DATA_DIR: /)
 })

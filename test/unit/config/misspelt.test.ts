@@ -12,18 +12,18 @@ it.each([
   ['trust_proxy', 'TRUST_PROXY'],
   ['SNUG_SERVER_URL', 'SERVER_URL'],
   ['SNUG_LISTEN_PORTS', 'LISTEN_PORT'],
-])('warns of %s, which is close to %s', (given, meant) => {
+])('warns about %s, which resembles %s', (given, meant) => {
   expect(misspeltVariables({ [given]: 'a secret value' })).toEqual([`${given} is not a setting and is ignored. Did you mean ${meant}?`])
 })
 
 it.each(['SNUG_ANYTHING', 'S3_ENDPOINT_URL', 'BACKUP_WHERE', 'METRICS_PATH', 'JWT_KEY'])(
-  'warns of %s, which has a prefix of ours',
+  'warns about %s, which has a prefix of settings',
   (given) => {
     expect(misspeltVariables({ [given]: 'x' })).toEqual([`${given} is not a setting and is ignored.`])
   },
 )
 
-it('reports nothing about settings, their files, and variables of other programs', () => {
+it('does not warn about settings, their files and variables of other programs', () => {
   const others = [
     'PATH',
     'HOME',

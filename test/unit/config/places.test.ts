@@ -14,17 +14,17 @@ import { openServices } from '../../../server/open-services.ts'
 import { secretForTests } from '../../support/server-process.ts'
 import { root } from '../../support/sources.ts'
 
-/** A folder with a file, and one that is no database. */
+/** Creates a folder with an empty file and a file that is not a database. */
 function places() {
   const folder = mkdtempSync(join(tmpdir(), 'snug-places-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const [file, junk] = [join(folder, 'file'), join(folder, 'junk.sqlite')]
   writeFileSync(file, '')
-  writeFileSync(junk, 'This is no database. '.repeat(1000))
+  writeFileSync(junk, 'This is not a database. '.repeat(1000))
   return { folder, file, junk }
 }
 
-/** What is told of an error that this ends with. */
+/** Runs `work` and returns its result, or the explanation of its error. */
 function problemOf(work: () => unknown, path: string): unknown {
   try {
     return work()
@@ -36,7 +36,7 @@ function problemOf(work: () => unknown, path: string): unknown {
 const configOf = (folder: string, settings: Record<string, string>) =>
   readConfig({ JWT_SECRET: secretForTests, SERVER_URL: 'http://localhost:8080', DATA_DIR: join(folder, 'data'), ...settings })
 
-it('names the setting whose folder or file a server cannot start with, and what to do', async () => {
+it('names the setting with the unusable folder or file, and a solution', async () => {
   const { folder, file, junk } = places()
   const cannotBeMade = 'cannot be created: a file already has this name, or the name of a parent folder. Choose another path.'
   const refused: [Record<string, string>, string][] = [
@@ -55,7 +55,7 @@ it('names the setting whose folder or file a server cannot start with, and what 
   await expect(openForInspection(configOf(folder, { SQLITE_PATH: junk }))).rejects.toThrow(/^SQLITE_PATH: .* is not an SQLite database/)
 })
 
-it('says which folder the account may not write to: the nearest that is there', () => {
+it('names the nearest existing folder that is not writable', () => {
   const { folder } = places()
   const error = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', path: join(folder, 'blobs/staging') })
   const problem = explainPathError(error, 'BLOB_PATH', join(folder, 'blobs'))
@@ -71,11 +71,11 @@ it('says which folder the account may not write to: the nearest that is there', 
 it.each([
   ['EROFS', 'BLOB_PATH: /data cannot be written to: its file system is mounted read-only. Mount it writable, or choose another path.'],
   ['SQLITE_CORRUPT_VTAB', 'BLOB_PATH: /data is damaged. Restore a backup.'],
-])('says what to do about %s', (code, problem) => {
+])('suggests a solution for %s', (code, problem) => {
   expect(explainPathError(Object.assign(new Error(code), { code }), 'BLOB_PATH', '/data')).toMatchObject({ problems: [problem] })
 })
 
-it('makes folders with those above them, and ends where a file system takes none', () => {
+it('creates folders with their parents, and fails on file systems that do not allow it', () => {
   const { folder, file } = places()
   const made = ['one', 'one/two', 'one/two/three'].map((name) => join(folder, name))
   expect(makeFolders(join(folder, 'one/two/three'), 0o700)).toEqual(made)
@@ -87,13 +87,13 @@ it('makes folders with those above them, and ends where a file system takes none
   expect(problemOf(() => makeFolders(path), path)).toMatchObject({ problems: [problem] })
 })
 
-it('refuses a place for backups that no folder can be made in', async () => {
+it('rejects a backup folder that cannot be created', async () => {
   await expect(folderPlace('/proc/snug').prepare()).rejects.toThrow(
     'No backup can be made in /proc/snug: /proc/snug cannot be created: the file system at /proc does not allow new folders. Choose another path.',
   )
 })
 
-it('leaves every other error as it is', () => {
+it('does not change other errors', () => {
   for (const error of [
     Object.assign(new Error('no space left'), { code: 'ENOSPC' }),
     new Error('other'),
@@ -103,7 +103,7 @@ it('leaves every other error as it is', () => {
     expect(explainPathError(error, 'BLOB_PATH', '/data')).toBe(error)
 })
 
-it('says so to an account without a name, too, as containers have', () => {
+it('names the uid of accounts without a name, as in containers', () => {
   const script = pathToFileURL(join(root, 'server/config/path-errors.ts')).href
   const code = `const { explainPathError } = await import('${script}')
     if (process.getuid() === 0) process.setuid(4242)

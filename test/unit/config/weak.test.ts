@@ -21,7 +21,7 @@ it.each([
 })
 
 it.each([good, 'a secret for tests that is long enough', 'v0nZ3Xk1nq7tY8oQmB2cLw5sR4uJ6hPa9dGfEiTzKxM='])(
-  'has no warning about the secret %s',
+  'does not warn about the secret %s',
   (secret) => {
     expect(read({ JWT_SECRET: secret })).toEqual([])
   },

@@ -10,7 +10,7 @@ const documents = readDocuments()
 const operationsOf = (text: string) =>
   parse(text).definitions.flatMap((node) => (node.kind === Kind.OPERATION_DEFINITION ? [`${node.operation} ${node.name?.value}`] : []))
 
-it('are all operations of the console, each by its SHA-256 and fit for the schema', () => {
+it('contains all operations of the console by SHA-256, each valid against the schema', () => {
   const written = globSync(join(root, 'web/*/*.graphql')).flatMap((file) => operationsOf(readFileSync(file, 'utf8')))
   expect(written.length).toBeGreaterThan(100)
   expect([...documents.values()].flatMap(operationsOf).toSorted()).toEqual(written.toSorted())
@@ -21,7 +21,7 @@ it('are all operations of the console, each by its SHA-256 and fit for the schem
   }
 })
 
-it('are in the scripts of the console by their hashes only', () => {
+it('contains the operations whose hashes, but not texts, are in the scripts of the console', () => {
   const scripts = globSync(join(root, 'web/dist/assets/*.js'))
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n')

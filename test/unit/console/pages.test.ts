@@ -2,18 +2,18 @@ import { expect, it } from 'vitest'
 import { consolePages, isConsolePage } from '../../../server/console/pages.ts'
 import { consoleRoutes } from '../../support/console-routes.ts'
 
-it('knows the pages that the console has, and no others', () => {
+it('lists exactly the pages of the console', () => {
   const routes = new Set(consoleRoutes())
   expect(routes.size).toBeGreaterThan(40)
   expect([...consolePages].toSorted()).toEqual([...routes].toSorted())
 })
 
 it.each(['/', '/packages/', '/Packages/acme', '/packages/acme/versions/1.0.0+1/install', '/admin/users/x', '/oauth/consent'])(
-  'takes %s for a page',
+  'recognizes the page %s',
   (path) => expect(isConsolePage(path)).toBe(true),
 )
 
 it.each(['/nothing', '/packages/acme/nothing', '/packages//', '/admin/users/x/y', '/login/x', '/wp-login.php', '/.env', '//'])(
-  'takes %s for no page',
+  'does not recognize %s as a page',
   (path) => expect(isConsolePage(path)).toBe(false),
 )

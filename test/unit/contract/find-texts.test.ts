@@ -4,7 +4,7 @@ import { findTexts } from '../../support/find-texts.ts'
 
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'é'), maxLength: 16 })
 
-it('finds what stands there, and nothing else', () => {
+it('finds exactly the texts that occur', () => {
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.array(word, { maxLength: 12 }), fc.nat(15), (others, parts, at) => {
       const all = parts.join('')
@@ -16,8 +16,8 @@ it('finds what stands there, and nothing else', () => {
   )
 })
 
-it('finds a text wherever it begins and ends, and none that is cut off', () => {
-  const all = 'Whatever is kept is read from its beginning to its end.'
+it('finds texts at any position, and no truncated ones', () => {
+  const all = 'Stored content is read from its beginning to its end.'
   const parts = Array.from({ length: 40 }, (_, at) => all.slice(at, at + 12))
   expect([...findTexts(Buffer.from(all), [...parts, all, `${all}!`, 'its end', 'its End', 'from its End.'])]).toEqual(
     expect.arrayContaining([...parts, all, 'its end']),

@@ -5,7 +5,7 @@ import { readApi } from '../../../server/dart/read-api.ts'
 
 const read = (sources: Record<string, string>): Promise<Api> => readApi(new Map(Object.entries(sources)), 'own')
 
-/** The declarations of `lib/own.dart`, as `kind signature`, members indented. */
+/** Returns the declarations of `lib/own.dart` as `kind: signature`, with members indented. */
 async function lines(code: string): Promise<string[]> {
   const { libraries, unclear } = await read({ 'lib/own.dart': code })
   expect(unclear).toEqual([])
@@ -17,7 +17,7 @@ async function lines(code: string): Promise<string[]> {
 }
 
 describe('declarations', () => {
-  it('are read with their signatures in one tidy line', async () => {
+  it('has signatures formatted on one line', async () => {
     const code = `
       abstract base class A<T extends Object?>  extends B<T> with C, D<int>
           implements E { }
@@ -51,7 +51,7 @@ describe('declarations', () => {
     ])
   })
 
-  it('have their members: constructors of every kind, operators, accessors, fields, statics', async () => {
+  it('has members: all kinds of constructors, operators, accessors, fields and statics', async () => {
     const code = `
       class A {
         const A(this.a, {super.key, required this.b, int this.c = 1});
@@ -98,7 +98,7 @@ describe('declarations', () => {
     ])
   })
 
-  it('have documentation, deprecation, supertypes and a place', async () => {
+  it('has documentation, deprecation, supertypes and a source position', async () => {
     const code = `/// About the library.
 library;
 
@@ -145,8 +145,8 @@ class A extends B<int> {
   })
 })
 
-describe('what is not understood', () => {
-  it('hides nothing around it', async () => {
+describe('invalid code', () => {
+  it('does not hide the declarations around it', async () => {
     const code =
       'class A { void a() {} what is ## this; void b() {} }\n?? odd;\nint c() => 1;\nclass D { void d() { (( } }\nclass E { void e() {} }\n'
     const { libraries, unclear } = await read({ 'lib/own.dart': code })
@@ -159,7 +159,7 @@ describe('what is not understood', () => {
     ])
   })
 
-  it('ends soon, whatever it is', async () => {
+  it('is parsed in bounded time', async () => {
     const hostile = [
       '('.repeat(20_000),
       '{'.repeat(20_000),
@@ -176,8 +176,8 @@ describe('what is not understood', () => {
   })
 })
 
-describe('share of documented API', () => {
-  it('counts libraries, declarations and members, what is exported twice once', async () => {
+describe('documentation coverage', () => {
+  it('counts libraries, declarations and members, and repeated exports once', async () => {
     const api = await read({
       'lib/own.dart': "/// Doc.\nlibrary;\nexport 'src/a.dart';",
       'lib/other.dart': "export 'src/a.dart';",

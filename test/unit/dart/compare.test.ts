@@ -13,7 +13,7 @@ async function surface(sources: Sources) {
 
 const changes = async (before: Sources, after: Sources) => compareSurfaces(await surface(before), await surface(after))
 
-/** What was added, removed and changed, by name; of a change, what it breaks. */
+/** Summarizes additions, removals and changes by name, with the reasons why a change is breaking. */
 async function told(before: Sources, after: Sources): Promise<string[]> {
   const { added, removed, changed } = await changes(before, after)
   return [
@@ -23,8 +23,8 @@ async function told(before: Sources, after: Sources): Promise<string[]> {
   ]
 }
 
-describe('two versions of an API', () => {
-  it('differ by declarations, members and libraries', async () => {
+describe('comparison of two versions of an API', () => {
+  it('finds different declarations, members and libraries', async () => {
     const before = { 'lib/own.dart': 'class A { void a() {} A.named(); } int gone() => 1;', 'lib/old.dart': 'class Old {}' }
     const after = { 'lib/own.dart': 'class A { void b() {} } class New {}', 'lib/new.dart': '' }
     expect(await changes(before, after)).toEqual({
@@ -44,7 +44,7 @@ describe('two versions of an API', () => {
     })
   })
 
-  it('are the same where only layout, private names, bodies and documentation differ', async () => {
+  it('ignores differences in layout, private names, bodies and documentation', async () => {
     const before = 'class A<T> { final int _x = 1; T f(T a, {int b = 1}) => a; } typedef F<T> = T Function(T);'
     const after =
       '/// New.\nclass A<E>\n{ @override final int _y = 2;\n E f(E a, {int b = 1,}) { return a; } }\ntypedef F<S> = S Function(S);\n'
@@ -82,7 +82,7 @@ describe('two versions of an API', () => {
     ['class A implements B {}', 'class A {}', '! A: it is no longer a `B`'],
     ['class A implements B {}', 'class A extends C {} class C implements B {}', '~ A'],
     ['extension type A(int a) {}', 'extension type A(String a) {}', '! A: it represents `String`'],
-  ])('%s → %s', async (before, after, expected) => {
+  ])('compares %s → %s', async (before, after, expected) => {
     expect(await told(before, after)).toContain(expected)
   })
 
@@ -97,25 +97,25 @@ describe('two versions of an API', () => {
     ['abstract interface class A {}', 'abstract interface class A { A._(); }', []],
     ['class A { A._(); }', 'sealed class A {}', ['! A: it is now `sealed`']],
     ['class A = _B with _M; class _B {} mixin _M {}', 'class A { A.named(); }', ['+ A.named', '~ A']],
-  ])('have the constructor of a class that declares none: %s, %s', async (before, after, expected) => {
+  ])('includes the default constructor of a class: %s, %s', async (before, after, expected) => {
     expect(await told(before, after)).toEqual(expected)
   })
 
-  it('lose no such constructor where it is not known of one of them', async () => {
+  it('does not report a removed default constructor if an older analysis did not record it', async () => {
     const [known, later] = [await surface('class A {}'), await surface('class A { A.named(); }')]
     const unknown = { ...known, declarations: known.declarations.map((each) => ({ ...each, hasDefaultConstructor: undefined })) }
     expect(compareSurfaces(unknown, later).removed).toEqual([])
     expect(compareSurfaces(known, later).removed).toHaveLength(1)
   })
 
-  it('keep what a class now inherits, or makes without words', async () => {
+  it('does not report members that are now inherited or implicit as removed', async () => {
     const before = 'class A { A(); int m() => 1; @override String toString() => ""; } class B {}'
     expect(await told(before, 'class A extends B {} class B { int m() => 1; }')).toEqual(['+ B.m', '~ A'])
     expect(await told(before, 'class A extends _C {} class _C { int m() => 1; } class B {}')).toEqual(['~ A'])
     expect(await told(before, 'class A { A.other(); } class B {}')).toEqual(['+ A.other', '- A.new', '- A.m'])
   })
 
-  it('tell what several libraries show once, and exports of other packages', async () => {
+  it('reports declarations of several libraries once, and exports of other packages', async () => {
     const src = (code: string) => ({
       'lib/own.dart': "export 'src/a.dart';",
       'lib/all.dart': "export 'src/a.dart'; export 'package:x/x.dart';",
@@ -126,7 +126,7 @@ describe('two versions of an API', () => {
   })
 })
 
-describe('the number of a version', () => {
+describe('version number', () => {
   const none = { added: [], removed: [], changed: [] }
   const one = { library: 'own.dart', kind: 'class', name: 'A', signature: 'class A' }
   const breaking = {
@@ -155,7 +155,7 @@ describe('the number of a version', () => {
     ['1.0.0', '1.1.0-dev.1', breaking, '2 removals and 1 breaking change in a minor release'],
     ['2.0.0-dev.1', '2.0.0-dev.2', breaking, null],
     ['2.0.0-dev.2', '2.0.0', breaking, null],
-  ])('%s → %s', (earlier, later, found, sentence) => {
+  ])('is judged from %s → %s', (earlier, later, found, sentence) => {
     expect(judgeVersion(earlier, later, found)).toMatchObject({ isHonest: sentence === null, sentence })
   })
 

@@ -10,14 +10,14 @@ async function surface(sources: Sources) {
   return surfaceSchema.parse(JSON.parse(JSON.stringify(surfaceOf(await readApi(new Map(Object.entries(files)), 'own')))))
 }
 
-/** What breaks callers: removals, and changes with what they break. */
+/** Returns the breaking changes: removals, and changes with their reasons. */
 async function breaks(before: Sources, after: Sources): Promise<string[]> {
   const { removed, changed } = compareSurfaces(await surface(before), await surface(after))
   return [...removed.map(({ name }) => `- ${name}`), ...changed.flatMap(({ name, breaks: all }) => all.map((each) => `${name}: ${each}`))]
 }
 
 it.each([
-  ['an alias and what it stands for', 'class M {} typedef D = M; void f(D a) {}', 'class M {} typedef D = M; void f(M a) {}'],
+  ['an alias and its type', 'class M {} typedef D = M; void f(D a) {}', 'class M {} typedef D = M; void f(M a) {}'],
   ['a generic alias', 'typedef P<T> = Map<String, T>; P<int> f() => x;', 'typedef P<T> = Map<String, T>; Map<String, int> f() => x;'],
   ['a renamed class with an alias', 'class Old {} Old f() => x;', 'class New {} typedef Old = New; New f() => x;'],
   [
@@ -30,13 +30,13 @@ it.each([
   ['a subtype that is returned', 'Future<List<int>> f() => x;', 'Future<Uint8List> f() => x;'],
   ['a subtype of its own that is returned', 'class A {} class B extends A {} A f() => x;', 'class A {} class B extends A {} B f() => x;'],
   ['a subtype of a getter', 'EventSink<int> get a => x;', 'StreamSink<int> get a => x;'],
-  ['a supertype that is taken', 'void f(List<int> a) {}', 'void f(Iterable<num> a) {}'],
+  ['a parameter with a supertype', 'void f(List<int> a) {}', 'void f(Iterable<num> a) {}'],
   ['FutureOr', 'void f(int Function() a) {}', 'void f(FutureOr<int> Function() a) {}'],
-  ['a callback whose value nobody reads', 'void f(Function() a) {}', 'void f(FutureOr<void> Function() a) {}'],
-  ['type arguments left out', 'void f(Map a) {}', 'void f(Map<Object?, Object?> a) {}'],
+  ['a callback whose result is not used', 'void f(Function() a) {}', 'void f(FutureOr<void> Function() a) {}'],
+  ['omitted type arguments', 'void f(Map a) {}', 'void f(Map<Object?, Object?> a) {}'],
   ['a map of dynamic values', 'void f(Map<String, dynamic> a) {}', 'void f(Map<String, Object?> a) {}'],
   [
-    'a callback that may take more',
+    'a callback with more parameters',
     'void f(void Function(int Function(String)) a) {}',
     'void f(void Function(int Function(String, {int? b})) a) {}',
   ],
@@ -52,15 +52,15 @@ it.each([
     { 'lib/own.dart': "export 'src/a.dart' show A;", 'lib/src/a.dart': 'class A implements N {} class N {}' },
     'class A {}',
   ],
-  ['a name that a dependency exports now', 'class A {} class B {}', "export 'package:x/x.dart' show A; class B {}"],
+  ['a name that a dependency now exports', 'class A {} class B {}', "export 'package:x/x.dart' show A; class B {}"],
   [
-    'a name that a dependency exports through an own file',
+    'a name that a dependency exports through a file of the package',
     'class A {}',
     { 'lib/own.dart': "export 'src/a.dart';", 'lib/src/a.dart': "export 'package:x/x.dart';" },
   ],
   ['an export of another library of a dependency', "export 'package:x/src/a.dart';", "export 'package:x/x.dart';"],
   ['a class that became an alias', 'class A {} class B {}', 'class B {} typedef A = B;'],
-])('does not call it a break: %s', async (_, before: Sources, after: Sources) => {
+])('does not report a breaking change for %s', async (_, before: Sources, after: Sources) => {
   expect(await breaks(before, after)).toEqual([])
 })
 
@@ -88,11 +88,11 @@ it.each([
   ["export 'package:x/x.dart' show A, B;", "export 'package:x/x.dart' show A;", ['- B']],
   ['class A {} class B {}', "export 'package:x/x.dart' show A;", ['- B']],
   ['class A implements Foreign {}', 'class A {}', ['A: it is no longer a `Foreign`']],
-])('calls it a break: %s, %s', async (before, after, expected) => {
+])('reports a breaking change: %s, %s', async (before, after, expected) => {
   expect(await breaks(before, after)).toEqual(expected)
 })
 
-it('reports what moved to a dependency as changed, with the export', async () => {
+it('reports a declaration that moved to a dependency as changed', async () => {
   const { removed, changed } = compareSurfaces(await surface('class A {}'), await surface("export 'package:x/x.dart' show A;"))
   expect({ removed, changed }).toEqual({
     removed: [],
@@ -100,7 +100,7 @@ it('reports what moved to a dependency as changed, with the export', async () =>
   })
 })
 
-it('finds what a class no longer inherits from one that is not exported', async () => {
+it('finds members that a class no longer inherits from an unexported class', async () => {
   const files = (members: string) => ({
     'lib/own.dart': "export 'src/a.dart' show A;",
     'lib/src/a.dart': `class A extends Base {} class Base { ${members} }`,
@@ -108,7 +108,7 @@ it('finds what a class no longer inherits from one that is not exported', async 
   expect(await breaks(files('int a() => 1; int b() => 1;'), files('int a() => 1;'))).toEqual(['- A.b'])
 })
 
-it('stops judging types that would take too long', async () => {
+it('stops comparing types that are too complex', async () => {
   const chain = (name: string) =>
     Array.from({ length: 40 }, (_, at) => `typedef ${name}${at + 1} = Map<${name}${at}, ${name}${at}>;`).join('\n')
   const code = `${chain('A')}\n${chain('B')}\ntypedef A0 = int; typedef B0 = int;`

@@ -5,7 +5,7 @@ import type { KnownPackage } from '../../../server/dart/reachable-libraries.ts'
 
 type Other = Partial<Omit<KnownPackage, 'files'>> & { files?: Record<string, string> }
 
-/** Where `own` works, whose library has this code, next to packages of these files. */
+/** Returns the platform support of the package `own`, whose library has this code, with packages of these files as dependencies. */
 async function support(code: string, others: Record<string, Other>, facts: { sdks?: string[]; dependencies?: string[] } = {}) {
   const packages = new Map<string, KnownPackage>()
   for (const [name, { files, ...known }] of Object.entries(others)) {
@@ -30,7 +30,7 @@ const platformsIn = ({ tags }: { tags: string[] }) =>
   tags.flatMap((tag) => (tag.startsWith('platform:') ? [tag.slice('platform:'.length)] : []))
 const everywhere = ['android', 'ios', 'windows', 'linux', 'macos', 'web']
 
-describe('platforms of a package that imports others', () => {
+describe('platforms of a package with dependencies', () => {
   const file = {
     files: {
       'lib/file.dart': "export 'src/local.dart';",
@@ -40,7 +40,7 @@ describe('platforms of a package that imports others', () => {
     },
   }
 
-  it('lack those that a library of another one rules out, through files and packages', async () => {
+  it('excludes platforms that imported libraries of other packages do not support', async () => {
     const glob = { files: { 'lib/glob.dart': "import 'package:file/file.dart';" }, dependencies: ['file'] }
     const found = await support("import 'package:glob/glob.dart';", { glob, file })
     expect(platformsIn(found)).toEqual(['android', 'ios', 'windows', 'linux', 'macos'])
@@ -52,12 +52,12 @@ describe('platforms of a package that imports others', () => {
     })
   })
 
-  it('are all of them when only other libraries of that package rule some out', async () => {
+  it('ignores libraries of other packages that are not imported', async () => {
     const found = await support("import 'package:file/memory.dart';", { file })
     expect([platformsIn(found), found.tags.includes('is:wasm-ready')]).toEqual([everywhere, true])
   })
 
-  it('follow conditional imports there, as each platform takes them', async () => {
+  it('follows conditional imports of other packages per platform', async () => {
     const http = {
       files: {
         'lib/http.dart': "import 'src/stub.dart' if (dart.library.js_interop) 'src/web.dart' if (dart.library.io) 'src/io.dart';",
@@ -69,42 +69,42 @@ describe('platforms of a package that imports others', () => {
     expect(platformsIn(await support("import 'package:http/http.dart';", { http }))).toEqual(everywhere)
   })
 
-  it('are no more than what the pubspec of another one declares, and what that imports does not count', async () => {
+  it('uses the platforms that the pubspec of a plugin declares, regardless of its imports', async () => {
     const plugin = { platforms: ['ios', 'web'], files: { 'lib/plugin.dart': "import 'dart:io'; import 'dart:html';" } }
     const found = await support("import 'package:plugin/plugin.dart';", { plugin })
     expect(platformsIn(found)).toEqual(['ios', 'web'])
-    // WebAssembly is no platform that a pubspec declares.
+    // Pubspecs do not declare WebAssembly as a platform.
     expect(found.tags).not.toContain('is:wasm-ready')
     expect(platformsIn(await support('', { plugin }))).toEqual(everywhere)
   })
 
-  it('are followed back into the package itself, and end where packages import each other', async () => {
+  it('follows imports back into the package itself, and terminates for circular imports', async () => {
     const other = { files: { 'lib/other.dart': "import 'package:own/src/more.dart'; import 'package:own/own.dart';" } }
     expect(platformsIn(await support("import 'package:other/other.dart';", { other }))).toEqual(everywhere)
   })
 })
 
-describe('another package that is not known', () => {
-  it('is assumed to support everything, and is named', async () => {
+describe('unknown package', () => {
+  it('is reported and assumed to support all platforms', async () => {
     const found = await support("import 'dart:io'; import 'package:elsewhere/elsewhere.dart';", {})
     expect(platformsIn(found)).toEqual(['android', 'ios', 'windows', 'linux', 'macos'])
     expect(found.unknownPackages).toEqual(['elsewhere'])
     expect(found.hindrances).toContainEqual({ tag: 'platform:web', path: ['lib/own.dart', 'dart:io'] })
   })
 
-  it('is well known when it wraps a library of Dart', async () => {
+  it('has built-in information if it wraps a library of Dart', async () => {
     expect(platformsIn(await support("import 'package:ffi/ffi.dart';", {}))).not.toContain('web')
     const own = { ffi: { files: { 'lib/ffi.dart': '' } } }
     expect(platformsIn(await support("import 'package:ffi/ffi.dart';", own))).toEqual(everywhere)
   })
 
-  it('does not matter where its pubspec declares platforms', async () => {
+  it('is not required if a plugin declares its platforms', async () => {
     expect(platformsIn(await support("import 'package:plugin/plugin.dart';", { plugin: { platforms: ['ios'] } }))).toEqual(['ios'])
   })
 })
 
 describe('SDKs', () => {
-  it('are those that the packages need which a package depends on, imported or not', async () => {
+  it('are those of all dependencies, whether imported or not', async () => {
     const between = { dependencies: ['widgets'], files: {} }
     const found = await support('', { between, widgets: { sdks: ['flutter'], files: {} } }, { dependencies: ['between'] })
     expect(found.tags.filter((tag) => /^(?:sdk|runtime):/.test(tag))).toEqual(['sdk:flutter'])

@@ -24,7 +24,7 @@ const flutter = { sdks: ['flutter'], usesFlutter: true }
 const everywhere = ['android', 'ios', 'windows', 'linux', 'macos', 'web']
 
 describe('platforms', () => {
-  it('are all of them, where nothing hinders', async () => {
+  it('includes all platforms by default', async () => {
     const { tags, hindrances } = await support({ 'lib/own.dart': "import 'dart:async'; import 'package:http/http.dart';" })
     expect(tags).toEqual([
       'sdk:dart',
@@ -38,7 +38,7 @@ describe('platforms', () => {
     expect(hindrances).toEqual([])
   })
 
-  it('follow the imports of own files, and say which', async () => {
+  it('follows the imports of files of the package, and reports the import path', async () => {
     const found = await support({
       'lib/own.dart': "export 'src/a.dart';",
       'lib/src/a.dart': "import 'package:own/src/b.dart';",
@@ -51,7 +51,7 @@ describe('platforms', () => {
     })
   })
 
-  it('choose by conditions as each platform does', async () => {
+  it('resolves conditional imports per platform', async () => {
     const sources = {
       'lib/own.dart': "import 'stub.dart' if (dart.library.io) 'src/io.dart' if (dart.library.js_interop == 'true') 'src/web.dart';",
       'lib/src/io.dart': "import 'dart:io';",
@@ -63,13 +63,13 @@ describe('platforms', () => {
     expect(onlyWithHtml.tags).not.toContain('is:wasm-ready')
   })
 
-  it('look at the library with the name of the package first', async () => {
+  it('prefers the library with the name of the package', async () => {
     const other = { 'lib/other.dart': "import 'dart:html';" }
     expect(platformsIn(await support(other))).toEqual(['web'])
     expect(platformsIn(await support({ ...other, 'lib/own.dart': '' }))).toEqual(everywhere)
   })
 
-  it('are those that the pubspec declares', async () => {
+  it('uses the platforms that the pubspec declares', async () => {
     const sources = { 'lib/own.dart': "import 'dart:io';", 'lib/own_web.dart': "import 'dart:io';" }
     const plugin = { ...flutter, pluginPlatforms: ['android', 'web'], webPlugin: 'own_web.dart' }
     const found = await support(sources, plugin)
@@ -79,11 +79,11 @@ describe('platforms', () => {
     expect(platformsIn(await support(sources, { ...plugin, platforms: ['linux'] }))).toEqual(['linux'])
   })
 
-  it('are those of Flutter where its libraries are imported', async () => {
+  it('uses the platforms of Flutter if its libraries are imported', async () => {
     expect(platformsIn(await support({ 'lib/own.dart': "import 'package:flutter/material.dart';" }, flutter))).toEqual(everywhere)
   })
 
-  it('of programs alone are those with terminals', async () => {
+  it('uses desktop platforms for packages with only executables', async () => {
     expect(platformsIn(await support({}, { hasPrograms: true }))).toEqual(['linux', 'macos', 'windows'])
   })
 })

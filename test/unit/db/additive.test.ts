@@ -10,7 +10,7 @@ import { notAdditive } from '../../support/additive.ts'
 import { root } from '../../support/sources.ts'
 
 type MigrationClass = (new () => Migration) & {
-  /** The first release whose servers use nothing of what this migration takes away, or fit what it demands. */
+  /** First release whose servers do not use what this migration removes, or satisfy its constraints. */
   after?: string
 }
 
@@ -23,16 +23,16 @@ async function statementsOf(name: string): Promise<{ statements: string[]; after
   return { statements: migration.getQueries().map(String), after: found.after }
 }
 
-it('has only migrations since the last release that its servers can go on beside', async () => {
+it('has only migrations with which servers of the previous release keep working', async () => {
   const names = migrationNames('postgres')
   expect(names).toContain(previousRelease.lastMigration)
   const found = await Promise.all(names.slice(names.indexOf(previousRelease.lastMigration) + 1).map(statementsOf))
   const isReleased = (after: string | undefined) => after !== undefined && compareParsed(known(after), known(previousRelease.version)) <= 0
-  // Together, as a table that one makes may be changed by the next.
+  // Checked together, because a table created by one migration may be changed by the next.
   expect(notAdditive(found.filter(({ after }) => !isReleased(after)).flatMap(({ statements }) => statements))).toEqual([])
 })
 
-it('names the release before, which is the last one in the changelog', () => {
+it('names the previous release of the changelog', () => {
   const released = [...readFileSync(join(root, 'CHANGELOG.md'), 'utf8').matchAll(/^## \[(\d\S*)\]/gm)].map(([, one]) => one)
   expect(released.find((one) => one !== version)).toBe(previousRelease.version)
   expect(compareParsed(known(version), known(previousRelease.version))).toBeGreaterThan(0)
@@ -54,11 +54,11 @@ it.each([
   'delete from users;',
   'truncate users;',
   "do $$ begin execute 'drop table users'; end $$;",
-])('refuses what the release before does not work with: %s', (statement) => {
+])('rejects statements that break the previous release: %s', (statement) => {
   expect(notAdditive([statement])).toEqual([statement])
 })
 
-it('takes what only adds, and any change of a table that is new', () => {
+it('accepts additions, and all changes of new tables', () => {
   const statements = [
     'create table "notes" ("id" uuid not null, primary key ("id"));',
     'alter table "notes" add constraint "notes_unique" unique ("id");',
