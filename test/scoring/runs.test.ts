@@ -154,7 +154,7 @@ it('passes registry data to the engine, but no data of private packages for a pu
   })
   expect(Object.keys(facts?.dependencies ?? {})).toEqual(['icons'])
   tasks.length = 0
-  // Versions with the same dependencies show the API of 1.0.0. Readers of 1.2.0 may not read it.
+  // Only an earlier version with the same dependencies is passed, because readers of 1.2.0 may be unable to read 1.0.0.
   await publish(alice, { name: 'acme', version: '1.1.0', pubspec: `dependencies:\n  ${icons}\n` })
   await runJobs(app, analyses)
   await publish(alice, { name: 'acme', version: '1.2.0' })

@@ -35,10 +35,10 @@ const cutShort = (response: ServerResponse) => {
 
 describe('answers of a misbehaving site', () => {
   it.each<[string, (response: ServerResponse) => unknown, RegExp]>([
-    ['it leads to a file of the server', toFile, /cannot be read/],
-    ['it never ends', endlessly, /longer than \d+ KiB/],
-    ['it has more releases than there can be', tooMany, /has an unexpected format|returns no listing|is not a SHA-256/],
-    ['it ends before it said', cutShort, /cannot be read/],
+    ['a redirect to a file of the server', toFile, /cannot be read/],
+    ['an endless body', endlessly, /longer than \d+ KiB/],
+    ['too many releases', tooMany, /has an unexpected format|returns no listing|is not a SHA-256/],
+    ['a truncated body', cutShort, /cannot be read/],
   ])('give 503 soon: %s', async (_what, misbehave, message) => {
     const { site, app, admin } = await open()
     await using _ = app
@@ -53,10 +53,10 @@ describe('answers of a misbehaving site', () => {
 
 describe('an archive', () => {
   it.each<[string, (response: ServerResponse, file: Buffer, count: number) => unknown, string, RegExp]>([
-    ['from a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
-    ['that says it is endless', (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'), 'failed', /longer than/],
+    ['a redirect to a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
+    ['an enormous Content-Length', (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'), 'failed', /longer than/],
     [
-      'that is compressed on the way, of which nothing is unpacked',
+      'a content encoding, which is not decoded',
       (response) => {
         const bomb = gzipSync(Buffer.alloc(50_000_000))
         response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': bomb.length }).end(bomb)
@@ -65,13 +65,13 @@ describe('an archive', () => {
       /^The SHA-256 of/,
     ],
     [
-      'that is less than it says, and other bytes',
+      'fewer and other bytes than expected',
       (response, file) => response.writeHead(200, { 'content-length': file.length - 10 }).end(file.subarray(10)),
       'failed',
       /^The SHA-256 of/,
     ],
     [
-      'of which each connection brings one byte',
+      'one byte per connection',
       (response, file, count) => {
         const range = count === 1 ? {} : { 'content-range': `bytes ${count - 1}-${file.length - 1}/${file.length}` }
         response.writeHead(count === 1 ? 200 : 206, { ...range, etag: '"one"', 'content-length': file.length - count + 1 })

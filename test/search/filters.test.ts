@@ -18,7 +18,7 @@ async function makePublisher(app: TestApp, id: string, admin: Actor) {
   await em.flush()
 }
 
-it('filters by what a pubspec says', async () => {
+it('filters by pubspec data', async () => {
   await using app = await testApp()
   const alice = await publishSearchFixtures(app)
   for (const [query, expected] of Object.entries({
@@ -49,7 +49,7 @@ it('filters by what a pubspec says', async () => {
     expect({ query, found: await find(alice, query) }).toEqual({ query, found: expected })
 })
 
-it('takes an unknown prefix, an unknown flag and an open quote for text', async () => {
+it('treats unknown prefixes, unknown flags and open quotes as text', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'colour_wheel', version: '1.0.0', files: { 'README.md': 'colour:red is:nice topic' } })
@@ -75,7 +75,7 @@ it('takes an unknown prefix, an unknown flag and an open quote for text', async 
   expect(await alice.get(`/api/search?q=${encodeURIComponent('dependency:"a\u0000b"')}`)).toMatchObject({ status: 400 })
 })
 
-it('follows retraction, options and publisher through one door', async () => {
+it('follows changes of retraction, options and publisher', async () => {
   await using app = await testApp()
   const alice = await publishSearchFixtures(app)
   await makePublisher(app, 'acme.dev', alice)
@@ -97,7 +97,7 @@ it('follows retraction, options and publisher through one door', async () => {
   expect(await find(alice, 'is:discontinued')).toEqual(['camera', 'plain'])
 })
 
-it('shows unlisted packages to nobody, but to those who administer them when they ask', async () => {
+it('shows unlisted packages only to their administrators, on request', async () => {
   await using app = await testApp()
   const alice = await publishSearchFixtures(app)
   const [bob, carol, admin] = [await app.member(), await app.member(), await app.admin()]
@@ -118,7 +118,7 @@ it('shows unlisted packages to nobody, but to those who administer them when the
   expect(await find(admin, 'is:unlisted -dependency:http')).toEqual(['fancy'])
 })
 
-it('lets nobody who did not sign in find what is not public and listed', async () => {
+it('hides private and unlisted packages from anonymous users', async () => {
   await using app = await testApp()
   await publishSearchFixtures(app)
   await change(app, 'camera', { visibility: 'public' })
@@ -147,7 +147,7 @@ it('lets nobody who did not sign in find what is not public and listed', async (
   }
 })
 
-it('puts the very name first, also among what is filtered', async () => {
+it('ranks the exact name first, also with filters', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const name of ['http_extra', 'http', 'my_http']) await publish(alice, { name, version: '1.0.0' })

@@ -8,7 +8,7 @@ import { publish } from '../support/publish.ts'
 import { find, publishSearchFixtures } from '../support/search.ts'
 import { addPackages } from '../support/unindexed-packages.ts'
 
-it('goes on where a restart has interrupted it, and keeps what was found before', async () => {
+it('resumes a rebuild after a restart and keeps existing entries searchable', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await addPackages(app, 20)
@@ -28,7 +28,7 @@ it('goes on where a restart has interrupted it, and keeps what was found before'
   expect((await alice.get('/api/search?q=pkg')).body.totalCount).toBe(20)
 })
 
-it('is made anew by the operator beside a running server, and goes on where that was interrupted', async () => {
+it('is rebuilt by the operator while the server runs, and resumes after an interruption', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await addPackages(app, 20)
@@ -52,7 +52,7 @@ it('is made anew by the operator beside a running server, and goes on where that
   expect((await adminJson(app, 'reindex')).body.indexed).toBe(22)
 })
 
-it('fills an index that is empty, and says so meanwhile', async () => {
+it('fills an empty index and reports that in the meantime', async () => {
   await using app = await testApp()
   const alice = await publishSearchFixtures(app)
   const { database } = app.services
@@ -67,7 +67,7 @@ it('fills an index that is empty, and says so meanwhile', async () => {
   expect(await find(alice, '')).toEqual(['camera', 'fancy', 'plain'])
 })
 
-it('indexes everything anew when terms are made otherwise than before', async () => {
+it('rebuilds the index when the generation of terms changes', async () => {
   await using app = await testApp()
   const alice = await publishSearchFixtures(app)
   const { database } = app.services

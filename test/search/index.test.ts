@@ -29,7 +29,7 @@ async function find({ services }: TestApp, request: Partial<SearchRequest>) {
   return { ...page, names: page.matches.map(({ name }) => name), total: await page.totalCount() }
 }
 
-/** All names in order, page by page. */
+/** Returns all names in order, page by page. */
 async function walk(app: TestApp, request: Partial<SearchRequest>) {
   const names: string[] = []
   for (let after: string | undefined; ;) {
@@ -40,7 +40,7 @@ async function walk(app: TestApp, request: Partial<SearchRequest>) {
   }
 }
 
-it('ranks the name, its words, their beginnings, the short texts, the readme', async () => {
+it('ranks the full name, its words, their prefixes, short texts, then the README', async () => {
   await using app = await testApp()
   await add(app, 'unrelated', { readme: 'Paints a canvas.' })
   await add(app, 'by_topic', { topics: ['canvas'] })
@@ -56,7 +56,7 @@ it('ranks the name, its words, their beginnings, the short texts, the readme', a
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
 })
 
-it('finds words in other forms, in other scripts, glued together and in part', async () => {
+it('finds inflected words, other scripts, joined words and parts of words', async () => {
   await using app = await testApp()
   await add(app, 'sqflite_http', { description: 'Caches libraries for testing, à la crème', readme: '图像处理工具 и Привет' })
   for (const query of [
@@ -81,7 +81,7 @@ it('finds words in other forms, in other scripts, glued together and in part', a
     expect({ query, names: (await find(app, { query })).names }).toEqual({ query, names: [] })
 })
 
-it('looks at names alone when the query is shorter than three letters', async () => {
+it('searches names only for words shorter than three letters', async () => {
   await using app = await testApp()
   await add(app, 'my_ui')
   await add(app, 'other', { description: 'A ui', readme: 'ui' })
@@ -90,7 +90,7 @@ it('looks at names alone when the query is shorter than three letters', async ()
   expect((await find(app, { query: 'other ui' })).names).toEqual(['other'])
 })
 
-it('gives every match once, on whatever page and in whatever order, and counts as many', async () => {
+it('returns every match once across pages in every order, with a matching count', async () => {
   await using app = await testApp()
   await fillIndex(app.services.database, 300)
   for (const query of ['', 'flutter', 'http', 'widget client', 'json', 'fl', 'easy', 'queries', 'the']) {
@@ -107,7 +107,7 @@ it('gives every match once, on whatever page and in whatever order, and counts a
   }
 })
 
-it('finds a package by any beginning and any longer part of its name', async () => {
+it('finds a package by any prefix and any longer substring of its name', async () => {
   await using app = await testApp()
   await fillIndex(app.services.database, 200)
   const names = Array.from(generatePackages(200), ({ name }) => name)
@@ -128,7 +128,7 @@ it('finds a package by any beginning and any longer part of its name', async () 
   )
 })
 
-it('replaces what it knew of a package, and forgets it with the package', async () => {
+it('replaces the entry of a package and deletes it along with the package', async () => {
   await using app = await testApp()
   const { database } = app.services
   const at = new Date(1_700_000_000_000)
@@ -152,7 +152,7 @@ it('replaces what it knew of a package, and forgets it with the package', async 
   expect((await find(app, {})).names).toEqual(['staying'])
 })
 
-it('forgets what was indexed in a transaction that failed', async () => {
+it('discards entries of a failed transaction', async () => {
   await using app = await testApp()
   const packageId = await add(app, 'solid', { description: 'Kept' })
   const failing = app.services.database.fork().transactional(async (em) => {
@@ -164,7 +164,7 @@ it('forgets what was indexed in a transaction that failed', async () => {
   expect((await find(app, { query: 'kept' })).names).toEqual(['solid'])
 })
 
-it('takes texts of any kind and size', async () => {
+it('accepts texts of any content and size', async () => {
   await using app = await testApp()
   const texts = fc.record({
     description: fc.string({ unit: 'binary' }),
@@ -186,7 +186,7 @@ it('takes texts of any kind and size', async () => {
   expect((await find(app, { query: 'needle' })).names).toEqual(['huge'])
 })
 
-it('guesses what was meant, and refuses cursors of other lists', async () => {
+it('suggests similar names and refuses cursors of other lists', async () => {
   await using app = await testApp()
   await add(app, 'bluetooth_client')
   await add(app, 'blue')
@@ -208,7 +208,7 @@ it('guesses what was meant, and refuses cursors of other lists', async () => {
   expect(await completeNames(app.services.database, somebody, 'bl\0', 5)).toEqual([])
 })
 
-it('reports an index that is gone', async () => {
+it('reports a missing index', async () => {
   await using app = await testApp()
   const { database } = app.services
   await expect(checkSearch(database)).resolves.toBe('ok')

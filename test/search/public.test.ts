@@ -25,7 +25,7 @@ const setVisibility = async (actor: Actor, name: string, visibility: 'public' | 
   expect({ name, status: answer.status, body: answer.body }).toMatchObject({ name, status: 200 })
 }
 
-it('finds public packages for whoever did not sign in, and no trace of others', async () => {
+it('finds public packages for anonymous users and no trace of others', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -46,7 +46,7 @@ it('finds public packages for whoever did not sign in, and no trace of others', 
   for (const path of searches) expect((await app.anonymous.get(path)).status).toBe(401)
 })
 
-it('finds nothing for them of which every version needs a private package, until that is public, too', async () => {
+it('hides packages whose versions all need a private package, until that becomes public', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'hidden', version: '1.0.0' })
@@ -61,7 +61,7 @@ it('finds nothing for them of which every version needs a private package, until
   for (const path of searches) expect(await found(app.anonymous, path)).toEqual([])
 })
 
-it('tells them scores and likes of public packages, and never downloads', async () => {
+it('shows anonymous users scores and likes of public packages but no downloads', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['acme', 'hidden']) await publish(alice, { name, version: '1.0.0' })
@@ -76,7 +76,7 @@ it('tells them scores and likes of public packages, and never downloads', async 
     expect({ path, status: (await app.anonymous.get(`/api/packages/${path}`)).status }).toEqual({ path, status: 401 })
 })
 
-it('gives them cursors that tell neither downloads nor how many packages there are, and takes no others', async () => {
+it('gives anonymous users cursors without downloads or package counts and refuses others', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['hidden', 'acme', 'acme_ui']) await publish(alice, { name, version: '1.0.0' })
@@ -95,7 +95,7 @@ it('gives them cursors that tell neither downloads nor how many packages there a
   }
 })
 
-it('scores public packages for them as if there were no others', async () => {
+it('ranks public packages for anonymous users independently of private ones', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (let index = 0; index < 8; index++) await publish(alice, { name: `other${index}`, version: '1.0.0' })
@@ -109,7 +109,7 @@ it('scores public packages for them as if there were no others', async () => {
   expect(await scores()).toEqual(before)
 })
 
-it('suggests a public name to them, however many private ones look more like what they typed', async () => {
+it('suggests public names to anonymous users even when private ones are more similar', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (let index = 0; index < 51; index++) await publish(alice, { name: `carosel${index}`, version: '1.0.0' })
@@ -119,7 +119,7 @@ it('suggests a public name to them, however many private ones look more like wha
   expect(body.data).toEqual({ searchPackages: { didYouMean: ['carousel'] } })
 })
 
-it('takes only what is hosted here for a package of this server, as the listing does', async () => {
+it('treats only dependencies hosted here as packages of this server', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'path', version: '1.0.0' })
@@ -136,7 +136,7 @@ it('takes only what is hosted here for a package of this server, as the listing 
   expect(await found(app.anonymous, '/api/search?q=acme')).toEqual(['acme'])
 })
 
-it('names a dependency of this server to them only while it is public: not before it is there, nor when it is deleted', async () => {
+it('reveals a dependency on this server only while it is public: not before publication or after deletion', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, dependent('acme', '1.0.0', ['hidden']))

@@ -3,7 +3,7 @@ import { searchPackages } from '../../server/search/service.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { addRealPackages } from './real-packages.ts'
 
-/** What is typed, and what is found first, in this order. */
+/** The expected first results of each query, in order. */
 const expected: Record<string, string[]> = {
   http: ['http'],
   'http client': ['http', 'chopper', 'dio'],
@@ -48,7 +48,7 @@ async function find({ services }: TestApp, query: string, searcher: typeof membe
   return matches.map(({ name }) => name)
 }
 
-it('finds the expected packages first, whether or not the caller is signed in', async () => {
+it('ranks the expected packages first for signed-in and anonymous users', async () => {
   await using app = await testApp()
   await addRealPackages(app)
   for (const searcher of [member, null]) {
@@ -58,12 +58,12 @@ it('finds the expected packages first, whether or not the caller is signed in', 
   }
 })
 
-it('keeps the order from page to page, and from one indexing order to another', async () => {
+it('keeps the order across pages and for any order of indexing', async () => {
   await using app = await testApp()
   await using reversed = await testApp()
   await addRealPackages(app)
   await addRealPackages(reversed, (packages) => packages.toReversed())
-  // 'flutter' fits more packages than are scored.
+  // 'flutter' matches more packages than are ranked.
   for (const query of ['flutter', 'flutter plugin', 'dart', 'platform implementation', 'a']) {
     const all = await find(app, query, member, 400)
     expect(new Set(all).size).toBe(all.length)

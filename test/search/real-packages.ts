@@ -4,7 +4,7 @@ import { skeletonOf } from '../../server/names/skeleton.ts'
 import { storeDocument } from '../../server/search/index-package.ts'
 import type { TestApp } from '../app.ts'
 
-/** A package of a public registry, with plausible figures. README and API are reduced to the words that matter. */
+/** A package of a public registry with plausible figures. README and API contain only the relevant words. */
 type RealPackage = {
   name: string
   likes: number
@@ -16,7 +16,7 @@ type RealPackage = {
   api: string[]
 }
 
-/** Indexes 320 packages of a public registry, in the order that `arrange` gives them, as if they were public packages of this one. */
+/** Indexes 320 packages of a public registry as public packages, in the order that `arrange` returns. */
 export async function addRealPackages(
   { services }: TestApp,
   arrange: (packages: RealPackage[]) => RealPackage[] = (packages) => packages,

@@ -28,7 +28,7 @@ const manifest = (name: string, version: string, description: string) =>
 type Found = { packages: { package: string; score: number }[] }
 const names = ({ body }: { body: Found }) => body.packages.map((found) => found.package)
 
-it('finds by name first, then by description, then by readme', async () => {
+it('ranks matches in names before descriptions and READMEs', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const found = await alice.get('/api/search?q=http')
@@ -40,7 +40,7 @@ it('finds by name first, then by description, then by readme', async () => {
   expect(names(await alice.get('/api/search?q=nothing%20like%20this'))).toEqual([])
 })
 
-it('sorts, pages and refuses what it does not know', async () => {
+it('sorts, pages and refuses unknown parameters', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   expect(names(await alice.get('/api/search?sort=name'))).toEqual(['colours', 'dio', 'http', 'http2', 'http_parser'])
@@ -80,7 +80,7 @@ it('follows the latest version and completes names', async () => {
   expect(body.data.completePackageNames).toEqual(['http', 'http2'])
 })
 
-it('never takes what is typed for its own language', async () => {
+it('never interprets the query as full-text or SQL syntax', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const nasty = [
@@ -108,7 +108,7 @@ it('never takes what is typed for its own language', async () => {
     expect({ query, ...(await alice.get(`/api/search?q=${encodeURIComponent(query)}`)) }).toMatchObject({ status: 200 })
   await fc.assert(
     fc.asyncProperty(
-      fc.string({ unit: 'binary', maxLength: 40 }).filter((query) => !query.includes('\0')), // NUL is refused everywhere
+      fc.string({ unit: 'binary', maxLength: 40 }).filter((query) => !query.includes('\0')), // NUL characters are refused everywhere.
       async (query) =>
         (await alice.graphql('query ($query: String) { searchPackages(query: $query, first: 5) { totalCount nodes { name } } }', { query }))
           .body.errors === undefined,
@@ -117,7 +117,7 @@ it('never takes what is typed for its own language', async () => {
   )
 })
 
-it('runs as many statements for many packages as for few', async () => {
+it('runs the same number of statements for many packages as for a few', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const look = () => alice.get('/api/search?q=http')
@@ -127,7 +127,7 @@ it('runs as many statements for many packages as for few', async () => {
   expect(await app.countQueries(look)).toBe(few)
 })
 
-it('refuses cursors with numbers that no list has, in every order', async () => {
+it('refuses cursors with impossible values in every order', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })

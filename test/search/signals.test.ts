@@ -17,14 +17,14 @@ async function search(actor: Actor, q: string): Promise<Found[]> {
 }
 const names = async (actor: Actor, q: string) => (await search(actor, q)).map((found) => found.package)
 
-/** Stores what an analysis found: a public API that declares these functions. */
+/** Stores an analysis whose public API declares these functions. */
 async function declares(app: TestApp, name: string, functions: string[]): Promise<void> {
   const id = await versionId(app, name)
   const surface = gzipSync(JSON.stringify(surfaceOf(Object.fromEntries(functions.map((each) => [each, `void ${each}()`])))))
   await store(app, id, { generation: await begin(app, id), report: reportOf(1, 1), surface })
 }
 
-it('finds a package by the names of its public API, after those that mention the words elsewhere', async () => {
+it('finds a package by names in its public API, after packages that mention the words elsewhere', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'sets', version: '1.0.0', files: { 'README.md': 'Sets.' } })
@@ -36,7 +36,7 @@ it('finds a package by the names of its public API, after those that mention the
   expect(await names(alice, 'deepcollectionequality')).toEqual(['sets'])
 })
 
-it('prefers what more packages depend on, without showing private dependents to anonymous callers', async () => {
+it('ranks packages with more dependents higher, without revealing private ones to anonymous users', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['acme_one', 'acme_two']) await publish(alice, { name, version: '1.0.0' })
@@ -56,7 +56,7 @@ it('prefers what more packages depend on, without showing private dependents to 
   expect(await names(alice, 'acme')).toEqual(['acme_one', 'acme_two'])
 })
 
-it('never lets downloads show in the order or the scores for anonymous callers', async () => {
+it('never reveals downloads by the order or the scores for anonymous users', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['acme_one', 'acme_two']) await publish(alice, { name, version: '1.0.0' })
@@ -67,7 +67,7 @@ it('never lets downloads show in the order or the scores for anonymous callers',
   expect(await names(alice, 'acme')).toEqual(['acme_two', 'acme_one'])
 })
 
-it('prefers what more people like, and the shorter name of equals', async () => {
+it('ranks packages with more likes higher, then shorter names', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const name of ['router_annotations', 'acme_router', 'router_b', 'router_a']) await publish(alice, { name, version: '1.0.0' })
@@ -76,7 +76,7 @@ it('prefers what more people like, and the shorter name of equals', async () => 
   expect(await names(alice, 'router')).toEqual(['router_b', 'router_a', 'acme_router', 'router_annotations'])
 })
 
-it('corrects one typing mistake, says so, and keeps filters', async () => {
+it('corrects one typo, reports it and keeps filters', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'http_client', version: '1.0.0', pubspec: 'topics: [network]' })
@@ -104,7 +104,7 @@ it('corrects one typing mistake, says so, and keeps filters', async () => {
   }
 })
 
-it('corrects no words to names that the caller may not know', async () => {
+it('never corrects words to names that the user may not see', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['hidden', 'acme']) await publish(alice, { name, version: '1.0.0', files: { 'README.md': 'Not hidden.' } })
@@ -114,7 +114,7 @@ it('corrects no words to names that the caller may not know', async () => {
   expect(await names(alice, 'hiddn')).toEqual(['hidden', 'acme'])
 })
 
-it('fills what scoring reads of packages that an earlier version indexed', async () => {
+it('fills ranking data of packages that an earlier version indexed', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec: 'topics: [routing]' })

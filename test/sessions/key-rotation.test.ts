@@ -6,7 +6,7 @@ import { type TestApp, testApp } from '../app.ts'
 const [oldKey, newKey] = ['a secret for tests that is long enough', 'another secret for tests, long enough too']
 const rotated = { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: oldKey }
 
-/** Ends the server, and starts it again with other settings. */
+/** Stops the server and restarts it with other settings. */
 async function restart(app: TestApp, config: Partial<Config>): Promise<TestApp> {
   await app.stop()
   return testApp({ sameDatabaseAs: app, config })
@@ -40,7 +40,7 @@ it('keeps sessions and their CSRF tokens valid while the previous key is set', a
     status: 403,
     body: { error: { code: 'CsrfMismatch' } },
   })
-  // What began under the new key needs the previous one no more.
+  // Sessions that began under the new key do not need the previous one.
   await using later = await restart(after, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: undefined })
   expect(await fresh.at(later).get('/api/auth/me')).toMatchObject({ status: 200 })
   expect(await before.at(later).get('/api/auth/me')).toMatchObject({ status: 401 })
@@ -55,7 +55,7 @@ it('ends sessions when the key changes without the previous one, and accepts non
   expect(await session.at(third).get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 
-it('still knows devices and address ranges after the key was rotated, and renews them at a sign-in', async () => {
+it('recognizes devices and address ranges after a key rotation and renews them at sign-in', async () => {
   await using app = await testApp()
   const [{ email }, bob] = [await app.member(), await app.member()]
   const device = cookieIn(await enter(app, email, '198.51.100.7'), 'svc_device')
@@ -71,18 +71,18 @@ it('still knows devices and address ranges after the key was rotated, and renews
   const renewed = cookieIn(known, 'svc_device')
   expect(renewed).not.toBe(device)
   expect(renewed.split('.')[0]).toBe(device.split('.')[0])
-  // The same browser, with its renewed cookie, is still known to another account that it signed in to before.
+  // The same browser with its renewed cookie is still known to another account that used it.
   await attack(after, bob.email)
   expect(await enter(after, bob.email, '192.0.2.202', renewed)).toMatchObject({ status: 200 })
   const hashes = (await rows()).map(({ hash }) => hash)
-  expect(before.filter(({ hash }) => hashes.includes(hash))).toHaveLength(1) // only the range that bob did not use again
+  expect(before.filter(({ hash }) => hashes.includes(hash))).toHaveLength(1) // Only the address range that bob did not use again.
   await using later = await restart(after, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: undefined })
   await attack(later, email)
   expect(await enter(later, email, '198.18.0.8', renewed)).toMatchObject({ status: 200 })
   expect(await enter(later, email, '198.18.1.9', device)).toMatchObject({ status: 429 })
 })
 
-/** Uses up the failures that strangers have. */
+/** Exhausts the sign-in failures allowed to unknown devices. */
 async function attack(app: TestApp, email: string): Promise<void> {
   for (let round = 0; round < 50; round++)
     await app.anonymous.post('/api/auth/login', { email, password: 'wrong' }, { ip: `203.${round}.113.9` })

@@ -14,7 +14,7 @@ const days = (count: number) => new Date(Date.UTC(2026, 0, 1) + count * 86_400_0
 const revocations = async (app: TestApp) =>
   (await app.services.database.reads.all("select id from audit_entries where kind = 'session.revoked'")).length
 
-it('lists the sessions, newest first, and marks the one that asks', async () => {
+it('lists the sessions, newest first, and marks the current one', async () => {
   await using app = await testApp({ now: days(0) })
   const alice = await app.member()
   const one = await alice.session()
@@ -43,7 +43,7 @@ it('lists the sessions, newest first, and marks the one that asks', async () => 
   expect(await app.anonymous.get('/api/auth/sessions')).toMatchObject({ status: 401 })
 })
 
-it('lists no session that 30 days, or 7 without use, have ended', async () => {
+it('omits sessions older than 30 days or unused for 7', async () => {
   await using app = await testApp({ now: days(0) })
   const alice = await app.member()
   await alice.session()
@@ -58,7 +58,7 @@ it('lists no session that 30 days, or 7 without use, have ended', async () => {
   expect(await list(alice)).toHaveLength(0)
 })
 
-it('ends one session at once, and only that', async () => {
+it('ends one session immediately and no other', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const [one, other] = [await alice.session(), await alice.session()]
@@ -80,7 +80,7 @@ it('ends one session at once, and only that', async () => {
   expect(await one.get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 
-it("knows nothing of anybody else's sessions", async () => {
+it('answers 404 for sessions of other users', async () => {
   await using app = await testApp()
   const [alice, bob, owner] = [await app.member(), await app.member(), await app.owner()]
   const browser = await alice.session()
@@ -95,11 +95,11 @@ it("knows nothing of anybody else's sessions", async () => {
   expect((await browser.graphql(look, { id: mine.sessions.nodes[0].id })).body.data.node).toEqual({ id: mine.sessions.nodes[0].id })
   expect((await bob.graphql(look, { id: mine.sessions.nodes[0].id })).body.data.node).toBeNull()
   expect((await bob.graphql(look, { id: mine.id })).body.data.node).toBeNull()
-  // Administrators see them, for which GraphQL has fields of its own (test/accounts/admin-access.test.ts).
+  // Administrators see them in GraphQL (test/accounts/admin-access.test.ts).
   expect((await owner.graphql(look, { id: mine.id })).body.data.node.sessions).toEqual(mine.sessions)
 })
 
-it('ends all others with a session, and all with a token', async () => {
+it('ends all other sessions with a session and all sessions with a token', async () => {
   await using app = await testApp()
   const [alice, bob] = [await app.member(), await (await app.member()).session()]
   const [one, two, three] = [await alice.session(), await alice.session(), await alice.session()]
@@ -116,7 +116,7 @@ it('ends all others with a session, and all with a token', async () => {
   expect(await bob.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('wants the CSRF token, a token that may write, and a password that is not due', async () => {
+it('requires the CSRF token, write scope and no password change due', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const reader = await app.withScopes(alice, ['read'])
@@ -140,7 +140,7 @@ it('wants the CSRF token, a token that may write, and a password that is not due
   expect(await list(alice)).toHaveLength(1)
 })
 
-it('pages through many by cursor', async () => {
+it('pages by cursor', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const ids: string[] = []
@@ -154,7 +154,7 @@ it('pages through many by cursor', async () => {
   expect(two.pageInfo.hasNextPage).toBe(false)
 })
 
-it('is collected when it has ended, and so are authorizations when nothing can come of them', async () => {
+it('deletes ended sessions and obsolete authorization requests', async () => {
   await using app = await testApp({ now: days(0) })
   const alice = await app.member()
   const collect = async () => ({
@@ -178,7 +178,7 @@ it('is collected when it has ended, and so are authorizations when nothing can c
   expect(await collect()).toEqual({ sessions: 0, authorizations: 1 })
 })
 
-it('takes expired rate limits out of the database, where instances share them', async () => {
+it('deletes expired rate limits from the shared database', async () => {
   await using app = await testApp({ now: days(0) })
   const isShared = app.config.DB_BACKEND === 'postgres'
   const counted = async () =>

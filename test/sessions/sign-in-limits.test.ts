@@ -12,13 +12,13 @@ const enter = (app: TestApp, email: string, from?: From) => attempt(app, email, 
 const deviceOf = ({ cookies }: Answer) => cookies.find(({ name }) => name === 'svc_device')?.value
 const count = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length
 
-/** So many failures that strangers may not try any more. */
+/** Exhausts the sign-in failures allowed to unknown devices and expects 429 afterwards. */
 async function attack(app: TestApp, email: string, from?: () => From): Promise<void> {
   for (let round = 0; round < 50; round++) expect(await fail(app, email, from?.())).toMatchObject({ status: 401 })
   expect(await enter(app, email, from?.())).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) } })
 }
 
-/** How much hashing this takes: each step of cost doubles it. */
+/** Returns the amount of hashing during `task`. Each step of the bcrypt cost doubles it. */
 async function work(task: () => Promise<unknown>): Promise<number> {
   let sum = 0
   const hear = (message: unknown) => void (sum += 2 ** (message as { cost: number }).cost)
@@ -28,7 +28,7 @@ async function work(task: () => Promise<unknown>): Promise<number> {
   return sum
 }
 
-it('judges no more than ten of a hundred sign-ins sent at once, whichever is right', async () => {
+it('checks at most ten of a hundred concurrent sign-ins from one address', async () => {
   await using app = await testApp()
   const { email } = await app.member()
   const ip = app.address()
@@ -38,7 +38,7 @@ it('judges no more than ten of a hundred sign-ins sent at once, whichever is rig
   for (const { status, headers } of answers) if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0)
 })
 
-it('judges no more than five of many current passwords sent at once, and counts none that is right', async () => {
+it('checks at most five concurrent current passwords and counts no correct one', async () => {
   await using app = await testApp()
   const [alice, bob] = [await app.member(), await app.member()]
   const change = (actor: typeof alice, currentPassword: string) =>
@@ -52,7 +52,7 @@ it('judges no more than five of many current passwords sent at once, and counts 
     expect(await change(bob, 'correct horse')).toMatchObject({ body: { error: { message: expect.stringMatching(/^newPassword: /) } } })
 })
 
-it('counts looking at invitations and accepting them apart, as often as SIGN_IN_LIMIT says', async () => {
+it('limits lookups and acceptances of invitations separately, by SIGN_IN_LIMIT', async () => {
   await using app = await testApp({ env: { SIGN_IN_LIMIT: '12', SIGNUP_ENABLED: 'true' } })
   const ip = app.address()
   const account = { email: 'x@example.com', displayName: 'X', password: 'short' }
@@ -68,7 +68,7 @@ it('counts looking at invitations and accepting them apart, as often as SIGN_IN_
   }
 })
 
-it('lets in who signed in before from a device or an address range, whatever strangers try', async () => {
+it('accepts sign-ins from known devices and address ranges during an attack', async () => {
   await using app = await testApp()
   const { email } = await app.member()
   const other = await app.member()
@@ -90,7 +90,7 @@ it('lets in who signed in before from a device or an address range, whatever str
   expect(await enter(app, email, { device })).toMatchObject({ status: 200 })
 })
 
-it('gives known devices 50 failures of their own, and forgets them after a year', async () => {
+it('allows known devices 50 failures of their own and forgets them after a year', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const { email } = await app.member()
   const devices = [deviceOf(await enter(app, email)), deviceOf(await enter(app, email))]
@@ -102,7 +102,7 @@ it('gives known devices 50 failures of their own, and forgets them after a year'
   expect(await enter(app, email, { device: devices[1] })).toMatchObject({ status: 429 })
 })
 
-it('keeps ten devices and twenty ranges of an account, each under a hash that no other account shares, until it is deleted', async () => {
+it('keeps ten devices and twenty address ranges per account, with hashes unique to the account, until its deletion', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   const rows = (id: string) =>
@@ -119,34 +119,31 @@ it('keeps ten devices and twenty ranges of an account, each under a hash that no
   expect(await rows(alice.id)).toEqual([])
 })
 
-it.each(['4', '6'])(
-  'hashes as much for every sign-in that fails, with BCRYPT_COST %s, whatever the cost of the stored hash',
-  async (cost) => {
-    await using app = await testApp({ env: { BCRYPT_COST: cost, SIGNUP_ENABLED: 'true' } })
-    const [old, disabled, admin] = [await app.member(), await app.member({ isActive: false }), await app.admin()]
-    const made = await admin.post('/api/admin/users', { email: 'new@example.com', displayName: 'N', mode: 'password' })
-    const invited = await admin.post('/api/admin/users', { email: 'inv@example.com', displayName: 'I', mode: 'invite' })
-    const expensive = '$2b$07$C6UzMDM.H6dfI/f/IKcEeO7ZW9f0T4Yh0a4vZ0yJX8cEJv5G7m6tS'
-    const rich = await app.member()
-    await app.services.database.orm.em.getConnection().execute('update users set password_hash = ? where id = ?', [expensive, rich.id])
-    const emails = [old.email, disabled.email, made.body.email, invited.body.email, rich.email, 'nobody@example.com']
-    const amounts = []
-    for (const email of emails) amounts.push(await work(() => fail(app, email)))
-    expect(amounts).toEqual(emails.map(() => 2 ** 7))
-    const signUp = (email: string) =>
-      app.anonymous.post('/api/auth/signup', { email, displayName: 'X', password: 'a fine password' }, { ip: app.address() })
-    const entries = () =>
-      app.services.database.reads.all("select id from audit_entries where kind in ('user.created', 'user.signup_refused')")
-    const before = (await entries()).length
-    expect([await work(() => signUp('free@example.com')), await work(() => signUp(old.email))]).toEqual([
-      2 ** Number(cost),
-      2 ** Number(cost),
-    ])
-    expect((await entries()).length).toBe(before + 2)
-  },
-)
+it.each(['4', '6'])('spends the same hashing on every failed sign-in with BCRYPT_COST %s, whatever the stored cost', async (cost) => {
+  await using app = await testApp({ env: { BCRYPT_COST: cost, SIGNUP_ENABLED: 'true' } })
+  const [old, disabled, admin] = [await app.member(), await app.member({ isActive: false }), await app.admin()]
+  const made = await admin.post('/api/admin/users', { email: 'new@example.com', displayName: 'N', mode: 'password' })
+  const invited = await admin.post('/api/admin/users', { email: 'inv@example.com', displayName: 'I', mode: 'invite' })
+  const expensive = '$2b$07$C6UzMDM.H6dfI/f/IKcEeO7ZW9f0T4Yh0a4vZ0yJX8cEJv5G7m6tS'
+  const rich = await app.member()
+  await app.services.database.orm.em.getConnection().execute('update users set password_hash = ? where id = ?', [expensive, rich.id])
+  const emails = [old.email, disabled.email, made.body.email, invited.body.email, rich.email, 'nobody@example.com']
+  const amounts = []
+  for (const email of emails) amounts.push(await work(() => fail(app, email)))
+  expect(amounts).toEqual(emails.map(() => 2 ** 7))
+  const signUp = (email: string) =>
+    app.anonymous.post('/api/auth/signup', { email, displayName: 'X', password: 'a fine password' }, { ip: app.address() })
+  const entries = () =>
+    app.services.database.reads.all("select id from audit_entries where kind in ('user.created', 'user.signup_refused')")
+  const before = (await entries()).length
+  expect([await work(() => signUp('free@example.com')), await work(() => signUp(old.email))]).toEqual([
+    2 ** Number(cost),
+    2 ** Number(cost),
+  ])
+  expect((await entries()).length).toBe(before + 2)
+})
 
-it('lets an honest sign-in through a flood from another address', async () => {
+it('accepts a sign-in during a flood from another address', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9', SIGN_IN_LIMIT: '1000' } })
   const alice = await app.member()
   const flood = Array.from({ length: 100 }, () => fail(app, 'nobody@example.com', { ip: '192.0.2.1' }))
@@ -156,14 +153,14 @@ it('lets an honest sign-in through a flood from another address', async () => {
   for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
 })
 
-/** Sends 100 sign-ins at once and waits until the first is refused: then everyone who may wait does. Gives the answers to all. */
+/** Sends 100 concurrent sign-ins and waits until one is refused, when the queue is full. Returns a promise of all answers. */
 async function flood(app: TestApp, ipOf: (index: number) => string): Promise<{ answers: Promise<Answer[]> }> {
   const all = Array.from({ length: 100 }, (_, index) => fail(app, `nobody${index}@example.com`, { ip: ipOf(index) }))
   await Promise.any(all.map(async (one) => expect(await one).toMatchObject({ status: 429 })))
   return { answers: Promise.all(all) }
 }
 
-it('lets an honest sign-in through a flood from one IPv6 /48 with another /64 for each request', async () => {
+it('accepts a sign-in during a flood from one IPv6 /48 with a new /64 per request', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9' } })
   const alice = await app.member()
   const { answers } = await flood(app, (index) => `2001:db8:bad:${index.toString(16)}::1`)
@@ -173,7 +170,7 @@ it('lets an honest sign-in through a flood from one IPv6 /48 with another /64 fo
   for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
 })
 
-it('keeps places for known devices, known ranges and signed-in people while strangers of many networks fill the queue', async () => {
+it('reserves queue slots for known devices, ranges and signed-in users while unknown clients fill the queue', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9' } })
   const [alice, bob, carol] = [await app.member(), await app.member(), await app.member()]
   const device = deviceOf(await enter(app, alice.email))
@@ -186,7 +183,7 @@ it('keeps places for known devices, known ranges and signed-in people while stra
     carol.post('/api/auth/change-password', change, { ip: app.address() }),
   ])
   expect(known.map(({ status }) => status)).toEqual([200, 200, 400])
-  // Strangers take each place that becomes free. Carol may get one by luck, but not each time, whatever device she names.
+  // Unknown clients take each slot that becomes free. Carol may get one by chance but not every time, with any device cookie.
   for (const from of [{}, { device }]) {
     const refused = async () => {
       const more = Array.from({ length: 40 }, (_, index) => fail(app, `late${index}@example.com`, { ip: `198.19.${index}.1` }))

@@ -3,11 +3,11 @@ import { statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 
 const rounds = 50
-// The stored hashes of tests have cost 4: a sign-in makes a new one at this cost, which gives whatever races with it the time to win.
+// The stored hashes of tests have cost 4. A sign-in rehashes at this cost, which leaves time for a concurrent change.
 const env = { BCRYPT_COST: '6' }
 const login = (email: string, password = 'correct horse') => ({ email, password })
 
-/** Signs in four times at once, each a little later, while `change` happens; gives the cookies of those that were let in. */
+/** Signs in four times with small delays while `change` runs and returns the session cookies of the successful sign-ins. */
 async function signInWhile(app: TestApp, email: string, change: () => Promise<unknown>): Promise<string[]> {
   const attempt = async (index: number) => {
     for (let turn = 0; turn < index * 4; turn++) await new Promise(setImmediate)
@@ -26,7 +26,7 @@ async function expectNoSession(app: TestApp, sessions: string[]): Promise<void> 
   expect(await app.services.database.reads.all('select id from sessions')).toEqual([])
 }
 
-it('begins no session with a password that is being changed', async () => {
+it('starts no session with a password that is being changed', async () => {
   await using app = await testApp({ env })
   for (let round = 0; round < rounds; round++) {
     const alice = await app.member()
@@ -36,7 +36,7 @@ it('begins no session with a password that is being changed', async () => {
   }
 }, 120_000)
 
-it('lets everybody in who signs in at once with a hash that is made anew', async () => {
+it('accepts concurrent sign-ins that each rehash the password', async () => {
   await using app = await testApp({ env })
   for (let round = 0; round < rounds; round++) {
     const alice = await app.member()
@@ -45,7 +45,7 @@ it('lets everybody in who signs in at once with a hash that is made anew', async
   }
 }, 120_000)
 
-it('begins no session with a password that is being reset, nor writes it back when it is hashed anew', async () => {
+it('starts no session with a password being reset and never overwrites the reset by rehashing', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
   for (let round = 0; round < rounds; round++) {
@@ -61,7 +61,7 @@ it('begins no session with a password that is being reset, nor writes it back wh
   }
 }, 120_000)
 
-it('leaves no session of a disabled account that works again once it is enabled', async () => {
+it('leaves no session of a disabled account that works after reactivation', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
   for (let round = 0; round < rounds; round++) {
@@ -77,7 +77,7 @@ it('leaves no session of a disabled account that works again once it is enabled'
   }
 }, 120_000)
 
-it('changes a password once of two changes at once, and not at all once it was reset', async () => {
+it('accepts one of two concurrent password changes, and none after a reset', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
   for (let round = 0; round < rounds; round++) {
@@ -100,7 +100,7 @@ it('changes a password once of two changes at once, and not at all once it was r
   }
 }, 120_000)
 
-it('never activates an account whose invitation dies while the password is hashed', async () => {
+it('never activates an account whose invitation is invalidated while the password is hashed', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '5' } })
   const admin = await app.admin()
   for (let round = 0; round < rounds; round++) {
@@ -116,7 +116,7 @@ it('never activates an account whose invitation dies while the password is hashe
     ][round % 3]
     const [accepted, ended] = await Promise.all([accept(), end?.()])
     expect([200, 404]).toContain(accepted.status)
-    // Whoever has a password is not invited again.
+    // A user with a password is not invited again.
     expect(accepted.status === 200 ? [200, 409] : [200]).toContain(ended?.status)
     const { reads } = app.services.database
     const user = await reads.get<{ password_hash: string | null }>('select password_hash from users where id = ?', body.userId)

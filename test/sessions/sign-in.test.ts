@@ -37,7 +37,7 @@ it('ends only the session that signs out', async () => {
   expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('answers a wrong e-mail, a wrong password, a disabled and an invited account with the same bytes', async () => {
+it('answers alike for an unknown e-mail, a wrong password, a disabled and an invited account', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const gone = await app.member({ isActive: false })
@@ -53,7 +53,7 @@ it('answers a wrong e-mail, a wrong password, a disabled and an invited account 
   expect(new Set(answers.map(({ raw }) => raw.toString())).size).toBe(1)
 })
 
-it('answers an e-mail address that is far too long as any other wrong one', async () => {
+it('answers an overlong e-mail address like any wrong one', async () => {
   await using app = await testApp()
   const answer = await app.anonymous.post('/api/auth/login', { email: `${'x'.repeat(1000)}@example.com`, password: 'correct horse' })
   expect(answer).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
@@ -73,7 +73,7 @@ it('sends one well-formed challenge with every 401 and 403', async () => {
   })
 })
 
-it('wants the CSRF token of this very session for every change, on both doors', async () => {
+it('requires the CSRF token of the same session for every change, in REST and GraphQL', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const [one, other] = [await alice.session(), await alice.session()]
@@ -92,7 +92,7 @@ it('wants the CSRF token of this very session for every change, on both doors', 
   expect(await one.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('refuses a login that another site sent', async () => {
+it('refuses a login from another site', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }]
@@ -106,8 +106,8 @@ it('refuses a login that another site sent', async () => {
   expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers: own })).toMatchObject({ status: 200 })
 })
 
-// Login, signup, setup and invitations have a rule of their own; a stale cookie must lock nobody out.
-it('signs in anew, signs up and accepts invitations in a browser that has a session, without its token', async () => {
+// Login, signup, setup and invitations check the origin instead, so that a stale cookie does not block users.
+it('signs in, signs up and accepts invitations with an existing session but without its CSRF token', async () => {
   await using app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
   const alice = await app.member()
   const browser = await alice.session()
@@ -129,7 +129,7 @@ it('signs in anew, signs up and accepts invitations in a browser that has a sess
   expect(await bare('/api/auth/logout', {})).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } } })
 })
 
-it('wants the token over GraphQL as soon as the operation names anything else', async () => {
+it('requires the CSRF token in GraphQL if the operation contains other fields', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
@@ -149,7 +149,7 @@ it('wants the token over GraphQL as soon as the operation names anything else', 
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('allows ten logins in a quarter of an hour from one address, on both doors together', async () => {
+it('allows ten logins per address in 15 minutes, across REST and GraphQL', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let round = 0; round < 5; round++) await app.anonymous.post('/api/auth/login', login(alice.email))
@@ -164,14 +164,14 @@ it('allows ten logins in a quarter of an hour from one address, on both doors to
   expect(await app.anonymous.post('/api/auth/login', login(alice.email), { ip: app.address() })).toMatchObject({ status: 200 })
 })
 
-it('counts an IPv6 address as its whole /64', async () => {
+it('counts an IPv6 address by its /64', async () => {
   await using app = await testApp()
   for (let round = 0; round < 10; round++) await app.anonymous.post('/api/auth/login', login('x@y.zz'), { ip: `2001:db8:1:2::${round}` })
   expect(await app.anonymous.post('/api/auth/login', login('x@y.zz'), { ip: '2001:db8:1:2:ffff::1' })).toMatchObject({ status: 429 })
   expect(await app.anonymous.post('/api/auth/login', login('x@y.zz'), { ip: '2001:db8:1:3::1' })).toMatchObject({ status: 401 })
 })
 
-it('lets a session go stale after 7 days without use, and die after 30', async () => {
+it('expires a session after 7 days without use and after 30 days', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
   const browser = await alice.session()
@@ -184,7 +184,7 @@ it('lets a session go stale after 7 days without use, and die after 30', async (
   for (let day = 16; day < 45; day++) {
     app.clock.now = days(day)
     expect(await busy.get('/api/auth/me')).toMatchObject({ status: 200 })
-    // Its use is written beside the request; wait for the row.
+    // The last use is written concurrently with the request. Wait for the row.
     await expect
       .poll(async () =>
         Number(
@@ -197,7 +197,7 @@ it('lets a session go stale after 7 days without use, and die after 30', async (
   expect(await busy.get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 
-it('lets a session whose password is due do nothing but read itself and leave', async () => {
+it('limits a session with a password change due to reading itself and signing out', async () => {
   await using app = await testApp()
   const alice = await app.member({ mustChangePassword: true })
   const browser = await alice.session()
@@ -212,7 +212,7 @@ it('lets a session whose password is due do nothing but read itself and leave', 
   expect(await browser.post('/api/auth/logout')).toMatchObject({ status: 200 })
 })
 
-it('names the wrong field, and changes nothing', async () => {
+it('names the invalid field and changes nothing', async () => {
   await using app = await testApp()
   const bad = async (body: unknown, headers?: Record<string, string>) =>
     app.anonymous.post('/api/auth/login', body, { ip: app.address(), ...(headers && { headers }) })

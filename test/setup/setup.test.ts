@@ -15,7 +15,7 @@ const codeOf = (app: TestApp) =>
     .findLast((line) => line.startsWith('Setup code: '))
     ?.slice(12)
     .trim() ?? ''
-/** Enters the code from the log; gives what completes the setup. */
+/** Enters the setup code from the log and returns the token that completes the setup. */
 const verify = async (app: TestApp, options?: { ip?: string }): Promise<{ setupToken: string }> => {
   const { status, body } = await app.anonymous.post('/api/setup/verify', { code: codeOf(app) }, options)
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', setupToken: expect.stringMatching(/^[\w-]{43}$/) } })
@@ -26,13 +26,13 @@ const forbidden = (message: string) => ({
   body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining(message) } },
 })
 
-it('prints a code and nothing else exactly so', async () => {
+it('prints a code on a line of its own', async () => {
   await using app = await freshServer()
   expect(codeOf(app)).toMatch(/^[2-9A-HJKMNP-Z]{4}-[2-9A-HJKMNP-Z]{4}-[2-9A-HJKMNP-Z]{4}$/)
   expect(app.lines.join('')).toContain('http://localhost:8080/setup')
 })
 
-it('makes the owner, who can sign in', async () => {
+it('creates the owner, who can sign in', async () => {
   await using app = await freshServer()
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({
     status: 200,
@@ -52,13 +52,13 @@ it('makes the owner, who can sign in', async () => {
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ body: { needsSetup: false } })
 })
 
-it('is over once there is an owner', async () => {
+it('is unavailable once there is an owner', async () => {
   await using app = await testApp()
   expect(await app.anonymous.post('/api/setup/verify', { code: 'x' })).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
   expect(await app.anonymous.post('/api/setup/complete', account)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('keeps everything else shut until then, on both doors', async () => {
+it('blocks everything else until the setup is complete, in REST and GraphQL', async () => {
   await using app = await freshServer()
   for (const path of ['/api/auth/keys', '/api/auth/me']) {
     expect(await app.anonymous.get(path)).toMatchObject({
@@ -72,7 +72,7 @@ it('keeps everything else shut until then, on both doors', async () => {
   expect(await app.anonymous.get('/api/v1/health')).toMatchObject({ status: 200 })
 })
 
-it('refuses a wrong code, and no code at all', async () => {
+it('refuses a wrong or missing code', async () => {
   await using app = await freshServer()
   expect(await app.anonymous.post('/api/setup/verify', { code: 'AAAA-BBBB-CCCC' })).toMatchObject({
     status: 400,
@@ -81,7 +81,7 @@ it('refuses a wrong code, and no code at all', async () => {
   expect(await app.anonymous.post('/api/setup/complete', account)).toMatchObject({ status: 403 })
 })
 
-it('lets only the address that verified the code go on, for thirty minutes', async () => {
+it('continues only for the address that verified the code, within 30 minutes', async () => {
   await using app = await freshServer(new Date('2026-01-01T12:00:00Z'))
   const sent = { ...account, ...(await verify(app, { ip: '192.0.2.1' })) }
   expect(await app.anonymous.post('/api/setup/verify', { code: codeOf(app) }, { ip: '192.0.2.2' })).toMatchObject({ status: 403 })
@@ -92,7 +92,7 @@ it('lets only the address that verified the code go on, for thirty minutes', asy
   expect(await app.anonymous.post('/api/setup/complete', sent, { ip: '192.0.2.1' })).toMatchObject({ status: 201 })
 })
 
-it('lets only the client that verified the code go on, not another one behind the same proxy', async () => {
+it('continues only for the client that verified the code, even behind the same proxy', async () => {
   await using app = await freshServer()
   const { setupToken } = await verify(app)
   for (const given of [{}, { setupToken: '' }, { setupToken: 'x'.repeat(43) }])
@@ -100,7 +100,7 @@ it('lets only the client that verified the code go on, not another one behind th
   const mutation = 'mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { role } } }'
   const refused = await app.anonymous.graphql(mutation, { input: account }, { ip: app.address() })
   expect(refused.body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions' })
-  // Whoever verifies again takes over.
+  // A later verification replaces the earlier one.
   const again = await app.anonymous.graphql('mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) { setupToken } }', {
     input: { code: codeOf(app) },
   })
@@ -109,7 +109,7 @@ it('lets only the client that verified the code go on, not another one behind th
   expect(done.body).toEqual({ data: { completeSetup: { user: { role: 'OWNER' } } }, extensions: { cost: expect.any(Number) } })
 })
 
-it('takes the proof from a cookie that no script reads', async () => {
+it('accepts the setup token from an HttpOnly cookie', async () => {
   await using app = await freshServer()
   const { cookies } = await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
   expect(cookies).toEqual([expect.objectContaining({ name: 'svc_setup', httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 1800 })])
@@ -119,7 +119,7 @@ it('takes the proof from a cookie that no script reads', async () => {
   expect(done).toMatchObject({ status: 201, cookies: [{ name: 'svc_setup', value: '' }] })
 })
 
-it('forgets the code after a day, and an old one when a new one is printed', async () => {
+it('expires the code after a day and when a new one is printed', async () => {
   await using app = await freshServer()
   const old = codeOf(app)
   app.clock.now = new Date(Date.now() + 86_400_000 + 1000)
@@ -137,7 +137,7 @@ it('prints a new code after twenty wrong ones', async () => {
   expect(codeOf(app)).not.toBe(first)
 })
 
-it('counts wrong codes that come at once, and prints one new code for them', async () => {
+it('counts concurrent wrong codes and prints one new code for them', async () => {
   await using app = await freshServer()
   const answers = await Promise.all(
     Array.from({ length: 24 }, () => app.anonymous.post('/api/setup/verify', { code: 'wrong' }, { ip: app.address() })),
@@ -146,7 +146,7 @@ it('counts wrong codes that come at once, and prints one new code for them', asy
   expect(app.lines.filter((line) => line.startsWith('Setup code: '))).toHaveLength(2)
 })
 
-it('allows five tries in a quarter of an hour', async () => {
+it('allows five attempts in 15 minutes', async () => {
   await using app = await freshServer()
   for (let round = 0; round < 5; round++)
     expect(await app.anonymous.post('/api/setup/verify', { code: 'wrong' })).toMatchObject({ status: 400 })
@@ -165,7 +165,7 @@ it.each([
   [{ ...account, password: 'ada@example.com' }, 'password'],
   [{ ...account, password: 'x'.repeat(73) }, 'password'],
   [{ ...account, password: 12345678 }, 'password'],
-])('names the field of an account that does not do: %j', async (input, field) => {
+])('names the invalid field of the account: %j', async (input, field) => {
   await using app = await freshServer()
   const { status, body } = await app.anonymous.post('/api/setup/complete', { ...input, ...(await verify(app)) })
   expect({ status, ...body.error }).toMatchObject({
@@ -176,7 +176,7 @@ it.each([
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ body: { needsSetup: true } })
 })
 
-it('never makes two owners of two completions at once', async () => {
+it('never creates two owners in concurrent completions', async () => {
   await using app = await freshServer()
   const verified = await verify(app)
   const both = await Promise.all([

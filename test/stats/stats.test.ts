@@ -12,7 +12,7 @@ import { publish } from '../support/publish.ts'
 const onPostgres = process.env.TEST_DB === 'postgres'
 const statistics = async (app: TestApp) => (await (await app.admin()).get('/api/admin/stats')).body
 
-it('counts what there is and says for how long it has run', async () => {
+it('counts contents and reports the uptime', async () => {
   await using app = await testApp({ alone: true, now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -25,7 +25,7 @@ it('counts what there is and says for how long it has run', async () => {
   app.clock.now = new Date('2026-01-02T00:00:01.900Z')
   const { uptime, counts, backends, jobs } = await statistics(app)
   expect(uptime).toEqual({ startedAt: '2026-01-01T00:00:00.000Z', uptimeSeconds: 86_401 })
-  // The owner, Alice, and the administrator who asks.
+  // The owner, Alice and the administrator who sends the request.
   expect(counts).toMatchObject({ packages: 2, versions: 3, users: 3, publishers: 1 })
   expect(backends).toEqual({
     database: onPostgres ? 'postgres' : 'sqlite',
@@ -33,11 +33,11 @@ it('counts what there is and says for how long it has run', async () => {
     docs: 'blob',
     search: onPostgres ? 'tsvector' : 'fts5',
   })
-  // Each version that was published waits to be analyzed, too.
+  // Each published version also waits for its analysis.
   expect(jobs).toEqual({ queued: 5, running: 1, failed: 1 })
 })
 
-it('says how much room it takes: archives as on disk, the database with its sidecar files', async () => {
+it('reports disk usage of archives and of the database with its sidecar files', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const archives = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
@@ -54,7 +54,7 @@ it('says how much room it takes: archives as on disk, the database with its side
   return expect(disk.database).toEqual({ bytes: sizes.reduce((sum, size) => sum + size, 0), available: true })
 })
 
-it('reports the database: size, what a vacuum frees, the largest tables and indexes', async () => {
+it('reports the size of the database, reclaimable space and the largest tables and indexes', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const story = randomBytes(80_000).toString('hex').replace(/.{40}/g, '$& ')
@@ -74,14 +74,14 @@ it('reports the database: size, what a vacuum frees, the largest tables and inde
   const sizes = tables.map(({ sizeBytes }: { sizeBytes: number }) => sizeBytes)
   expect(sizes).toEqual(sizes.toSorted((a: number, b: number) => b - a))
   expect(database.sizeBytes).toBeGreaterThanOrEqual(sizes.reduce((sum: number, size: number) => sum + size, 0))
-  // 164 KB of README: on PostgreSQL beside the table, and compressed.
+  // 164 KB of README, which PostgreSQL compresses and stores in a TOAST table.
   const documents = tables.find(({ name }: { name: string }) => name === 'version_documents')
   expect(documents).toMatchObject({ kind: 'table', rows: 3 })
   expect(documents.sizeBytes).toBeGreaterThan(onPostgres ? 80_000 : 164_000)
   expect(tables.map(({ kind }: { kind: string }) => kind)).toContain('index')
 })
 
-it('measures once for many who ask, and again after a minute', async () => {
+it('measures once for concurrent requests, and again after a minute', async () => {
   await using app = await testApp({ alone: true, now: new Date('2026-01-01T00:00:00Z') })
   const [alice, admin] = [await app.member(), await app.admin()]
   const archives = async () => (await admin.get('/api/admin/stats')).body.disk.archives.bytes as number
@@ -89,11 +89,11 @@ it('measures once for many who ask, and again after a minute', async () => {
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   expect(await archives()).toBe(0)
   app.clock.now = new Date('2026-01-01T00:02:00Z')
-  // On a busy machine the last measurement is shown while the next is under way.
+  // On a busy machine, the last measurement is returned while the next one is running.
   await expect.poll(archives).toBe(archive.length)
 })
 
-it('says what a vacuum would free', async () => {
+it('reports the space that a vacuum would reclaim', async () => {
   await using app = await testApp()
   const run = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)
   await run(`create table waste (bytes ${onPostgres ? 'text' : 'blob'})`)
@@ -101,12 +101,12 @@ it('says what a vacuum would free', async () => {
   if (onPostgres) await run('insert into waste select bytes from waste, generate_series(1, 500)')
   const before = (await statistics(app)).database
   await run(onPostgres ? 'delete from waste' : 'drop table waste')
-  // PostgreSQL tells of dead rows a moment later.
+  // PostgreSQL updates the number of dead rows with a delay.
   await expect.poll(async () => (await statistics(app)).database.reclaimableBytes - before.reclaimableBytes).toBeGreaterThan(900_000)
   expect((await statistics(app)).database.sizeBytes).toBeGreaterThanOrEqual(before.sizeBytes)
 })
 
-it('never says 0 of what could not be found out', async () => {
+it('reports unknown values as unavailable, not as 0', async () => {
   await using app = await testApp({ alone: true })
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const unknown = { bytes: null, available: false }
@@ -117,7 +117,7 @@ it('never says 0 of what could not be found out', async () => {
   )
 })
 
-/** What an instance says that may use the tables and not look at the database. */
+/** Returns the statistics of an instance whose role may use the tables but not read database statistics. */
 async function reportWithoutRights(app: TestApp): Promise<unknown> {
   const admin = await app.admin()
   const role = `stats_${randomUUID().replaceAll('-', '')}`
@@ -125,7 +125,7 @@ async function reportWithoutRights(app: TestApp): Promise<unknown> {
   onTestFinished(() => withoutRole(role))
   await run(`create role ${role}; grant all on all tables in schema public to ${role}`)
   const name = new URL(app.config.POSTGRES_URL ?? '').pathname.slice(1)
-  // Every new connection acts in this role.
+  // Every new connection uses this role.
   await run(`revoke connect on database ${name} from public; alter database ${name} set role = ${role}`)
   await using restricted = await testApp({ sameDatabaseAs: app })
   const { body } = await admin.at(restricted).get('/api/admin/stats')
@@ -133,7 +133,7 @@ async function reportWithoutRights(app: TestApp): Promise<unknown> {
   return body
 }
 
-/** What a measurement says whose time is up at once; one with time finds everything. */
+/** Returns a measurement that times out immediately. With time, the measurement is complete. */
 async function measureWithoutTime({ config }: TestApp): Promise<unknown> {
   expect((await measureSqlite(config.SQLITE_PATH, 60_000)).relations?.length).toBeGreaterThan(20)
   await expect(measureSqlite(join(config.DATA_DIR, 'missing.sqlite'), 1000)).rejects.toThrow(/unable to open/)
@@ -148,7 +148,7 @@ async function bytesBelow(folder: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-/** A role outlives the database that knew it. */
+/** Drops the role, because roles outlive databases. */
 async function withoutRole(role: string): Promise<void> {
   const client = new pg.Client(process.env.TEST_POSTGRES)
   await client.connect()

@@ -15,7 +15,7 @@ const removedOf = ({ config }: TestApp) => readdirSync(join(config.BLOB_PATH, 'r
 const stillStored = (app: TestApp, hashes: string[]) => hashes.filter((sha256) => existsSync(pathOf(app, sha256))).length
 const operation = (app: TestApp) => ({ em: app.services.database.fork(), config: app.config })
 
-it('removes nothing before the setup is done', async () => {
+it('removes nothing before the setup is complete', async () => {
   await using app = await testApp({ setUp: false })
   const orphans = plantOrphans(app, 3)
   expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 0 })
@@ -25,7 +25,7 @@ it('removes nothing before the setup is done', async () => {
   expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 3 })
 })
 
-it('waits for a word before it removes more than 20 archives and a hundredth', async () => {
+it('requires a confirmation to remove more than 20 archives and more than one percent', async () => {
   const start = new Date()
   await using app = await testApp({ now: start })
   const [admin, alice] = [await app.admin(), await app.member()]
@@ -60,7 +60,7 @@ it('waits for a word before it removes more than 20 archives and a hundredth', a
   expect((await alice.get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
 })
 
-it('removes a few, or a small part, by itself, keeps them for a week, and says each', async () => {
+it('removes a few archives or a small part without confirmation, retains them for a week and logs each', async () => {
   await using app = await testApp()
   const orphans = plantOrphans(app, 20)
   expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 20 })
@@ -72,12 +72,12 @@ it('removes a few, or a small part, by itself, keeps them for a week, and says e
   app.clock.now = new Date(Date.now() + 7.1 * day)
   await collectGarbage(app.services)
   expect(app.lines.filter((line) => / INFO collecting: permanently deleted archive [0-9a-f]{64} \(10 bytes\)/.test(line))).toHaveLength(19)
-  // What was brought back is removed anew, and has a week of its own.
+  // A restored archive that is removed again is retained for another week.
   expect(removedOf(app)).toEqual([expect.stringContaining(String(orphans[0]))])
   await expect(restoreArchive(operation(app), orphans[1])).rejects.toThrow('Removed archives are permanently deleted after 7 days')
 })
 
-it('brings the archive of a deleted version back, and serves one again that was removed by mistake', async () => {
+it('restores the archive of a deleted version and serves an archive removed by mistake again', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   const deleted = shaOf(await publish(alice, { name: 'acme', version: '1.0.0' }))
@@ -100,7 +100,7 @@ it('brings the archive of a deleted version back, and serves one again that was 
   expect(existsSync(pathOf(app, shaOf(archive)))).toBe(true)
 })
 
-it('collects beside others that collect and publish, and loses nothing that a version names', async () => {
+it('never loses a referenced archive during concurrent collections and publishes', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const archives: Buffer[] = []

@@ -20,7 +20,7 @@ const idOf = async ({ services }: TestApp) =>
   (await services.database.reads.get<{ value: string }>("select value from server_settings where key = 'store.id'"))?.value
 const execute = ({ services }: TestApp, sql: string) => services.database.fork().getConnection().execute(sql)
 
-/** Starts as the server does and stops again; gives why it was refused, or null. */
+/** Opens and closes the services as at startup. Returns the refusal, or null. */
 async function start(config: Config): Promise<string | null> {
   try {
     const { database } = await openServices(config, log)
@@ -32,7 +32,7 @@ async function start(config: Config): Promise<string | null> {
   }
 }
 
-/** A server with a package, stopped. */
+/** Creates a server with a package for tests that stop it. */
 async function stopped() {
   const app = await testApp()
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
@@ -44,7 +44,7 @@ async function stopped() {
   return { app, archive, id, forget, path: pathOf(app, shaOf(archive)), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-/** Settings with a database that nobody has used. */
+/** Returns settings with a new, empty database. */
 async function withNewDatabase({ config }: TestApp): Promise<Config> {
   if (config.DB_BACKEND === 'sqlite') return { ...config, SQLITE_PATH: `${config.SQLITE_PATH}.other` }
   const { url, drop } = await createDatabase()
@@ -58,7 +58,7 @@ async function emptyFolder(): Promise<string> {
   return folder
 }
 
-it('starts again on its own store, and refuses the store of another database', async () => {
+it('starts with its own store and refuses the store of another database', async () => {
   await using one = await stopped()
   await using other = await stopped()
   expect(one.id).toBe(JSON.stringify((await readFile(markerOf(one.app), 'utf8')).trim()))
@@ -70,24 +70,24 @@ it('starts again on its own store, and refuses the store of another database', a
   const refusal = await start(mixed)
   expect(refusal).toContain(`The archive store ${mixed.BLOB_PATH} belongs to another database than the database `)
   expect(refusal).toContain('npm run admin -- adopt-store')
-  expect(refusal).not.toMatch(/:[^@\s/]+@/) // no password
+  expect(refusal).not.toMatch(/:[^@\s/]+@/) // The refusal contains no password.
   expect([existsSync(one.path), existsSync(other.path)]).toEqual([true, true])
   expect(await start(other.app.config)).toBeNull()
 })
 
-it('refuses archives beside a new database, and changes nothing in either', async () => {
+it('refuses archives with a new database and changes neither', async () => {
   await using server = await stopped()
   const config = await withNewDatabase(server.app)
   expect(await start(config)).toMatch(/has archives, but the database .* has no packages/)
   expect(existsSync(server.path)).toBe(true)
   expect(existsSync(config.SQLITE_PATH) && config.DB_BACKEND === 'sqlite').toBe(false)
-  // Refused again, whatever the first try may have left behind.
+  // The second attempt is refused as well, whatever the first one left.
   expect(await start(config)).toMatch(/has no packages/)
   await server.app.stop()
   expect(await start(server.app.config)).toBeNull()
 })
 
-it('refuses packages without their archives: an empty store, or a strange one', async () => {
+it('refuses packages without their archives: an empty or a foreign store', async () => {
   await using server = await stopped()
   await server.app.stop()
   const elsewhere = { ...server.app.config, BLOB_PATH: await emptyFolder() }
@@ -97,7 +97,7 @@ it('refuses packages without their archives: an empty store, or a strange one', 
   expect(await start(elsewhere)).toMatch(/does not have the archives of the packages in/)
 })
 
-it('names a PostgreSQL database that does not exist, and does not create it', async () => {
+it('names a missing PostgreSQL database and does not create it', async () => {
   await using app = await testApp()
   if (app.config.DB_BACKEND === 'sqlite') return expect(existsSync(app.config.SQLITE_PATH)).toBe(true)
   const url = new URL(app.config.POSTGRES_URL ?? '')
@@ -111,7 +111,7 @@ it('names a PostgreSQL database that does not exist, and does not create it', as
   return undefined
 })
 
-it('says where PostgreSQL was looked for when it cannot be reached, or refuses the account', async () => {
+it('names the PostgreSQL host when it is unreachable or refuses the account', async () => {
   await using app = await testApp()
   const given = app.config.POSTGRES_URL ?? 'postgres://snug:a-secret@127.0.0.1:1/snug'
   const starting = async (change: (url: URL) => void) => {
@@ -126,7 +126,7 @@ it('says where PostgreSQL was looked for when it cannot be reached, or refuses t
   const reason = { '127.0.0.1': 'connect ECONNREFUSED 127.0.0.1:1', 'nowhere.invalid': 'getaddrinfo \\w+ nowhere.invalid' }
   for (const [host, why] of Object.entries(reason)) {
     const unreachable = await starting((url) => Object.assign(url, { hostname: host, port: '1' }))
-    // It may come up: no fault of the configuration.
+    // The database may still start, so this is not a configuration error.
     expect(unreachable).not.toBeInstanceOf(ConfigError)
     expect(String(unreachable)).toMatch(
       new RegExp(`^Error: Cannot connect to PostgreSQL at ${host}:1: ${why}. Check that it runs .* in POSTGRES_URL.$`),
@@ -141,7 +141,7 @@ it('says where PostgreSQL was looked for when it cannot be reached, or refuses t
   expect(String(encrypted)).toMatch(/^Error: Cannot connect to PostgreSQL at 127.0.0.1:\d+: The server does not support SSL connections\. /)
 })
 
-it('ties an installation of an older version, and one that a crash interrupted', async () => {
+it('links database and store of an older version and after a crash', async () => {
   await using server = await stopped()
   const { app, forget, id } = server
   await execute(app, forget.row)
@@ -150,13 +150,13 @@ it('ties an installation of an older version, and one that a crash interrupted',
   expect(await start(app.config)).toBeNull()
   const upgraded = (await readFile(markerOf(app), 'utf8')).trim()
   expect(upgraded).not.toBe(id)
-  // The database has its id, and the power went before the store had it.
+  // The database has the id, but the power failed before the store did.
   await forget.marker()
   expect(await start(app.config)).toBeNull()
   expect((await readFile(markerOf(app), 'utf8')).trim()).toBe(upgraded)
 })
 
-it('lets a new database take over an empty store, and refuses the one before from then on', async () => {
+it('lets a new database take over an empty store and refuses the previous one afterwards', async () => {
   await using first = await testApp()
   await first.stop()
   const config = await withNewDatabase(first)
@@ -165,7 +165,7 @@ it('lets a new database take over an empty store, and refuses the one before fro
   expect(await start(first.config)).toMatch(/belongs to another database/)
 })
 
-it('adopts a store on the word of the operator, also beside a new database', async () => {
+it("adopts a store on the operator's command, also with a new database", async () => {
   await using one = await stopped()
   await using other = await stopped()
   await one.app.stop()
@@ -177,7 +177,7 @@ it('adopts a store on the word of the operator, also beside a new database', asy
   expect(await start(other.app.config)).toMatch(/belongs to another database/)
 })
 
-it('does not adopt what an interrupted restore left, which is run again', async () => {
+it('refuses to adopt the remains of an interrupted restore, which must be repeated', async () => {
   await using server = await stopped()
   const { app } = server
   const mark = 'restoring 20261122T031500000Z'
@@ -187,7 +187,7 @@ it('does not adopt what an interrupted restore left, which is run again', async 
   expect([await app.services.blobs.identity(), await idOf(app)]).toEqual([mark, server.id])
 })
 
-it('collects nothing once the store is another one, or has no id any more', async () => {
+it("collects nothing once the store's identity differs or is missing", async () => {
   await using server = await stopped()
   const { app } = server
   const orphans = plantOrphans(app, 1)
@@ -198,7 +198,7 @@ it('collects nothing once the store is another one, or has no id any more', asyn
   expect(orphans.every((sha256) => existsSync(pathOf(app, sha256)))).toBe(true)
 })
 
-it('gives one id when several instances start at once', async () => {
+it('assigns one id when instances start concurrently', async () => {
   await using app = await testApp()
   const { database } = app.services
   for (let round = 0; round < 50; round++) {

@@ -15,19 +15,19 @@ import { publish } from '../support/publish.ts'
 import { s3Bucket } from '../support/s3-service.ts'
 import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
-// Three servers are started, one after the other.
+// The test starts three servers, one after the other.
 vi.setConfig({ testTimeout: 120_000 })
 
 const operation = (app: TestApp, config: Partial<Config>) => ({ em: app.services.database.fork(), config: { ...app.config, ...config } })
 const archive = (version: string) => `/api/archives/acme-${version}.tar.gz`
 
-it('moves everything to a bucket while the server serves, and back to a folder', async () => {
+it('moves all files to a bucket while the server runs, and back to a folder', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   const alice = await app.member()
   const stored = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
   await documentVersion(app, 'acme', '1.0.0')
-  // It ends in the middle: of one archive the copy is there, of another a part was sent, and the destination is nobody's yet.
+  // The move is interrupted: one archive is copied, another one partially, and the destination has no identity yet.
   let copies = 0
   bucket.fault = ({ operation: call, key }) => (call === 'CopyObject' && key.startsWith('sha256') && ++copies > 1 ? 'reset' : null)
   await expect(move(operation(app, {}), 's3')).rejects.toThrow('The storage of this server cannot be reached')
@@ -41,7 +41,7 @@ it('moves everything to a bucket while the server serves, and back to a folder',
   )
   expect(said[0]).toMatch(/^\d of 3 archives \(\d+ %\), \d copied$/)
 
-  // What is published meanwhile comes with the next run.
+  // The next run copies what was published in the meantime.
   stored.push(await publish(alice, { name: 'acme', version: '1.2.0' }))
   expect(await move(operation(app, {}), 's3')).toContain('4 of 4 archives, verified: 1 were copied now')
   await app.stop()
@@ -56,7 +56,7 @@ it('moves everything to a bucket while the server serves, and back to a folder',
   expect((await folder.read(shaOf(stored[3] ?? ''))).equals(stored[3] ?? Buffer.alloc(0))).toBe(true)
 })
 
-it.each(['s3', 'filesystem'] as const)('asks nothing about single archives when %s has all of them from an earlier run', async (kind) => {
+it.each(['s3', 'filesystem'] as const)('makes no requests for single archives when %s has all of them', async (kind) => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   const alice = await app.member()
@@ -78,7 +78,7 @@ it.each(['s3', 'filesystem'] as const)('asks nothing about single archives when 
   expect([(await bucket.read(key)).equals(first), (await app.services.blobs.read(shaOf(first))).equals(first)]).toEqual([true, true])
 })
 
-it('tells the operator what the bucket answered, whatever the server would tell others', async () => {
+it('shows the operator the answer of the bucket, which clients do not see', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
@@ -89,7 +89,7 @@ it('tells the operator what the bucket answered, whatever the server would tell 
   expect(err).toMatch(/^The storage of this server cannot be reached at the moment.* \(AccessDenied: A fault of the test\)$/)
 })
 
-it('replaces what is damaged at the destination, and names what is damaged at the source', async () => {
+it('replaces damaged files at the destination and reports damaged ones at the source', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   const alice = await app.member()
@@ -106,7 +106,7 @@ it('replaces what is damaged at the destination, and names what is damaged at th
   expect((await bucket.read(key)).equals(first)).toBe(true)
 })
 
-it('takes no archive for missing whose version is deleted meanwhile', async () => {
+it('does not report the archive of a version that is deleted during the move as missing', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   const [alice, admin] = [await app.member(), await app.admin()]
@@ -120,7 +120,7 @@ it('takes no archive for missing whose version is deleted meanwhile', async () =
   expect(await move(operation(app, {}), 's3')).toContain(' has 1 of 1 archives, verified: 1 were copied now')
 })
 
-it('lets go of what it was reading when the destination fails', async () => {
+it('closes the source file when the destination fails', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   await using to = await folderStore()
@@ -136,7 +136,7 @@ it('lets go of what it was reading when the destination fails', async () => {
   expect(opened.map(({ destroyed }) => destroyed)).toEqual([true])
 })
 
-it('refuses while a backup runs', async () => {
+it('refuses to run during a backup', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   const hold = await holdRemovals(app.services.database.fork(), () => new Date())
@@ -145,7 +145,7 @@ it('refuses while a backup runs', async () => {
   expect(await move(operation(app, {}), 's3')).toContain(' has 0 of 0 archives')
 })
 
-it('refuses a store of another database, and what is no store', async () => {
+it('refuses stores of other databases and invalid destinations', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
   await expect(move(operation(app, {}), 'bucket')).rejects.toThrow('write s3 or filesystem')

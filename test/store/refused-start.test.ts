@@ -8,7 +8,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { folderOfTest } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
 
-/** Settings that name a folder of the test for everything but the database, where nothing is yet. */
+/** Returns settings with empty locations below `folder` for everything except the database. */
 function elsewhere({ config }: TestApp, folder: string): Config {
   const at = (name: string) => join(folder, name)
   return {
@@ -27,7 +27,7 @@ const start = (config: Config) =>
     openLog('error', () => {}),
   )
 
-it('makes no folders before it knows that it can use the database and the settings', async () => {
+it('creates no folders before database and settings are known to be usable', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const execute = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)
@@ -48,7 +48,7 @@ it('makes no folders before it knows that it can use the database and the settin
   expect(readdirSync(folder)).toEqual(['file'])
 })
 
-it('makes no folders where the archives of its packages should be', async () => {
+it('creates no folders where existing archives are expected', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()

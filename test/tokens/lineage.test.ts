@@ -12,7 +12,7 @@ async function make(app: TestApp, by: Actor, name: string, input: object = {}): 
   return { id: body.id, secret: body.secret, actor: app.withToken(body.secret) }
 }
 
-/** Three generations below a token, and one beside them. */
+/** Creates a token with three descendants in two generations, and an unrelated token. */
 async function family(app: TestApp, person: Actor) {
   const parent = await make(app, person, 'parent')
   const child = await make(app, parent.actor, 'child')
@@ -38,7 +38,7 @@ const ways: [string, (app: TestApp, person: Actor, token: Made) => Promise<unkno
   ['whoever has its secret', (app, _person, { secret }) => app.anonymous.post('/api/tokens/revoke', { secret })],
 ]
 
-it.each(ways)('takes along what it made when it is revoked by %s', async (_name, revoke) => {
+it.each(ways)('revokes its descendants when it is revoked by %s', async (_name, revoke) => {
   await using app = await testApp()
   const person = await app.member()
   const { parent, descendants, beside } = await family(app, await person.session())
@@ -54,7 +54,7 @@ it.each(ways)('takes along what it made when it is revoked by %s', async (_name,
   ])
 })
 
-it('leaves the token above it, and what was made beside it', async () => {
+it('keeps its parent and siblings when it is revoked', async () => {
   await using app = await testApp()
   const person = await (await app.member()).session()
   const { parent, descendants, beside } = await family(app, person)
@@ -63,7 +63,7 @@ it('leaves the token above it, and what was made beside it', async () => {
   expect(await Promise.all([parent, ...descendants, beside].map(status))).toEqual([200, 401, 200, 401, 200])
 })
 
-it('never makes a token that outlives the one it was made with, whichever comes first', async () => {
+it('never creates a token that outlives its revoked parent', async () => {
   await using app = await testApp()
   const person = await app.member()
   for (let round = 0; round < 60; round++) {
@@ -81,7 +81,7 @@ it('never makes a token that outlives the one it was made with, whichever comes 
   }
 }, 120_000)
 
-it("counts GraphQL's rate per person, whatever tokens they make", async () => {
+it('counts the GraphQL rate per user, not per token', async () => {
   await using app = await testApp({ now: new Date() })
   const person = await app.member()
   const tokens = [person, ...(await Promise.all([1, 2].map((n) => make(app, person, `t${n}`)))).map(({ actor }) => actor)]
@@ -96,7 +96,7 @@ it("counts GraphQL's rate per person, whatever tokens they make", async () => {
   expect((await (await app.member()).graphql('{ viewer { id } }')).status).toBe(200)
 })
 
-it('revokes what it is shown, and tells nobody whether that was a token', async () => {
+it('revokes leaked tokens without revealing whether a secret was valid', async () => {
   await using app = await testApp()
   const person = await app.member()
   const token = await make(app, person, 'leaked')
@@ -124,7 +124,7 @@ it('revokes what it is shown, and tells nobody whether that was a token', async 
   ])
 })
 
-it('keeps new tokens within the longest life that the server allows', async () => {
+it('limits the lifetime of new tokens to TOKEN_MAX_DAYS', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z'), env: { TOKEN_MAX_DAYS: '30' } })
   const person = await (await app.member()).session()
   expect(await person.post('/api/auth/keys', { name: 'a' })).toMatchObject({ status: 201, body: { expiresAt: '2026-01-31T00:00:00.000Z' } })
@@ -143,7 +143,7 @@ it('keeps new tokens within the longest life that the server allows', async () =
   expect(body.keys[0]).toMatchObject({ name: 'CLI, 2026-01-01', expiresAt: '2026-01-31T00:00:00.000Z' })
 })
 
-it('lets nobody find out address by address who has an account', async () => {
+it('limits lookups of e-mail addresses to prevent account enumeration', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publish(alice, { name: 'tool', version: '1.0.0' })
@@ -156,7 +156,7 @@ it('lets nobody find out address by address who has an account', async () => {
     return body.errors?.[0].extensions.code ?? 'done'
   }
   const addUploader = (email: string) => alice.put(`/api/packages/tool/uploaders/${email}`)
-  // What succeeds, or is not allowed in the first place, costs nothing.
+  // Successful and unauthorized lookups do not count.
   for (let round = 0; round < 25; round++) {
     expect((await addUploader(bob.email)).status).toBe(200)
     expect((await bob.put('/api/publishers/acme', { displayName: 'x' })).status).toBe(403)
@@ -168,7 +168,7 @@ it('lets nobody find out address by address who has an account', async () => {
   expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RateLimitExceeded' } } })
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3000)
   expect(await addMember(bob.email)).toBe('RateLimitExceeded')
-  // Taking somebody off says the same of people without an account and of those who are no uploaders.
+  // Removing an uploader gives the same answer for unknown accounts and for users who are not uploaders.
   const removed = async (email: string) => (await alice.delete(`/api/packages/tool/uploaders/${email}`)).body.error.message
   expect((await removed(admin.email)).replace(admin.email, '?')).toBe(
     (await removed('nobody@example.com')).replace('nobody@example.com', '?'),

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { makeToken } from '../factories.ts'
 
-it('lets a token read as its owner, but never give what it lacks', async () => {
+it('lets a token read as its owner but never grant scopes it lacks', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const { body } = await alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })
@@ -16,7 +16,7 @@ it('lets a token read as its owner, but never give what it lacks', async () => {
   expect(await app.anonymous.get('/api/auth/keys')).toMatchObject({ status: 401 })
 })
 
-it('shows the secret once, in the answer that made it', async () => {
+it('shows the secret only in the answer that created it', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
   const made = await alice.post('/api/auth/keys', { name: 'laptop', expiresInDays: 30 })
@@ -44,7 +44,7 @@ it('shows the secret once, in the answer that made it', async () => {
   expect(JSON.stringify(listed.body)).not.toContain(made.body.secret)
 })
 
-it('works until the very moment it expires', async () => {
+it('works until the moment it expires', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
   const { body } = await alice.post('/api/auth/keys', { name: 'short', expiresInDays: 1 })
@@ -55,7 +55,7 @@ it('works until the very moment it expires', async () => {
   expect(await short.get('/api/auth/me')).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
 })
 
-it('is worthless from the moment it is revoked, and gone from the list', async () => {
+it('stops working when it is revoked and disappears from the list', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const { body } = await alice.post('/api/auth/keys', { name: 'lost' })
@@ -66,7 +66,7 @@ it('is worthless from the moment it is revoked, and gone from the list', async (
   expect(await alice.delete(`/api/auth/keys/${body.id}`)).toMatchObject({ status: 200 })
 })
 
-it('can be revoked by nobody else', async () => {
+it('can be revoked by its owner only', async () => {
   await using app = await testApp()
   const [alice, bob, owner] = [await app.member(), await app.member(), await app.owner()]
   const { body } = await alice.post('/api/auth/keys', { name: 'mine' })
@@ -103,7 +103,7 @@ it('rejects unknown scopes and an empty list', async () => {
   }
 })
 
-it('made by a token has neither more scopes nor a longer life', async () => {
+it('limits tokens created with a token to its scopes and expiry', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const admin = await app.admin()
   const parent = await (await admin.session()).post('/api/auth/keys', { name: 'parent', scopes: ['write'], expiresInDays: 10 })
@@ -113,7 +113,7 @@ it('made by a token has neither more scopes nor a longer life', async () => {
   expect(more).toMatchObject({ status: 201, body: { scopes: ['read', 'write'] } })
 })
 
-it('loses what its owner loses, at the next request', async () => {
+it('loses permissions with its owner at the next request', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const change = (columns: string) =>
@@ -126,7 +126,7 @@ it('loses what its owner loses, at the next request', async () => {
   expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('never falls back to the cookie when the header is wrong', async () => {
+it('never falls back to the cookie when the header is invalid', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
   for (const authorization of ['Bearer svc_pat_wrong', 'Basic YTpi', 'Bearer', '']) {
@@ -143,7 +143,7 @@ it.each([
   [{ name: 'x', expiresInDays: 1.5 }, 'expiresInDays'],
   [{ name: 'x', expiresInDays: 'soon' }, 'expiresInDays'],
   [{ name: 'x', expiresInDays: 4000 }, 'expiresInDays'],
-])('names the field that is wrong in %j', async (input, field) => {
+])('names the invalid field of %j', async (input, field) => {
   await using app = await testApp()
   const alice = await app.member()
   const before = (await alice.get('/api/auth/keys')).body.keys.length
@@ -154,7 +154,7 @@ it.each([
   expect((await alice.get('/api/auth/keys')).body.keys).toHaveLength(before)
 })
 
-it('pages through many by cursor', async () => {
+it('pages by cursor', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let count = 0; count < 5; count++) await alice.post('/api/auth/keys', { name: `token ${count}` })
@@ -169,7 +169,7 @@ it('pages through many by cursor', async () => {
     expect((await alice.graphql(query, { after })).body.errors[0].extensions.code).toBe('InvalidInput')
 })
 
-it('shows the tokens of everybody to administrators, without secrets and with few queries', async () => {
+it('lists the tokens of all users for administrators, without secrets and with few queries', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await alice.post('/api/auth/keys', { name: 'forever' })
@@ -185,7 +185,7 @@ it('shows the tokens of everybody to administrators, without secrets and with fe
     expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })
 
-it('finds the tokens of a scope that end soon', async () => {
+it('finds tokens with a scope that expire soon', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [admin, alice] = [await app.admin(), await app.member()]
   for (const [name, expiresInDays] of Object.entries({ soon: 14, later: 15 }))
@@ -198,7 +198,7 @@ it('finds the tokens of a scope that end soon', async () => {
   expect((await admin.graphql(query)).body.data.accessTokens).toEqual({ totalCount: 1, nodes: [{ name: 'soon, admin' }] })
 })
 
-it('lists all of them over REST, however many', async () => {
+it('lists all tokens in REST, however many there are', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let count = 0; count < 230; count++) await makeToken(app.services, alice.id)

@@ -12,7 +12,7 @@ import { publish } from '../support/publish.ts'
 const traced = ({ url }: Pick<Collector, 'url'>, env: Record<string, string> = {}) =>
   testApp({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', ...env } })
 
-/** Sends what is left, and gives all spans. */
+/** Flushes the exporter and returns all spans. */
 async function sent({ services }: TestApp, collector: Collector): Promise<Span[]> {
   await services.tracing?.close()
   return collector.spans()
@@ -28,7 +28,7 @@ const below = (spans: Span[], { traceId, spanId }: Span) => spans.filter((span) 
 const [server, client, consumer] = [2, 3, 5]
 const failed = 2
 
-it('traces requests with what they do in the database and in the store', async () => {
+it('traces requests with their database and store calls', async () => {
   const collector = await startCollector()
   vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'deployment.environment.name=test')
   await using app = await traced(collector, { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20b' })
@@ -74,7 +74,7 @@ it('traces requests with what they do in the database and in the store', async (
   expect(missing).toMatchObject({ status: 0, attributes: { 'http.response.status_code': 404 } })
 })
 
-it('traces each way to an archive in the store', async () => {
+it('traces every way of reading an archive from the store', async () => {
   const collector = await startCollector()
   await using app = await traced(collector, { ACCEL_REDIRECT_PREFIX: '/-/archives/' })
   const member = await app.member()
@@ -90,7 +90,7 @@ it('traces each way to an archive in the store', async () => {
   expect(downloads.map(inStore)).toEqual([['blobs place'], ['blobs open'], ['blobs read']])
 })
 
-it('takes a trace over from who asks, and leaves untraced what they do not trace', async () => {
+it('continues incoming traces and respects their sampling decision', async () => {
   const collector = await startCollector()
   await using app = await traced(collector)
   const [trace, span] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
@@ -108,7 +108,7 @@ it('takes a trace over from who asks, and leaves untraced what they do not trace
   expect(await sent(other, second)).toMatchObject([{ traceId: trace, parentSpanId: span }])
 })
 
-it('tells of an operation of GraphQL its type and name, and of nothing what was sent', async () => {
+it('records type and name of GraphQL operations but no values', async () => {
   const collector = await startCollector()
   await using app = await traced(collector, { LOG_FORMAT: 'json', SLOW_QUERY_MS: '60000' })
   const member = await app.member()
@@ -145,14 +145,14 @@ it('tells of an operation of GraphQL its type and name, and of nothing what was 
     expect(everything).not.toContain(text)
 })
 
-it('traces each attempt at a job by itself, linked to what asked for it', async () => {
+it('traces each attempt of a job separately, with a link to the request that enqueued it', async () => {
   const collector = await startCollector()
   await using app = await traced(collector)
   const member = await app.member()
   await publish(member, { name: 'linked', version: '1.0.0' })
   const { services } = app
   const analysis = handler(z.unknown(), async () => {
-    // More than is traced of one job.
+    // More spans than the limit per job.
     for (let n = 0; n < 200; n++) await readRows(services.database.fork(), 'select 1 as one', [])
     await services.database.fork().transactional((em) => enqueue(em, { kind: 'task', subject: 'next' }, services.now()))
   })
@@ -186,7 +186,7 @@ it('traces each attempt at a job by itself, linked to what asked for it', async 
   expect(collector.bodies.join('')).not.toContain('Sesame')
 })
 
-it('samples as it is told, and writes protobuf unless told otherwise', async () => {
+it('samples as configured and exports protobuf by default', async () => {
   const collector = await startCollector()
   for (const [sampler, arg] of [
     ['always_off', '1'],
@@ -205,11 +205,11 @@ it('samples as it is told, and writes protobuf unless told otherwise', async () 
   expect(collector.bodies[0]).toContain('GET /api/v1/version')
 })
 
-it('neither fails nor waits for a collector that is away, and says so once', async () => {
+it('neither fails nor waits for an unreachable collector and logs that once', async () => {
   vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '100')
   onTestFinished(() => void vi.unstubAllEnvs())
   await using app = await traced({ url: 'http://127.0.0.1:9' })
-  // More than are sent at once.
+  // More spans than one batch.
   for (let n = 0; n < 1200; n++) expect((await app.anonymous.get('/api/v1/version')).status).toBe(200)
   await app.services.tracing?.close()
   expect(app.lines.filter((line) => line.includes('traces:'))).toEqual([
@@ -227,7 +227,7 @@ it('neither fails nor waits for a collector that is away, and says so once', asy
 })
 
 it.each([{ OTEL_TRACES_EXPORTER: 'none' }, { OTEL_SDK_DISABLED: 'true' }, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }] as Record<string, string>[])(
-  'is off with %o',
+  'is disabled with %o',
   async (env) => {
     await using app = await traced({ url: 'http://127.0.0.1:9' }, env)
     expect(app.services.tracing).toBeNull()

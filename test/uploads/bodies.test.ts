@@ -8,13 +8,13 @@ import { packageArchive } from '../support/archive.ts'
 import { announce, sendBytes } from '../support/publish.ts'
 import { storedFiles } from '../support/uploads.ts'
 
-/** A field or a file of a form with the boundary `x`. */
+/** Returns a field or a file of a multipart form with the boundary `x`. */
 const part = (name: string, value: string, filename = '') =>
   `--x\r\ncontent-disposition: form-data; name="${name}"${filename && `; filename="${filename}"`}\r\n\r\n${value}\r\n`
 const headers = { 'content-type': 'multipart/form-data; boundary=x' }
 const acme = () => packageArchive({ name: 'acme', version: '1.0.0' })
 
-describe('the form', () => {
+describe('the upload form', () => {
   it.each([
     ['complete', `${part('upload_id', 'ID')}${part('file', 'bytes', 'package.tar.gz')}--x--\r\n`, { status: 302, files: 1 }],
     [
@@ -31,19 +31,19 @@ describe('the form', () => {
     ['cut short in a header', `${part('upload_id', 'ID')}--x\r\ncontent-dis`, { status: 400, code: 'InvalidInput', files: 0 }],
     ['that is none', 'hello', { status: 400, code: 'InvalidInput', files: 0 }],
     ['that is empty', '', { status: 400, code: 'InvalidInput', files: 0 }],
-  ])('%s', async (_what, body, expected) => {
+  ])('is handled as specified when it is %s', async (_what, body, expected) => {
     expect(await sendForm(body)).toMatchObject(expected)
   })
 
-  it('without a boundary, or of another type, is refused', async () => {
+  it('is refused without a boundary or with another type', async () => {
     expect(await sendForm('x', { 'content-type': 'multipart/form-data' })).toMatchObject({ status: 400, code: 'InvalidInput' })
     expect(await sendForm('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415, code: 'InvalidInput' })
   })
 })
 
-describe('the limit', () => {
+describe('the size limit', () => {
   it.each(['application/octet-stream', 'multipart/form-data; boundary=x'])(
-    'answers 413 at once to %s and reads no further',
+    'answers 413 immediately to %s and reads no further',
     async (type) => {
       await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '100000' } })
       const alice = await app.member()
@@ -56,7 +56,7 @@ describe('the limit', () => {
     },
   )
 
-  it('counts the archive, not the form, and takes exactly as much', async () => {
+  it('applies to the archive, not the form, and includes the limit itself', async () => {
     await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '1000' } })
     const alice = await app.member()
     for (const [bytes, status] of [
@@ -98,7 +98,7 @@ it('leaves nothing of an upload whose connection breaks', async () => {
   expect(await sendBytes(alice, uploadId, await acme())).toMatchObject({ status: 302 })
 })
 
-/** Sends a form, `ID` being the upload's; gives what came of it. */
+/** Sends a form with `ID` replaced by the upload's id. Returns status, error code and the number of stored files. */
 async function sendForm(body: string, type = headers) {
   await using app = await testApp()
   const alice = await app.member()
@@ -107,7 +107,7 @@ async function sendForm(body: string, type = headers) {
   return { status: answer.status, code: answer.body?.error?.code, files: (await storedFiles(app)).length }
 }
 
-/** Sends a body without end until an answer comes; tells how much went out. */
+/** Sends an endless body until an answer arrives and returns the answer with the number of bytes sent. */
 function sendForever(address: string, token: string, uploadId: string, type: string) {
   return new Promise<{ status: number; body: unknown; sent: number }>((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': type }

@@ -12,7 +12,7 @@ import { halfBodies, storedFiles, untilClaimsReleased, untilStored } from '../su
 const acme = () => packageArchive({ name: 'acme', version: '1.0.0' })
 
 describe('the archive of an upload', () => {
-  it.each(['octet-stream', 'form'])('is taken from one connection at a time, as %s', async (kind) => {
+  it.each(['octet-stream', 'form'])('is accepted from one connection at a time, as %s', async (kind) => {
     await using app = await testApp()
     await using beside = await anotherInstance(app)
     const alice = await app.member()
@@ -33,7 +33,7 @@ describe('the archive of an upload', () => {
     expect(await finish(alice, uploadId)).toMatchObject({ status: 200 })
   })
 
-  it.each(['octet-stream', 'form'])('is taken from the next connection when the first has fallen silent, as %s', async (kind) => {
+  it.each(['octet-stream', 'form'])('is accepted from another connection when the first one stalls, as %s', async (kind) => {
     await using app = await testApp()
     await using beside = await anotherInstance(app)
     const alice = await app.member()
@@ -49,7 +49,7 @@ describe('the archive of an upload', () => {
     expect(await finish(alice, uploadId)).toMatchObject({ status: 200 })
   })
 
-  it('is given up when nothing of it comes for half a minute', async () => {
+  it('is abandoned when no data arrives for 30 seconds', async () => {
     await using app = await testApp()
     const alice = await app.member()
     using connections = await halfBodies(app)
@@ -70,7 +70,7 @@ describe('the archive of an upload', () => {
     }
   })
 
-  it('is read and left aside when the upload is finished, as a form and as the whole body', async () => {
+  it('is read and discarded when the upload is already finished, as a form and as a whole body', async () => {
     await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '1000000' } })
     const alice = await app.member()
     const pub = new PubClient({ hostedUrl: app.config.SERVER_URL, address: await app.listen(), token: alice.secret ?? '' })

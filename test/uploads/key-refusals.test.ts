@@ -18,7 +18,7 @@ const useless = {
 }
 const forbidden = { status: 403, body: { error: { code: 'InsufficientPermissions' } } }
 
-describe('a key that does not belong to the upload', () => {
+describe('a key of another upload', () => {
   it('is refused like an unknown upload', async () => {
     await using app = await testApp()
     const [alice, eve] = [await app.member(), await app.member()]
@@ -45,7 +45,7 @@ describe('a key that does not belong to the upload', () => {
     expect(await finishWithKey(app.anonymous, own)).toMatchObject({ status: 200 })
   })
 
-  it('cannot be used for another upload that a form names', async () => {
+  it('cannot be used for another upload named in the form', async () => {
     await using app = await testApp()
     const [alice, eve] = [await app.member(), await app.member()]
     const victims = [await announce(alice), await announce(eve)]
@@ -60,8 +60,8 @@ describe('a key that does not belong to the upload', () => {
   })
 })
 
-describe('a token that is sent with the key', () => {
-  it('decides alone', async () => {
+describe('a token sent along with the key', () => {
+  it('takes precedence over the key', async () => {
     await using app = await testApp()
     const [alice, eve, viewer] = [await app.member(), await app.member(), await app.viewer()]
     const own = await startUpload(alice)
@@ -105,7 +105,7 @@ describe('the key of an upload', () => {
     expect(await isPublished(app, 'acme', '1.1.0')).toBe(false)
   })
 
-  it('ends when its upload is refused or replaced', async () => {
+  it('expires when its upload is refused or replaced', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const [refused, replaced] = [await startUpload(alice), await startUpload(alice)]
@@ -118,7 +118,7 @@ describe('the key of an upload', () => {
     }
   })
 
-  it('ends when the token that began the upload is revoked or its owner disabled', async () => {
+  it('expires when the token that started the upload is revoked or its owner disabled', async () => {
     await using app = await testApp({ now: start })
     const [alice, admin] = [await app.member(), await app.admin()]
     const made = await alice.post('/api/auth/keys', { name: 'parent' })
@@ -137,7 +137,7 @@ describe('the key of an upload', () => {
     expect(await finishWithKey(app.anonymous, byParent)).toMatchObject(useless)
   })
 
-  it('ends when the session that began the upload ends, by logout or password reset', async () => {
+  it('expires when the session that started the upload ends by logout or password reset', async () => {
     await using app = await testApp()
     const [alice, admin] = [await app.member(), await app.admin()]
     const [leaving, staying] = [await alice.session(), await alice.session()]
@@ -150,7 +150,7 @@ describe('the key of an upload', () => {
     expect(await isPublished(app, 'acme', '1.0.0')).toBe(false)
   })
 
-  it('gives no more rights than the token that began the upload has now', async () => {
+  it('grants at most the current permissions of the token that started the upload', async () => {
     await using app = await testApp()
     const [alice, admin, bob] = [await app.member(), await app.admin(), await app.member()]
     await publish(bob, { name: 'acme', version: '1.0.0' })
@@ -166,7 +166,7 @@ describe('the key of an upload', () => {
     ).toMatchObject({
       status: 403,
     })
-    // A token of an administrator without the scope admin is a member's.
+    // A token of an administrator without the scope "admin" has the permissions of a member.
     const weak = app.withToken(await makeToken(app.services, admin.id, ['write']))
     expect(await finishWithKey(app.anonymous, await sent(weak, await acme('1.3.0')))).toMatchObject(forbidden)
   })
@@ -194,7 +194,7 @@ describe('the key of an upload', () => {
   })
 })
 
-/** An upload of this person whose archive was sent. */
+/** Starts an upload as this user and sends the archive. */
 async function sent(actor: Parameters<typeof startUpload>[0], archive?: Buffer): Promise<StartedUpload> {
   const upload = await startUpload(actor)
   const answer = await sendWithKey(actor, upload, archive ?? (await acme()))

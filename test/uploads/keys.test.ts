@@ -26,7 +26,7 @@ describe('the key of an upload', () => {
     },
   )
 
-  it('is part of the announced URL, on REST and GraphQL', async () => {
+  it('is part of the upload URL in REST and GraphQL', async () => {
     await using app = await testApp({ env: { SERVER_URL: 'https://example.com/pub' } })
     const alice = await app.member()
     const form =
@@ -57,11 +57,11 @@ describe('the key of an upload', () => {
     expect(await finishWithKey(app.anonymous, upload)).toMatchObject({ status: 200, body: answer.body })
   })
 
-  it('is optional when a token is sent, and then left out of Location', async () => {
+  it('is optional when a token is sent, and then omitted from Location', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const started = await startUpload(alice)
-    // Scripts that append the id to the announced address.
+    // Some scripts append the id to the upload URL.
     const appended = await alice.post(`${started.address}&upload_key=${started.key}?upload_id=${started.id}`, await acme(), {
       headers: { 'content-type': 'application/octet-stream' },
     })
@@ -76,7 +76,7 @@ describe('the key of an upload', () => {
     expect(await isPublished(app, 'acme', '1.1.0')).toBe(true)
   })
 
-  it('needs no CSRF token when a session began the upload, and ignores cookies', async () => {
+  it('needs no CSRF token when a session started the upload, and ignores cookies', async () => {
     await using app = await testApp()
     const alice = await (await app.member()).session()
     const upload = await startUpload(alice)
@@ -89,7 +89,7 @@ describe('the key of an upload', () => {
     expect(entries.map(({ agent }: { agent: { userId: string } }) => agent.userId)).toEqual([alice.id, alice.id])
   })
 
-  it('stays valid after JWT_SECRET changes while JWT_SECRET_PREVIOUS has the former one', async () => {
+  it('remains valid after a change of JWT_SECRET while JWT_SECRET_PREVIOUS is set', async () => {
     await using app = await testApp()
     const upload = await startUpload(await app.member())
     const former = app.config.JWT_SECRET
@@ -103,7 +103,7 @@ describe('the key of an upload', () => {
     expect(await finishWithKey(rotated.anonymous, upload)).toMatchObject({ status: 200 })
   })
 
-  it('does not appear in the log, even when it is part of a path', async () => {
+  it('does not appear in the log, even as part of a path', async () => {
     await using app = await testApp({ env: { LOG_FORMAT: 'json' } })
     const upload = await startUpload(await app.member())
     await sendWithKey(app.anonymous, upload, await acme())

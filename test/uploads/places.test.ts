@@ -14,8 +14,8 @@ const acme = (version = '1.0.0') => packageArchive({ name: 'acme', version })
 const newUpload = '/api/packages/versions/new'
 const unknownId = '01900000-0000-7000-8000-000000000000'
 
-describe('the places of a person', () => {
-  it('never run out by announcements: the oldest without an archive is replaced', async () => {
+describe('the upload slots of a user', () => {
+  it('never run out by started uploads, because the oldest one without an archive is replaced', async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
     const [received, first, second] = [await upload(alice, await acme()), await announce(alice), await announce(alice)]
@@ -28,7 +28,7 @@ describe('the places of a person', () => {
     expect(await countUploads(app, alice)).toBe(places)
   })
 
-  it('are kept by archives that were sent a moment ago; one that nobody finishes for ten seconds is replaced', async () => {
+  it('are held by recently sent archives and reused when one is not finished within ten seconds', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
     await using app = await testApp({ alone: true, now: start })
     const alice = await app.member()
@@ -50,7 +50,7 @@ describe('the places of a person', () => {
     expect(await finish(alice, first)).toMatchObject({ status: 404 })
   })
 
-  it('say to publish again when an upload was replaced while its archive was being checked', async () => {
+  it('report that the client must publish again when an upload was replaced during its check', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
     await using app = await testApp({ now: start })
     const alice = await app.member()
@@ -71,7 +71,7 @@ describe('the places of a person', () => {
     expect(await finish(alice, next)).toMatchObject({ status: 200 })
   })
 
-  it('are not used up by HEAD, which asks for the same rights', async () => {
+  it('are not used up by HEAD, which requires the same permissions', async () => {
     await using app = await testApp()
     const [alice, viewer] = [await app.member(), await app.viewer()]
     const waiting = await upload(alice, await acme())
@@ -84,7 +84,7 @@ describe('the places of a person', () => {
     expect(await alice.get('/api/packages/acme')).toMatchObject({ status: 404 })
   })
 
-  it('are all taken until the first claim of a silent connection lapses', async () => {
+  it('are all in use until the first claim of a stalled connection expires', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
     await using app = await testApp({ now: start })
     const alice = await app.member()
@@ -97,7 +97,7 @@ describe('the places of a person', () => {
     expect(await announcement()).toMatchObject({ status: 200 })
   })
 
-  it('are free again when the connection breaks or the archive is too large', async () => {
+  it('are freed when the connection breaks or the archive is too large', async () => {
     await using app = await testApp({ alone: true, env: { MAX_UPLOAD_BYTES: '100000' } })
     const alice = await app.member()
     using connections = await halfBodies(app)
@@ -115,7 +115,7 @@ describe('the places of a person', () => {
     expect(app.lines.filter((line) => line.includes('ERROR'))).toEqual([])
   })
 
-  it('are enough for fifty publishes at once by one token', async () => {
+  it('suffice for fifty concurrent publishes with one token', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const pub = new PubClient({ hostedUrl: app.config.SERVER_URL, address: await app.listen(), token: alice.secret ?? '' })

@@ -19,7 +19,7 @@ describe('the package client', () => {
     expect((await pub.download('acme', '1.0.0')).equals(archive)).toBe(true)
   })
 
-  it('works below a path', async () => {
+  it('works below a path prefix', async () => {
     await using app = await testApp({ env: { SERVER_URL: 'https://example.com/pub/' } })
     const alice = await app.member()
     const pub = new PubClient({ hostedUrl: 'https://example.com/pub', address: `${await app.listen()}/pub`, token: alice.secret ?? '' })
@@ -28,7 +28,7 @@ describe('the package client', () => {
     expect((await pub.download('acme', '1.0.0+1')).equals(archive)).toBe(true)
   })
 
-  it('is told in its own words why it may not', async () => {
+  it('shows why publishing is refused', async () => {
     await using app = await testApp()
     const address = await app.listen()
     const [viewer, stranger] = [await app.viewer(), await app.member()]
@@ -49,7 +49,7 @@ describe('the package client', () => {
     await expect(client(stranger.secret).listing('nothing')).rejects.toThrow(PubFailure)
   })
 
-  it('is told what is wrong with its package', async () => {
+  it('shows what is wrong with the package', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const pub = new PubClient({ hostedUrl, address: await app.listen(), token: alice.secret ?? '' })
@@ -59,8 +59,8 @@ describe('the package client', () => {
   })
 })
 
-describe('a version', () => {
-  it('never changes: the same bytes are fine, others are a conflict', async () => {
+describe('a published version', () => {
+  it('is immutable: the same bytes are accepted, others are a conflict', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -74,7 +74,7 @@ describe('a version', () => {
     expect((await alice.get('/api/packages/acme')).body.versions).toHaveLength(1)
   })
 
-  it('moves the pointers as it should', async () => {
+  it('updates the latest version and the latest prerelease', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const latest = async () => {
@@ -97,7 +97,7 @@ describe('a version', () => {
     }
   })
 
-  it('is audited and searchable from the moment it can be seen', async () => {
+  it('is audited and searchable as soon as it is visible', async () => {
     await using app = await testApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -110,8 +110,8 @@ describe('a version', () => {
   })
 })
 
-describe('rights', () => {
-  it("are the uploader's and the administrators'", async () => {
+describe('permissions to publish', () => {
+  it('belong to uploaders and administrators', async () => {
     await using app = await testApp()
     const [alice, bob, admin, owner] = [await app.member(), await app.member(), await app.admin(), await app.owner()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -125,7 +125,7 @@ describe('rights', () => {
     expect((await bob.graphql('{ package(name: "acme") { viewerCanPublish } }')).body.data.package).toEqual({ viewerCanPublish: false })
   })
 
-  it('need the scope and the role at every step', async () => {
+  it('require scope and role at every step', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const archive = await packageArchive({ name: 'acme', version: '1.0.0' })
@@ -144,7 +144,7 @@ describe('rights', () => {
   })
 })
 
-it('takes as many dependencies as fit into a pubspec', async () => {
+it('accepts as many dependencies as fit into a pubspec', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const names = Array.from({ length: 12_000 }, (_, index) => `d${index.toString(36)}`)
@@ -155,11 +155,11 @@ it('takes as many dependencies as fit into a pubspec', async () => {
   expect(Number(rows?.count)).toBe(names.length)
 })
 
-describe('two at the same moment', () => {
+describe('concurrent publishes', () => {
   it.each([
     ['the same version of one package', true],
     ['a new name', false],
-  ])('with %s: exactly one wins, with its own bytes', async (_what, exists) => {
+  ])('of %s: have exactly one winner with its own bytes', async (_what, exists) => {
     await using app = await testApp()
     const [alice, admin] = [await app.member(), await app.admin()]
     if (exists) await publish(alice, { name: 'acme', version: '0.1.0' })
@@ -176,7 +176,7 @@ describe('two at the same moment', () => {
     expect((await events(app)).filter((kind) => kind === 'package.created')).toHaveLength(1)
   })
 
-  it('with the same bytes: both succeed and one version is there', async () => {
+  it('of the same bytes: both succeed with one version', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const archive = await packageArchive({ name: 'acme', version: '1.0.0' })
@@ -186,7 +186,7 @@ describe('two at the same moment', () => {
     expect(await events(app)).toEqual(['package.created', 'package.version_published'])
   })
 
-  it('with different versions of a new name: both are published', async () => {
+  it('of different versions of a new name: both succeed', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const uploads = await Promise.all(
@@ -199,7 +199,7 @@ describe('two at the same moment', () => {
   })
 })
 
-/** The kinds of everything that was recorded about packages, in order. */
+/** Returns the kinds of all audit entries about packages in order. */
 async function events(app: Awaited<ReturnType<typeof testApp>>): Promise<string[]> {
   const rows = await app.services.database.reads.all<{ kind: string }>(
     "select kind from audit_entries where kind like 'package.%' order by id",

@@ -9,7 +9,7 @@ import { head, RawClient } from '../support/raw-client.ts'
 const path = '/api/packages/versions/upload'
 const octets = { 'content-type': 'application/octet-stream' }
 
-/** What the package client shows: it looks for `<?xml` in the body, and for these tags on one line. */
+/** Returns what the package client reads: it looks for `<?xml` in the body and for these tags on one line. */
 function shownBy(body: string) {
   const tag = (name: string) => new RegExp(`<${name}>(.*)</${name}>`).exec(body)?.[1]
   return { hasXml: body.includes('<?xml'), code: tag('Code'), message: tag('Message') }
@@ -31,7 +31,7 @@ describe('an archive of 20 MB over a limit of 300 kB', () => {
     expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
   })
 
-  it('is refused once to the package client, which shows the reason and whose token still publishes', async () => {
+  it('is refused once, and the package client shows the reason and keeps its token', async () => {
     await using app = await testApp(limited)
     const [alice, address] = [await app.member(), await app.listen()]
     const pub = new PubClient({ hostedUrl: app.config.SERVER_URL, address, token: alice.secret ?? '' })
@@ -57,7 +57,7 @@ describe('an archive of 20 MB over a limit of 300 kB', () => {
     }
   })
 
-  it('is refused to each of 40 fetch requests of 8 MiB', async () => {
+  it('is refused for each of 40 fetch requests of 8 MiB', async () => {
     await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '1024' } })
     const [alice, url] = [await app.member(), await app.listen()]
     const [uploadId, body] = [await announce(alice), Buffer.alloc(8 * 1024 ** 2)]
@@ -84,7 +84,7 @@ describe('the answer at the upload URL', () => {
     [415, {}, async (_app, alice) => alice.post(path, 'a', { headers: { 'content-type': '' } })],
     [429, { env: { MAX_UPLOAD_BYTES: '10', UPLOAD_STAGING_BYTES: '10' } }, (_app, alice) => sendTwice(alice, Buffer.alloc(6))],
     [503, { env: { MIN_FREE_BYTES: String(2 ** 50) } }, (_app, alice) => sendBytes(alice, 'unknown', Buffer.alloc(9))],
-  ])('has the reason of a %i in the error envelope and in the XML that the package client reads', async (status, options, send) => {
+  ])('contains the reason of a %i in the error envelope and in the XML that the package client reads', async (status, options, send) => {
     await using app = await testApp(options)
     const answer = await send(app, await app.member())
     const text = answer.raw.toString()
@@ -93,7 +93,7 @@ describe('the answer at the upload URL', () => {
     expect({ status: answer.status, ...shownBy(text) }).toEqual({ status, hasXml: true, code: error.code, message })
   })
 
-  it('is one line of well-formed XML in any case', async () => {
+  it('is always one line of well-formed XML', async () => {
     await using app = await testApp()
     const alice = await app.member()
     const headers = { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '1' }
@@ -103,7 +103,7 @@ describe('the answer at the upload URL', () => {
     expect(xml).toMatch(/^<\?xml version='1\.0' encoding='UTF-8'\?><Error><Code>\w+<\/Code><Message>[^<>\n"]+<\/Message><\/Error>$/)
   })
 
-  it('has no XML at other addresses', async () => {
+  it('contains no XML at other URLs', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const answer of [
@@ -117,13 +117,13 @@ describe('the answer at the upload URL', () => {
   })
 })
 
-/** Sends two archives of different uploads; gives the second answer. */
+/** Sends two archives of different uploads and returns the second answer. */
 async function sendTwice(actor: Actor, archive: Buffer) {
   await upload(actor, archive)
   return sendBytes(actor, await announce(actor), archive)
 }
 
-/** Sends an archive with a client that writes everything before it reads. */
+/** Sends an archive with a client that writes the whole request before it reads. */
 function sendFirst(url: string, actor: Actor, uploadId: string, archive: Buffer, isForm: boolean) {
   const { body, contentType } = isForm ? pubForm({ upload_id: uploadId }, archive) : { body: archive, contentType: octets['content-type'] }
   const target = isForm ? path : `${path}?upload_id=${uploadId}`

@@ -7,8 +7,8 @@ import { PubClient } from '../support/pub-client.ts'
 import { announce, finish, sendBytes, upload } from '../support/publish.ts'
 import { halfBodies, storedFiles, untilClaimsReleased, untilStored } from '../support/uploads.ts'
 
-describe('what a person has staged', () => {
-  it('is bounded, while it arrives too, and says when there is room', async () => {
+describe('the staged archives of a user', () => {
+  it('are limited in size, also while they arrive, with a Retry-After', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
     await using app = await testApp({ alone: true, now: start, env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '250000' } })
     const [alice, bob] = [await app.member(), await app.member()]
@@ -34,7 +34,7 @@ describe('what a person has staged', () => {
     expect(await storedFiles(app)).toHaveLength(2)
   })
 
-  it('counts a body without a length as it comes', async () => {
+  it('count a chunked body as it arrives', async () => {
     await using app = await testApp({ alone: true, env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '100000' } })
     const alice = await app.member()
     await upload(alice, Buffer.alloc(60_000))
@@ -45,7 +45,7 @@ describe('what a person has staged', () => {
     await untilStored(app, 1)
   })
 
-  it('has room again as soon as a refusal is answered', async () => {
+  it('free their space as soon as a refusal is answered', async () => {
     await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '100000' } })
     const alice = await app.member()
     const pub = new PubClient({ hostedUrl: app.config.SERVER_URL, address: await app.listen(), token: alice.secret ?? '' })
@@ -59,7 +59,7 @@ describe('what a person has staged', () => {
   })
 })
 
-it('finds the uploads that somebody has in progress without reading those that are finished', async () => {
+it('finds the uploads of a user in progress without reading finished ones', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await upload(alice, Buffer.alloc(1000))

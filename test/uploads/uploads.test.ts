@@ -10,7 +10,7 @@ const unknownId = '01900000-0000-7000-8000-000000000000'
 const acme = (version = '1.0.0') => packageArchive({ name: 'acme', version })
 
 describe('an upload', () => {
-  it('belongs to whoever announced it', async () => {
+  it('belongs to the user who started it', async () => {
     await using app = await testApp({ alone: true })
     const [alice, admin] = [await app.member(), await app.admin()]
     const uploadId = await announce(alice)
@@ -33,7 +33,7 @@ describe('an upload', () => {
     expect(await alice.get('/api/packages/versions/new')).toMatchObject({ status: 200 })
   })
 
-  it('is free again once it is finished or refused', async () => {
+  it('frees its slot once it is finished or refused', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const version of ['1.0.0', '1.0.1', '1.0.2', '1.0.3']) await publish(alice, { name: 'acme', version })
@@ -41,7 +41,7 @@ describe('an upload', () => {
       expect(await finish(alice, await upload(alice, Buffer.from('rubbish')))).toMatchObject({ status: 400 })
   })
 
-  it('can be sent again, and finished again', async () => {
+  it('can be sent again and finished again', async () => {
     await using app = await testApp({ alone: true })
     const alice = await app.member()
     const uploadId = await upload(alice, Buffer.from('broken'))
@@ -69,7 +69,7 @@ describe('an upload', () => {
     expect(await sendBytes(alice, uploadId, await acme())).toMatchObject({ status: 302 })
   })
 
-  it('without a byte in it is refused as an empty file', async () => {
+  it('is refused as an empty file when it has no bytes', async () => {
     await using app = await testApp()
     const alice = await app.member()
     expect(await finish(alice, await upload(alice, Buffer.alloc(0)))).toMatchObject({
@@ -78,7 +78,7 @@ describe('an upload', () => {
     })
   })
 
-  it('leaves no file and no row behind when it is refused', async () => {
+  it('leaves no file and no row when it is refused', async () => {
     await using app = await testApp({ alone: true })
     const [alice, bob] = [await app.member(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -96,7 +96,7 @@ describe('an upload', () => {
     expect(await storedFiles(app)).toHaveLength(1)
   })
 
-  it('works by session with the CSRF token only, and not while a new password is due', async () => {
+  it('requires the CSRF token with a session, and no password change due', async () => {
     await using app = await testApp()
     const alice = await (await app.member()).session()
     const uploadId = await upload(alice, await acme())
@@ -117,7 +117,7 @@ describe('an upload', () => {
   })
 })
 
-it('is refused for what is wrong with it, or is gone, when it is finished twice at once', async () => {
+it('is refused for its error or as unknown when it is finished twice concurrently', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let round = 0; round < 16; round++) {
@@ -133,7 +133,7 @@ it('is refused for what is wrong with it, or is gone, when it is finished twice 
   }
 })
 
-it('collects what was abandoned, and only that', async () => {
+it('deletes abandoned uploads only', async () => {
   const start = new Date()
   await using app = await testApp({ alone: true, now: start })
   const alice = await app.member()

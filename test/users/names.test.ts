@@ -16,7 +16,7 @@ const invisible = [
 const directed = ['\u202egnp.exe', 'a\u2066b', 'a\u200fb', 'a\u061cb', 'a\u2028b']
 const fine = ['Zoë', '👩‍👩‍👧', 'می‌خواهم', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', 'ㅤZoë']
 
-it('takes no name that nobody can see, nor one that turns what stands beside it', async () => {
+it('refuses invisible names and names that change the text direction around them', async () => {
   await using app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
   const [owner, admin, bob] = [await app.owner(), await app.admin(), await app.member()]
   expect((await admin.post('/api/publishers', { id: 'acme', displayName: 'Acme' })).status).toBe(201)

@@ -8,7 +8,7 @@ const advised = (field: string) => ({
   body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: is too easy to guess\\. [A-Z].*\\.$`)) } },
 })
 
-it('refuses what is guessed in minutes, and says what to do instead', async () => {
+it('refuses passwords that are guessed in minutes, with advice', async () => {
   await using app = await testApp({ env: { SIGNUP_ENABLED: 'true', SIGN_IN_LIMIT: '100', SERVER_URL: 'https://pub.example.com' } })
   const signUp = (password: string) =>
     app.anonymous.post('/api/auth/signup', { email: 'grace.hopper@navy.example', displayName: 'Grace Hopper', password })
@@ -37,7 +37,7 @@ it('refuses what is guessed in minutes, and says what to do instead', async () =
   expect(await signUp('vexed lamp orbit')).toMatchObject({ status: 202 })
 })
 
-it('refuses it wherever a password is chosen, under the name of the field', async () => {
+it('refuses weak passwords wherever one is chosen, naming the field', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const weak = 'Summer2026'
@@ -52,7 +52,7 @@ it('refuses it wherever a password is chosen, under the name of the field', asyn
   expect(await alice.session()).toBeDefined()
 })
 
-it('answers others while it judges passwords that were made to be slow', async () => {
+it('answers other requests while it rates passwords crafted to be slow', async () => {
   const slow = ['4@4@4@4@($({[<c6g90oO', '1!l|i1!l|i7+t7+t5$s5$s', '@4a@4a1!'].map((text) => text.repeat(9).slice(0, 72))
   const started = performance.now()
   let longest = 0
@@ -66,11 +66,11 @@ it('answers others while it judges passwords that were made to be slow', async (
   )
   clearInterval(ticking)
   expect(estimates.map(({ score }) => score).every((score) => score >= 2)).toBe(true)
-  // The thread is busy for most of this; the event loop hardly at all.
+  // The worker thread is busy most of this time, the event loop hardly at all.
   expect(longest).toBeLessThan((performance.now() - started) / 2)
 })
 
-it('makes passwords that it would accept', async () => {
+it('generates passwords that it would accept', async () => {
   for (let round = 0; round < 20; round++) {
     const password = generatePassword()
     expect(await estimateStrength({ ip: '::1' }, { password, known: [] })).toMatchObject({

@@ -4,7 +4,7 @@ import { User } from '../../server/users/entity.ts'
 
 const sql = 'select display_name from users where id = ?'
 
-it('remembers a row until it is written, however that happens', async () => {
+it('caches a row until any write changes it', async () => {
   await using app = await testApp()
   const { id } = await app.member()
   const { reads, orm } = app.services.database
@@ -19,7 +19,7 @@ it('remembers a row until it is written, however that happens', async () => {
   expect(await name()).toBeUndefined()
 })
 
-it('neither shows nor remembers what a transaction has not committed', async () => {
+it('neither returns nor caches uncommitted data', async () => {
   await using app = await testApp()
   const { id, user } = await app.member()
   const { database } = app.services
@@ -38,7 +38,7 @@ it('neither shows nor remembers what a transaction has not committed', async () 
   expect(await name()).toBe('At last')
 })
 
-it('refuses a token from the moment on that it is revoked, and a person from the moment on that they are deactivated', async () => {
+it('refuses revoked tokens and deactivated users immediately', async () => {
   await using app = await testApp()
   const [admin, alice, bob] = [await app.admin(), await app.member(), await app.member()]
   const { body } = await alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })

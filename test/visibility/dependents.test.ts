@@ -10,7 +10,7 @@ const change = async (actor: Actor, visibility: 'public' | 'private') => {
   expect(await actor.put('/api/packages/icons/visibility', body)).toMatchObject({ status: 200 })
 }
 
-/** A package, and so many others that need it. */
+/** Publishes packages that depend on "icons", numbered from `from` to `to`. */
 async function withDependents(app: TestApp, from: number, to: number): Promise<string[]> {
   const alice = await app.member()
   const names = Array.from({ length: to - from }, (_, index) => `user_${from + index}`)
@@ -22,7 +22,7 @@ async function withDependents(app: TestApp, from: number, to: number): Promise<s
   return names
 }
 
-/** What the index has of who finds which package, and on PostgreSQL its terms. */
+/** Returns who may find each package according to the index, with its terms on PostgreSQL. */
 async function indexed({ services, config }: TestApp) {
   const terms = config.DB_BACKEND === 'postgres' ? ', b.terms::text as brief, f.terms::text as full_terms' : ''
   return services.database.reads.all<{ name: string; shown_to: number }>(
@@ -31,7 +31,7 @@ async function indexed({ services, config }: TestApp) {
   )
 }
 
-it('takes as many statements to change who finds a package for many dependents as for few', async () => {
+it('changes the visibility of many dependents with the same number of statements as of a few', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -51,7 +51,7 @@ it('takes as many statements to change who finds a package for many dependents a
     await change(alice, 'private')
   }
   expect(counts.hidden[1]).toBe(counts.hidden[0])
-  // Private dependents are found by members all the while.
+  // Members find private dependents in every state.
   expect(new Set((await indexed(app)).map((row) => row.shown_to))).toEqual(new Set([1]))
 
   await change(alice, 'public')
@@ -59,14 +59,14 @@ it('takes as many statements to change who finds a package for many dependents a
     await makePublic(app, ...group)
     const before = await indexed(app)
     counts.shown.push(await count())
-    // There and back again leaves every entry as a new one would be.
+    // After both changes, every entry equals a newly created one.
     expect(await indexed(app)).toEqual(before)
     expect(before.filter((row) => row.shown_to === 2)).toHaveLength(group.length + 1)
   }
   expect(counts.shown[1]).toBe(counts.shown[0])
 })
 
-it('lets others read and publish while many dependents of a package change', async () => {
+it('allows reads and publishes while many dependents of a package change', async () => {
   await using app = await publicApp({ env: { DB_LOCK_TIMEOUT_MS: '700' } })
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -76,7 +76,7 @@ it('lets others read and publish while many dependents of a package change', asy
   for (const visibility of ['private', 'public', 'private', 'public'] as const) {
     const archive = await packageArchive(dependent(`beside_${visibility}_${app.queries.length}`, '1.0.0', ['icons']))
     const state = { isDone: false, answered: 0 }
-    // So few statements that there is hardly time to ask: what counts is that nobody is refused.
+    // The change takes so few statements that few requests run concurrently. None of them may be refused.
     const changing = change(alice, visibility).finally(() => (state.isDone = true))
     const publishing = publishArchive(alice, archive)
     while (!state.isDone) {

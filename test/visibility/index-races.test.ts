@@ -11,7 +11,7 @@ const change = async (actor: Actor, name: string, visibility: 'public' | 'privat
   expect(answer).toMatchObject({ status: 200 })
 }
 
-it('knows who may find a package after two of its dependencies have changed at once', async () => {
+it('has the correct index after two dependencies change concurrently', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['icons', 'fonts']) await publish(alice, { name, version: '1.0.0' })
@@ -25,7 +25,7 @@ it('knows who may find a package after two of its dependencies have changed at o
   }
 }, 120_000)
 
-it('knows it after a version was published while its dependency changed', async () => {
+it('has the correct index after a version is published while its dependency changes', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -37,12 +37,12 @@ it('knows it after a version was published while its dependency changed', async 
     await Promise.all([publish(alice, version), change(alice, 'icons', isPublic ? 'public' : 'private')])
     expect(await shown(app)).toEqual({ app: isPublic, icons: isPublic })
     expect(await shown(app)).toEqual(await truth(app))
-    // Otherwise the older versions would always lead to it.
+    // Otherwise the older versions would always depend on it.
     await app.services.database.fork().execute("delete from package_dependencies where name = 'icons'")
   }
 }, 120_000)
 
-/** Which packages anybody finds, as the index has it. */
+/** Returns for each package whether anonymous users find it, according to the index. */
 async function shown({ services }: TestApp): Promise<Record<string, boolean>> {
   const rows = await services.database.reads.all<{ name: string; shown_to: number }>(
     'select name, shown_to from package_search_documents order by name',
@@ -50,7 +50,7 @@ async function shown({ services }: TestApp): Promise<Record<string, boolean>> {
   return Object.fromEntries(rows.map(({ name, shown_to: to }) => [name, to === 2]))
 }
 
-/** Which packages anybody may read in their latest version. */
+/** Returns for each package whether anonymous users may read its latest version. */
 async function truth({ services }: TestApp): Promise<Record<string, boolean>> {
   const rows = await services.database.reads.all<{ name: string; readable: boolean | number }>(
     `select p.name, (${isPublicVersion}) as readable from packages p

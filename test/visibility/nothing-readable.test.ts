@@ -3,10 +3,10 @@ import { routes } from '../../server/routes.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-// Of one length, so that answers that echo them are as long.
+// The names have the same length, so that answers that contain them do too.
 const [empty, secret, hidden] = ['hollow_shell', 'secret_thing', 'hidden_parts']
 
-/** A public package of which every version needs a private one, and a private one. */
+/** Creates a public package whose versions all need a private one, and a private package. */
 async function prepare() {
   const app = await publicApp()
   const alice = await app.member()
@@ -19,7 +19,7 @@ async function prepare() {
   return { app, alice }
 }
 
-it('answers as for a private package, at every door, where anybody may read no version of a public one', async () => {
+it('answers alike for a private package and a public one without a version readable by anonymous users', async () => {
   const { app, alice } = await prepare()
   await using _app = app
   expect((await alice.get(`/api/packages/${empty}`)).status).toBe(200)
@@ -33,7 +33,7 @@ it('answers as for a private package, at every door, where anybody may read no v
   expect(paths.length).toBeGreaterThan(20)
 })
 
-it('leaves it out of every list, count and link, over GraphQL as well', async () => {
+it('is excluded from all lists, counts and links, also in GraphQL', async () => {
   const { app, alice } = await prepare()
   await using _app = app
   await publish(alice, dependent('user', '1.0.0', [empty]))
@@ -66,7 +66,7 @@ it('leaves it out of every list, count and link, over GraphQL as well', async ()
     expect((await app.anonymous.get(path)).raw.toString()).not.toContain(empty)
 })
 
-it('has a feed of nothing, not none, for a package whose only readable version is retracted', async () => {
+it('returns an empty feed, not a 404, for a package whose only readable version is retracted', async () => {
   const { app, alice } = await prepare()
   await using _app = app
   await publish(alice, { name: 'calm', version: '1.0.0' })

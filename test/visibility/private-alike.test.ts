@@ -5,7 +5,7 @@ import type { TestApp } from '../app.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-// Names of one length, so that answers that echo them are as long.
+// The names have the same length, so that answers that contain them do too.
 const [hidden, absent] = ['hushed_vault', 'absent_thing']
 
 let app: TestApp
@@ -25,10 +25,10 @@ afterAll(() => app[Symbol.asyncDispose]())
 const pathOf = (path: string, name: string) =>
   path.replace(':pkg', name).replace(':file', `${name}-1.0.0.tar.gz`).replace(':version', '1.0.0').replaceAll(/:\w+/g, 'acme')
 
-/** What ran since, without how long it took. */
+/** Returns the statements executed since then, without durations. */
 const statementsSince = (before: number) => app.queries.slice(before).map((sql) => sql.replace(/\[took \d+ ms, /, '['))
 
-/** What an answer shows, and the statements that it took. */
+/** Returns the visible parts of an answer and the executed statements. */
 async function observe(actor: Actor, method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', name: string, path: string) {
   const before = app.queries.length
   const { status, headers, raw } = await actor.send(method, path, method === 'GET' || method === 'HEAD' ? undefined : {}, {
@@ -40,21 +40,21 @@ async function observe(actor: Actor, method: 'GET' | 'HEAD' | 'POST' | 'PUT' | '
 
 const cases = routes.filter(({ path }) => /:(pkg|file)\b/.test(path)).map((route) => [`${route.method} ${route.path}`, route] as const)
 
-it.each(cases)('%s does the same work for a private package as for one that is not there', async (_name, { method, path }) => {
+it.each(cases)('does the same work for private and missing packages: %s', async (_name, { method, path }) => {
   for (const [who, actor] of Object.entries(strangers)) {
     for (const verb of method === 'GET' ? (['GET', 'HEAD'] as const) : [method]) {
-      // The first request of a kind may read what is remembered then.
+      // The first request of a kind fills caches.
       await observe(actor, verb, absent, pathOf(path, absent))
       const there = await observe(actor, verb, hidden, pathOf(path, hidden))
       const none = await observe(actor, verb, absent, pathOf(path, absent))
       expect({ who, verb, ...there }).toEqual({ who, verb, ...none })
-      // 400 is for what was sent, whatever the package.
+      // 400 is caused by the input, independently of the package.
       expect([400, 401, 403]).toContain(there.status)
     }
   }
 })
 
-it('GraphQL does the same work for either', async () => {
+it('does the same work for private and missing packages in GraphQL', async () => {
   const fields = 'name description latest { version dependencies { name isBare } } versions(first: 5) { totalCount } confusableWith'
   for (const actor of Object.values(strangers)) {
     const ask = async (name: string) => {

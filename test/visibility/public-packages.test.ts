@@ -4,7 +4,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { dependent, makePublic, publicApp, setSwitch } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-/** What package clients read of a package. */
+/** Returns the paths that package clients read of a package. */
 const reads = (name: string, version = '1.0.0') => [
   `/api/packages/${name}`,
   `/api/packages/${name}/versions/${version}`,
@@ -20,8 +20,8 @@ const statusesOf = async (app: TestApp, name: string, actor = app.anonymous) =>
 const readable = [200, 200, 200, 200, 200, 303, 303]
 const refused = readable.map(() => 401)
 
-describe('reading without signing in', () => {
-  it('needs all three: the environment, the switch and the package itself', async () => {
+describe('anonymous reading', () => {
+  it('requires the environment variable, the switch and a public package', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -37,7 +37,7 @@ describe('reading without signing in', () => {
     expect(await statusesOf(app, 'acme', alice)).toEqual(readable)
   })
 
-  it('answers to a private package as to none, byte by byte', async () => {
+  it('answers byte for byte alike for private and missing packages', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'secret', version: '1.0.0' })
@@ -50,7 +50,7 @@ describe('reading without signing in', () => {
     }
   })
 
-  it('is for nobody who sends a token that does not work', async () => {
+  it('is refused with an invalid token', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -61,7 +61,7 @@ describe('reading without signing in', () => {
     expect((await app.anonymous.get('/api/packages/acme', { headers: { cookie: 'svc_session=stale' } })).status).toBe(200)
   })
 
-  it('gives the archive whole, in parts and by its tag, and lets nobody keep it unasked', async () => {
+  it('serves the archive whole, in ranges and by ETag, with revalidation by caches', async () => {
     await using app = await publicApp()
     const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
     await makePublic(app, 'acme')
@@ -80,7 +80,7 @@ describe('reading without signing in', () => {
     }
   })
 
-  it('costs members no statement, nor anybody where the environment does not permit it', async () => {
+  it('costs no statement for members or while the environment does not permit it', async () => {
     await using app = await publicApp({ alone: true })
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -93,10 +93,10 @@ describe('reading without signing in', () => {
   })
 })
 
-describe('what needs a private package', () => {
+describe('versions that need a private package', () => {
   const versionsOf = (body: { versions: { version: string }[] }) => body.versions.map(({ version }) => version)
 
-  it('is left out for whoever did not sign in, and the latest is chosen among the rest', async () => {
+  it('are hidden from anonymous users, and the latest version is chosen from the rest', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'secret', version: '1.0.0' })
@@ -123,7 +123,7 @@ describe('what needs a private package', () => {
     })
   })
 
-  it('comes compressed, under a tag of its own', async () => {
+  it('are omitted from a compressed listing with its own ETag', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -138,14 +138,14 @@ describe('what needs a private package', () => {
   })
 })
 
-describe('the switch', () => {
+describe('the switch for public packages', () => {
   const path = '/api/admin/public-packages'
   const kinds = async (app: TestApp) => {
     const { body } = await (await app.admin()).get('/api/admin/audit-log?kind=server.')
     return body.entries.map(({ kind }: { kind: string }) => kind).toReversed()
   }
 
-  it('shows where the feature stands, and is recorded in both directions', async () => {
+  it('shows the state of the feature and is recorded in both directions', async () => {
     await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
     const admin = await app.admin()
     for (const name of ['one', 'two', 'three']) await publish(admin, { name, version: '1.0.0' })
@@ -164,7 +164,7 @@ describe('the switch', () => {
     expect(await kinds(app)).toEqual(['server.public_packages_enabled', 'server.settings_updated', 'server.public_packages_disabled'])
   })
 
-  it('stays as it is where the environment does not permit it: 403 names the variable', async () => {
+  it('cannot be changed while the environment does not permit it, with a 403 that names the variable', async () => {
     await using app = await testApp()
     const admin = await app.admin()
     for (const enabled of [true, false]) {
@@ -176,7 +176,7 @@ describe('the switch', () => {
     expect(await kinds(app)).toEqual([])
   })
 
-  it('tells search engines what they may look at', async () => {
+  it('controls what search engines may index', async () => {
     await using app = await publicApp()
     const page = (url: string) => app.anonymous.get(url).then(({ headers }) => headers['x-robots-tag'])
     expect((await app.anonymous.get('/robots.txt')).body).toContain('Allow: /packages\n')

@@ -8,7 +8,7 @@ const rounds = 60
 const change = (actor: Actor, name: string, visibility: string, closure: string[] = []) =>
   actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, closure })
 
-it('never makes a package public whose dependency becomes private at the same time', async () => {
+it('never makes a package public whose dependency becomes private concurrently', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -16,7 +16,7 @@ it('never makes a package public whose dependency becomes private at the same ti
   for (let round = 0; round < rounds; round++) {
     await change(alice, 'icons', 'public')
     const answers = await Promise.all([change(alice, 'app', 'public'), change(alice, 'icons', 'private')])
-    // Whoever came second saw what the first did: the closure that was missing, or the chain that breaks.
+    // The later change saw the earlier one: a missing confirmation or a dependent that would break.
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
     const listing = await app.anonymous.get('/api/packages/app')
     expect(listing.status).toBe(answers[0]?.status === 200 ? 200 : 401)
@@ -26,14 +26,14 @@ it('never makes a package public whose dependency becomes private at the same ti
   }
 }, 240_000)
 
-it('takes two packages along that need each other, whoever asks first', async () => {
+it('makes two mutually dependent packages public in concurrent requests', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, dependent('left', '1.0.0', ['right']))
   await publish(alice, dependent('right', '1.0.0', ['left']))
   for (let round = 0; round < rounds; round++) {
     const answers = await Promise.all([change(alice, 'left', 'public', ['right']), change(alice, 'right', 'public', ['left'])])
-    // The second one finds done what it asked for.
+    // The second request finds the change already made.
     expect(statuses(answers)).toEqual([200, 200])
     const changed = answers.map(({ body }): number => body.changed.length)
     expect(Math.min(...changed) + Math.max(...changed)).toBe(2)
@@ -42,7 +42,7 @@ it('takes two packages along that need each other, whoever asks first', async ()
   }
 }, 240_000)
 
-it('forgets nothing that one administrator sets while another turns the switch', async () => {
+it('keeps concurrent changes of different settings', async () => {
   await using app = await publicApp()
   const admin = await app.admin()
   const set = (wanted: object) => admin.put('/api/admin/public-packages', wanted)
@@ -53,7 +53,7 @@ it('forgets nothing that one administrator sets while another turns the switch',
   }
 }, 240_000)
 
-it('shows at once what a change leaves readable, on every instance', async () => {
+it('shows what remains readable immediately, on every instance', async () => {
   await using app = await publicApp()
   await using other = await anotherInstance(app)
   const alice = await app.member()
@@ -74,7 +74,7 @@ it('shows at once what a change leaves readable, on every instance', async () =>
   }
 })
 
-it('never fails who makes a package public while it is deleted', async () => {
+it('never fails when a package is deleted while it becomes public', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (let round = 0; round < 30; round++) {

@@ -6,11 +6,11 @@ import { publish } from '../support/publish.ts'
 
 const path = (name: string) => `/api/packages/${name}/visibility`
 
-/** Changes the visibility of a package, confirmed. */
+/** Changes the visibility of a package with confirmation. */
 const change = (actor: Actor, name: string, visibility: string, more: object = {}) =>
   actor.put(path(name), { visibility, confirm: name, ...more })
 
-/** `app` needs `ui`, which needs `icons`; `icons` needs `app` for a circle, and nothing else is needed by any of them. */
+/** Publishes `app`, which depends on `ui`, which depends on `icons`, which depends on `app` in a cycle. */
 async function withPackages(...owners: Actor[]) {
   const [first, second = first] = owners as [Actor]
   await publish(first, dependent('app', '1.0.0', ['ui'], ['lints']))
@@ -27,8 +27,8 @@ const kinds = async (app: TestApp) => {
   return body.entries.map((entry: { package: string; summary: string }) => entry.summary.replace(/^.* made /, '')).toReversed()
 }
 
-describe('going public', () => {
-  it('shows what comes along and takes it, when exactly that is named', async () => {
+describe('making a package public', () => {
+  it('previews and includes private dependencies when exactly these are confirmed', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await withPackages(alice)
@@ -52,7 +52,7 @@ describe('going public', () => {
     }
     expect(await publicNames(app)).toEqual([])
     const { status, body } = await change(alice, 'app', 'public', { closure: ['ui', 'icons'] })
-    // Somebody who lost the answer asks again.
+    // A client that lost the answer repeats the request.
     expect(await change(alice, 'app', 'public', { closure: ['ui', 'icons'] })).toMatchObject({ status: 200, body: { changed: [] } })
     expect({ status, body }).toMatchObject({ status: 200, body: { visibility: 'public', changed: ['app', 'icons', 'ui'] } })
     expect(await publicNames(app)).toEqual(['app', 'icons', 'ui'])
@@ -63,7 +63,7 @@ describe('going public', () => {
     expect((await change(alice, 'lints', 'public', { closure: ['app'] })).status).toBe(409)
   })
 
-  it('counts what is public already as done, and comes back for what was added since', async () => {
+  it('skips dependencies that are already public and includes ones added since', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -77,7 +77,7 @@ describe('going public', () => {
     expect((await app.anonymous.get('/api/packages/ui')).body.latest.version).toBe('1.1.0')
   })
 
-  it('counts neither other servers nor the default registry', async () => {
+  it('ignores dependencies on other servers and the default registry', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     for (const name of ['http', 'path']) await publish(alice, { name, version: '1.0.0' })
@@ -86,7 +86,7 @@ describe('going public', () => {
     expect((await change(alice, 'acme', 'public')).body.changed).toEqual(['acme'])
   })
 
-  it('needs rights on every package that comes along', async () => {
+  it('requires permissions for every included package', async () => {
     await using app = await publicApp()
     const [alice, ben] = [await app.member(), await app.member()]
     await withPackages(alice, ben)
@@ -101,7 +101,7 @@ describe('going public', () => {
     expect((await change(await app.admin(), 'app', 'public', { closure })).status).toBe(200)
   })
 
-  it('takes a constant number of statements, however deep', async () => {
+  it('runs a constant number of statements at any depth', async () => {
     await using app = await publicApp()
     const admin = await app.admin()
     const counts: number[] = []
@@ -114,8 +114,8 @@ describe('going public', () => {
   })
 })
 
-describe('going private', () => {
-  it('is refused with the chains of what breaks, until that is accepted', async () => {
+describe('making a package private', () => {
+  it('is refused with the chains of broken dependents until accepted', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -142,15 +142,15 @@ describe('going private', () => {
       body: { visibility: 'private', changed: ['icons'] },
     })
     expect((await app.anonymous.get('/api/packages/icons')).status).toBe(401)
-    // Nobody touched ui, but what anybody may read of it is another thing now.
+    // ui itself did not change, but what anonymous users may read of it did.
     expect((await app.anonymous.get('/api/packages/ui')).body.latest.version).toBe('0.9.0')
     expect((await change(alice, 'app', 'private')).status).toBe(200)
     expect(await kinds(app)).toEqual(['app public', 'icons public', 'ui public', 'icons private', 'app private'])
   })
 })
 
-describe('deleting', () => {
-  it('a public package leaves out what needed it', async () => {
+describe('deletion of a public package', () => {
+  it('hides versions that need it', async () => {
     await using app = await publicApp()
     const admin = await app.admin()
     await publish(admin, { name: 'icons', version: '1.0.0' })
@@ -164,7 +164,7 @@ describe('deleting', () => {
 })
 
 describe('a change of visibility', () => {
-  it('must be confirmed by the name, and be a change', async () => {
+  it('must be confirmed by the name and be an actual change', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -184,7 +184,7 @@ describe('a change of visibility', () => {
     expect(await publicNames(app)).toEqual([])
   })
 
-  it('is for whoever administers the package, with a token that may write', async () => {
+  it('requires an administrator of the package with write scope', async () => {
     await using app = await publicApp()
     const [alice, ben, viewer] = [await app.member(), await app.member(), await app.viewer()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -199,7 +199,7 @@ describe('a change of visibility', () => {
     expect((await change(app.anonymous, 'acme', 'public')).status).toBe(401)
   })
 
-  it('can be kept to server administrators', async () => {
+  it('can be restricted to server administrators', async () => {
     await using app = await publicApp()
     const [alice, admin] = [await app.member(), await app.admin()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
