@@ -70,8 +70,8 @@ const pollMs = 100
 const claimExpiry = ({ now }: SignedInContext): Date => new Date(now().getTime() + claimMs)
 
 /**
- * Returns the connection that holds the claim if it is idle, or null if there is no claim. Throws Conflict if that connection is sending. Bytes sent just before
- * the first look can cause one renewal, so only a second renewal proves activity.
+ * Returns the connection that holds the claim if it is idle, or null if there is no claim. Throws Conflict if that connection is sending. Bytes sent
+ * just before the first look can cause one renewal, so only a second renewal proves activity.
  */
 async function findIdleConnection(context: SignedInContext, upload: OwnUpload): Promise<string | null> {
   let [seen, renewals, silentFor] = [upload, 0, 0]
