@@ -9,14 +9,14 @@ import { checkpointInThread } from '../../../server/db/sqlite/checkpoints.ts'
 import { SqliteWriter } from '../../../server/db/sqlite/sqlite-writer.ts'
 import { guardWrites } from '../../../server/db/location/write-guard.ts'
 
-it('empties the log in a thread, while the connection that wrote it is used on', async () => {
+it('checkpoints the WAL in a thread while the writing connection is in use', async () => {
   const { path, writer, insert, close } = opened(1000)
   const pause = vi.spyOn(writer, 'pause')
   while (writer.written < 1000) await insert()
   const first = saltOf(path)
   expect(copiedOf(path)).toBe(0)
   await vi.waitFor(() => expect(copiedOf(path)).toBeGreaterThan(1000), { timeout: 20_000, interval: 50 })
-  // The next one begins the log anew instead of making it longer.
+  // The next write restarts the WAL instead of extending it.
   await insert()
   expect(saltOf(path)).not.toBe(first)
   expect(pause).not.toHaveBeenCalled()
@@ -24,7 +24,7 @@ it('empties the log in a thread, while the connection that wrote it is used on',
   await close()
 })
 
-it('has a writer that never rests wait for the end of the log, which the next write begins anew', async () => {
+it('pauses a continuous writer until the WAL is checkpointed, so that the next write restarts it', async () => {
   const { path, writer, insert, close } = opened(3000)
   const pause = vi.spyOn(writer, 'pause')
   await insert()
@@ -37,7 +37,7 @@ it('has a writer that never rests wait for the end of the log, which the next wr
   await close()
 })
 
-it('has left the file when the connection that wrote to it is closed', async () => {
+it('closes the file together with the writing connection', async () => {
   const { path, insert, close } = opened(3000)
   for (let n = 0; n < 5000; n++) await insert()
   const own = descriptorsOf(path)
@@ -46,7 +46,7 @@ it('has left the file when the connection that wrote to it is closed', async () 
   expect(descriptorsOf(path)).toBe(0)
 })
 
-/** An SQLite file whose log is emptied aside, and a way to write a row of so many characters, committed by itself. */
+/** Opens an SQLite file that is checkpointed by a thread. `insert` writes a row of this many characters in its own transaction. */
 function opened(characters: number) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-checkpoints-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -64,10 +64,10 @@ function opened(characters: number) {
   return { path, writer, insert: () => db.insertInto('notes').values({ text }).execute(), close: () => db.destroy() }
 }
 
-/** What the log's header has of its own each time that it is begun anew. */
+/** Returns the salt of the WAL header, which changes each time the WAL is restarted. */
 const saltOf = (path: string) => bytesOf(`${path}-wal`, 16, 8).toString('hex')
 
-/** How many pages of the log have been copied into the file: nBackfill in https://sqlite.org/walformat.html#the_wal_index_file_format. */
+/** Returns the number of checkpointed WAL pages: nBackfill in https://sqlite.org/walformat.html#the_wal_index_file_format. */
 const copiedOf = (path: string) => bytesOf(`${path}-shm`, 96, 4).readUInt32LE()
 
 function bytesOf(path: string, from: number, count: number): Buffer {
@@ -78,7 +78,7 @@ function bytesOf(path: string, from: number, count: number): Buffer {
   return bytes
 }
 
-/** How often this process, with all of its threads, has the file or one beside it open. */
+/** Counts the open file descriptors of this process, including its threads, for the database file and its WAL. */
 function descriptorsOf(path: string): number {
   const isOfFile = (descriptor: string) => {
     try {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { sqliteReads } from '../../../server/db/reads/sqlite-reads.ts'
 
-it('notices within milliseconds what another process wrote', async () => {
+it('detects writes of another process within milliseconds', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-reads-'))
   const path = join(folder, 'some.sqlite')
   const [writer, other] = [new SqliteDatabase(path), new SqliteDatabase(path)]

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { sqliteReads } from '../../../server/db/reads/sqlite-reads.ts'
 import { heldMemory } from '../../support/memory.ts'
 
-/** Reads of a table of notes, each of so many characters, that remember rows of `maxRowBytes` bytes. */
+/** Opens a table of notes with texts of this length, and reads with a row cache of `maxRowBytes` bytes. */
 function notes(length: number, maxRowBytes: number) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-rows-'))
   const path = join(folder, 'some.sqlite')
@@ -26,22 +26,22 @@ function notes(length: number, maxRowBytes: number) {
   }
 }
 
-it('remembers rows by the memory that they take, not by their number', async () => {
+it('limits cached rows by memory, not by number', async () => {
   await using some = notes(10_000, 25_000)
   for (const id of [1, 2, 1, 2]) expect(await some.read(id)).toEqual({ text: 'x'.repeat(10_000) })
   expect(some.counts).toEqual({ hits: 2, misses: 2 })
-  // There is no room for a third one, so all are forgotten.
+  // A third row does not fit, so the cache is cleared.
   for (const id of [3, 1]) expect(await some.read(id)).toEqual({ text: 'x'.repeat(10_000) })
   expect(some.counts).toEqual({ hits: 2, misses: 4 })
 })
 
-it('does not remember a row that is larger than all of its memory', async () => {
+it('does not cache a row that is larger than the cache', async () => {
   await using some = notes(30_000, 25_000)
   for (let time = 0; time < 3; time++) expect(await some.read(4)).toEqual({ text: 'x'.repeat(30_000) })
   expect(some.counts).toEqual({ hits: 0, misses: 3 })
 })
 
-it('keeps the statements prepared that are used most recently, and forgets others', async () => {
+it('keeps only the most recently used prepared statements', async () => {
   await using some = notes(10, 25_000)
   const before = heldMemory()
   for (let index = 0; index < 1000; index++) expect(await some.run(`select ${index} as number -- ${comment}`)).toEqual({ number: index })

@@ -6,23 +6,23 @@ const coded = (code: string, more: object = {}) => Object.assign(new Error('It f
 it.each([
   ['a refused connection', coded('ECONNREFUSED', { syscall: 'connect' }), /not available/],
   ['a refused connection to every address of a name', new AggregateError([coded('ECONNREFUSED', { syscall: 'connect' })]), /not available/],
-  ['a connection that was terminated', coded('57P01'), /not available/],
+  ['a terminated connection', coded('57P01'), /not available/],
   ['too many clients', coded('53300'), /not available/],
-  ['a server that starts', coded('57P03'), /not available/],
+  ['a starting server', coded('57P03'), /not available/],
   [
-    'a database that takes no connections',
+    'a database that does not accept connections',
     Object.assign(new Error('database "snug" is not currently accepting connections'), { code: '55000' }),
     /not available/,
   ],
-  ['an error below another one', Object.assign(new Error('A query failed.'), { cause: coded('08006') }), /not available/],
-  ['what the driver says in words only', new Error('Connection terminated unexpectedly'), /not available/],
+  ['the cause of another error', Object.assign(new Error('A query failed.'), { cause: coded('08006') }), /not available/],
+  ['a driver error without a code', new Error('Connection terminated unexpectedly'), /not available/],
   ['a pool without a free connection', new Error('timeout exceeded when trying to connect'), /not available/],
   ['a lock', coded('55P03'), /busy/],
-  ['a statement that took too long', coded('57014'), /busy/],
-  ['an SQLite file that is held', coded('SQLITE_BUSY_SNAPSHOT'), /busy/],
+  ['a statement timeout', coded('57014'), /busy/],
+  ['a locked SQLite file', coded('SQLITE_BUSY_SNAPSHOT'), /busy/],
   ['a full disk', coded('SQLITE_FULL'), /free space/],
   ['a broken disk', coded('SQLITE_IOERR_FSYNC'), /not available/],
-])('says 503 for %s', (_name, error, message) => {
+])('returns 503 for %s', (_name, error, message) => {
   const failure = unavailable(error)
   expect(failure).toMatchObject({ code: 'ServiceUnavailable', status: 503, message: expect.stringMatching(message) })
   expect(failure?.retryAfter).toBeGreaterThan(0)
@@ -31,15 +31,15 @@ it.each([
 it.each([
   ['a duplicate key', coded('23505')],
   ['a violated constraint', coded('SQLITE_CONSTRAINT_UNIQUE')],
-  ['a client that hung up', coded('ECONNRESET')],
+  ['a disconnected client', coded('ECONNRESET')],
   ['a missing file', coded('ENOENT', { syscall: 'open' })],
-  ['a mistake in the program', new TypeError('Cannot read properties of undefined')],
+  ['a programming error', new TypeError('Cannot read properties of undefined')],
   ['no error at all', undefined],
-])('does not take %s for it', (_name, error) => {
+])('does not return 503 for %s', (_name, error) => {
   expect(unavailable(error)).toBeNull()
 })
 
-it('gives up a connection that ended, not one on which a statement was refused', () => {
+it('discards connections that ended, but not those with a failed statement', () => {
   expect(endsConnection(coded('57P01'))).toBe(true)
   expect(endsConnection(new Error('Query read timeout'))).toBe(true)
   expect(endsConnection(coded('55P03'))).toBe(false)

@@ -22,8 +22,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** How SQLite forces commits: 2 all of them, 1 none. */
-const forcing = () => native.pragma('synchronous', { simple: true })
+/** Returns the current `synchronous` setting: 2 syncs every commit, 1 syncs only checkpoints. */
+const syncLevel = () => native.pragma('synchronous', { simple: true })
 
 const lease = (mutex = createMutex(1000)) =>
   new Lease({
@@ -42,41 +42,41 @@ async function begun(mutex?: Mutex) {
   return one
 }
 
-it.each(['commit', 'rollback'] as const)('skips the disk sync only for transactions of the work that end with %s', async (end) => {
+it.each(['commit', 'rollback'] as const)('skips the disk sync only for transactions of the callback that end with %s', async (end) => {
   const one = await withoutSync(() => begun())
-  expect(forcing()).toBe(1)
+  expect(syncLevel()).toBe(1)
   one.run("insert into notes values ('a')")
   one[end]()
   one.release()
   const other = await begun()
-  expect(forcing()).toBe(2)
+  expect(syncLevel()).toBe(2)
   other.commit()
   other.release()
 })
 
-it('skips the disk sync for statements outside of a transaction, but not for later ones', async () => {
+it('skips the disk sync for single statements of the callback, but not for later ones', async () => {
   const insert = CompiledQuery.raw('insert into notes select cast(synchronous as text) from pragma_synchronous')
   for (const work of [withoutSync, (run: () => Promise<unknown>) => run()]) {
     const one = lease()
     await one.acquire()
-    // The pragma as a table says how this very statement is committed.
+    // Inserts the setting that applies to this statement.
     await work(() => one.executeQuery(insert))
     one.release()
   }
   expect(native.prepare('select text from notes order by rowid desc limit 2').pluck().all()).toEqual(['2', '1'])
 })
 
-it('forces what waited for another process while something else had its turn', async () => {
+it('syncs a commit that waited for another process while an unsynced one started', async () => {
   const other = new SqliteDatabase(join(folder, 'some.sqlite'))
   native.pragma('busy_timeout = 0')
   other.exec('begin immediate')
   const mutex = createMutex(1000)
   const commit = async () => {
     const one = await begun(mutex)
-    const how = forcing()
+    const level = syncLevel()
     one.commit()
     one.release()
-    return how
+    return level
   }
   const both = Promise.all([commit(), withoutSync(commit)])
   await sleep(5)
@@ -85,7 +85,7 @@ it('forces what waited for another process while something else had its turn', a
 })
 
 it.each([async () => {}, () => Promise.reject(new Error('It failed.'))])(
-  'ends with the work, whatever that began and left (%#)',
+  'ends with the callback, also for promises that outlive it (%#)',
   async (work) => {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     let [during, later]: [boolean, Promise<boolean>] = [false, Promise.resolve(true)]

@@ -10,7 +10,7 @@ import { guardWrites } from '../../../server/db/location/write-guard.ts'
 
 const never = () => new Promise(() => {})
 
-it('has who writes wait for what pauses it, but only for so long, whatever becomes of that', async () => {
+it('pauses writes until a callback completes, fails or times out', async () => {
   const writer = new SqliteWriter(
     () => new SqliteDatabase(':memory:'),
     5000,
@@ -31,7 +31,7 @@ it('has who writes wait for what pauses it, but only for so long, whatever becom
   await db.destroy()
 })
 
-it.each(['a statement', 'a transaction'])('writes again after the commit of %s failed, and rolling it back as well', async (what) => {
+it.each(['a statement', 'a transaction'])('recovers after both the commit and the rollback of %s failed', async (what) => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-writer-'))
   const path = join(folder, 'some.sqlite')
   let isBroken = false

@@ -19,8 +19,8 @@ const [{ rules }] = groups
 
 const on = (name: string, labels = '') => `${name}{job="snug", instance="a"${labels && `, ${labels}`}}`
 const hour = 3600
-/** Series over three hours, a sample each minute, of a server that is well. Time begins at 0. */
-const well: Record<string, string> = {
+/** Series of a healthy server over three hours, with a sample per minute. Time starts at 0. */
+const healthy: Record<string, string> = {
   [on('up')]: '1x180',
   [on('snug_build_info')]: '1x180',
   [on('process_start_time_seconds')]: '7x180',
@@ -34,14 +34,14 @@ const well: Record<string, string> = {
   [on('snug_database_waiting', 'pool="reads"')]: '0 3 0x178',
   [on('snug_jobs_oldest_due_seconds')]: '20x180',
   [on('snug_job_duration_seconds_count', 'kind="analysis", outcome="failed"')]: '0x120 0+0.05x60',
-  // The failure is older than the success.
+  // The last failure is older than the last success.
   [on('snug_backup_last_success_timestamp_seconds')]: `${-hour}x180`,
   [on('snug_backup_last_failure_timestamp_seconds')]: `${-2 * hour}x180`,
   [on('snug_replica_up')]: '1x180',
   [on('snug_collector_success', 'collector="jobs"')]: '1x180',
 }
 
-/** What makes each alert fire. */
+/** Series that make each alert fire. */
 const faults: Record<string, Record<string, string>> = {
   SnugAbsent: { [on('snug_build_info')]: '1x170 stale', [on('up')]: '1x180' },
   SnugInstanceDown: { [on('up')]: '1x170 0x10' },
@@ -64,7 +64,7 @@ const faults: Record<string, Record<string, string>> = {
   SnugMetricsIncomplete: { [on('snug_collector_success', 'collector="jobs"')]: '1x150 0x30' },
 }
 
-/** Asks Prometheus whether just these alerts fire at the end of the three hours. */
+/** Checks with promtool that exactly these alerts fire after three hours. */
 function checkFiring(series: Record<string, string>, firing: string[]): { status: number | null; output: string } {
   const folder = mkdtempSync(join(tmpdir(), 'snug-alerts-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -85,21 +85,21 @@ it('has alert rules that Prometheus accepts', () => {
   expect(promtool(['check', 'rules', file])).toEqual({ status: 0, output: expect.stringContaining(`${rules.length} rules found`) })
 })
 
-it('fires no alert for a server that is well', () => {
-  expect(checkFiring(well, [])).toEqual(success)
+it('fires no alerts for a healthy server', () => {
+  expect(checkFiring(healthy, [])).toEqual(success)
 })
 
 it('has a fault for each alert', () => {
   expect(Object.keys(faults)).toEqual(rules.map(({ alert }) => alert))
 })
 
-it.each(Object.keys(faults))('fires %s for its fault only', (alert) => {
-  expect(checkFiring({ ...well, ...faults[alert] }, [alert])).toEqual(success)
+it.each(Object.keys(faults))('fires only %s for its fault', (alert) => {
+  expect(checkFiring({ ...healthy, ...faults[alert] }, [alert])).toEqual(success)
 })
 
-it('fires SnugBackupFailed when no backup was ever made, and needs neither a replica nor backups', () => {
+it('fires SnugBackupFailed without a previous backup, and no alerts if replicas and backups are not configured', () => {
   const lastSuccess = on('snug_backup_last_success_timestamp_seconds')
-  const others = Object.fromEntries(Object.entries(well).filter(([name]) => name !== lastSuccess))
+  const others = Object.fromEntries(Object.entries(healthy).filter(([name]) => name !== lastSuccess))
   expect(checkFiring({ ...others, ...faults.SnugBackupFailed }, ['SnugBackupFailed'])).toEqual(success)
   const bare = Object.fromEntries(Object.entries(others).filter(([name]) => !/backup|replica/.test(name)))
   expect(checkFiring(bare, [])).toEqual(success)

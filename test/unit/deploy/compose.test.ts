@@ -53,7 +53,7 @@ describe('compose.yaml', () => {
     }
   })
 
-  it('runs the server without rights, on a read-only file system, with settings from .env', () => {
+  it('runs the server without privileges on a read-only file system, with settings from .env', () => {
     expect(servers.map(([name]) => name)).toEqual(['snug', 'snug-1', 'snug-2'])
     for (const [name, { read_only, cap_drop, security_opt, env_file, environment }] of servers) {
       expect({ name, read_only, cap_drop, security_opt }).toEqual({
@@ -67,16 +67,16 @@ describe('compose.yaml', () => {
     }
   })
 
-  it('gives a read-only service no secret that Compose would have to write into it', () => {
+  it('gives read-only services only secrets that are mounted as files', () => {
     const given = all.filter(([, { read_only }]) => read_only).flatMap(([name, each]) => each.secrets.map((secret) => ({ name, secret })))
     expect(given.filter(({ secret }) => secrets[secret]?.file === undefined)).toEqual([])
   })
 
-  it('uses no health check option that Docker before version 25 lacks', () => {
+  it('uses only health check options that Docker before version 25 supports', () => {
     for (const [name, { healthcheck }] of all) expect([name, 'start_interval' in healthcheck]).toEqual([name, false])
   })
 
-  it('gives all instances of the cluster the same settings, which work', () => {
+  it('gives all instances of the cluster the same valid settings', () => {
     expect(instances).toHaveLength(2)
     expect(instances[0]).toEqual(instances[1])
     const names = ['JWT_SECRET', 'POSTGRES_PASSWORD', 'S3_SECRET_ACCESS_KEY']
@@ -87,21 +87,21 @@ describe('compose.yaml', () => {
     }
   })
 
-  it('starts no instance of the cluster without JWT_SECRET, nor one with its own', () => {
+  it('requires JWT_SECRET for instances of the cluster, and generates none', () => {
     for (const environment of instances) {
-      // With an empty value the server refuses to start; without the variable it would make a key of its own.
+      // The server refuses to start with an empty value. Without the variable, each instance would generate its own key.
       expect(interpolate(environment, {})).toMatchObject({ JWT_SECRET: '' })
       expect(() => readConfig({ DATA_DIR: '/data', ...interpolate(environment, {}) })).toThrow('JWT_SECRET: is required')
     }
   })
 
-  it('has an empty default for each secret, which PostgreSQL and the store refuse', () => {
+  it('has an empty default for each secret, which PostgreSQL and the store reject', () => {
     const asked = read('compose.yaml').matchAll(/\$\{(\w+(?:PASSWORD|SECRET\w*))(\S*?)\}/g)
     const found = new Set(Array.from(asked, ([, name, rest]) => `${name}${rest}`))
     expect([...found]).toEqual(['JWT_SECRET:-', 'POSTGRES_PASSWORD:-', 'S3_SECRET_ACCESS_KEY:-'])
   })
 
-  it('tells the proxy where the instances are', () => {
+  it('configures the proxy with the addresses of the instances', () => {
     const asked = read('server/deploy/Caddyfile').matchAll(/\{\$(\w+)/g)
     expect(Object.keys(services.proxy?.environment ?? {})).toEqual(Array.from(asked, ([, name]) => name))
     const port = variables.LISTEN_PORT.default
@@ -110,7 +110,7 @@ describe('compose.yaml', () => {
 })
 
 describe('compose.sandbox.yaml', () => {
-  it('gives every server bubblewrap and what it needs', () => {
+  it('enables bubblewrap with the required options on every server', () => {
     const change = z.object({ environment: z.record(z.string(), z.string()), security_opt: z.array(z.string()) })
     const { services: changed } = z
       .object({ services: z.record(z.string(), change) })
@@ -122,7 +122,7 @@ describe('compose.sandbox.yaml', () => {
     }
   })
 
-  it('has a seccomp profile that allows namespaces and mounts, and denies what a container without rights does not need', () => {
+  it('has a seccomp profile that allows namespaces and mounts, and denies unneeded system calls', () => {
     const rule = z.object({ names: z.array(z.string()), action: z.literal('SCMP_ACT_ERRNO'), args: z.array(z.unknown()).optional() })
     const profile = z
       .object({ defaultAction: z.literal('SCMP_ACT_ALLOW'), syscalls: z.array(rule) })

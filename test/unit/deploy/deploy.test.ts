@@ -15,7 +15,7 @@ describe('Dockerfile', () => {
   const of = (instruction: string) =>
     lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1))
 
-  it('copies and runs what there is', () => {
+  it('copies existing files and runs existing scripts', () => {
     const copied = of('COPY').filter((line) => !line.startsWith('--from'))
     const paths = copied.flatMap((line) => line.split(' ').slice(0, -1))
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
@@ -24,13 +24,13 @@ describe('Dockerfile', () => {
     expect(scripts.filter((name) => !manifest.scripts[name])).toEqual([])
   })
 
-  it('starts the server as npm start does, as an account without rights', () => {
+  it('starts the server as npm start does, as an unprivileged account', () => {
     expect(JSON.parse(of('ENTRYPOINT')[0] ?? '')).toEqual(['node', ...startFlags.split(' '), '/app/snug'])
     expect(unknownSettings(of('ENV').flatMap((line) => [...line.matchAll(/([A-Z_]+)=/g)].map(([, name = '']) => name)))).toEqual([])
     expect([of('USER'), of('EXPOSE')]).toEqual([['1000:1000'], [port]])
   })
 
-  it('checks readiness soon after the start, with options that Docker 20.10 knows', () => {
+  it('checks readiness soon after the start, with options that Docker 20.10 supports', () => {
     const [healthcheck = ''] = of('HEALTHCHECK')
     expect(healthcheck).toContain('CMD ["node", "/app/snug", "ready"]')
     const options = Array.from(healthcheck.matchAll(/--([a-z-]+)=/g), ([, name = '']) => name)
@@ -39,7 +39,7 @@ describe('Dockerfile', () => {
     expect(Number(/--interval=(\d+)s/.exec(healthcheck)?.[1])).toBeLessThanOrEqual(5)
   })
 
-  it('contains bubblewrap, for the architecture of the image', () => {
+  it('contains bubblewrap for the architecture of the image', () => {
     const run = of('RUN').find((line) => line.includes('bubblewrap')) ?? ''
     expect(run).toContain('apt-get download "bubblewrap:$TARGETARCH"')
     const [, folder] = /--extract \S+ (\S+)/.exec(run) ?? []
@@ -47,7 +47,7 @@ describe('Dockerfile', () => {
     expect(lines.indexOf('ARG TARGETARCH')).toBeLessThan(lines.findIndex((line) => line.includes('$TARGETARCH')))
   })
 
-  it('has a folder for data that only its account can enter', () => {
+  it('has a data folder that only its account can access', () => {
     const made = of('RUN').join(' ')
     expect(made).toContain('install --directory --owner=1000 --group=1000 --mode=0700 /image/data')
     // Builders differ in whether --chmod and --chown of COPY apply to the copied folder itself.
@@ -55,17 +55,17 @@ describe('Dockerfile', () => {
     expect(of('COPY')).toContain('--from=build /image /')
   })
 
-  it('runs nothing in the image itself, which may be for another architecture', () => {
+  it('runs no commands in the final image, which may be for another architecture', () => {
     const last = lines.findLastIndex((line) => line.startsWith('FROM '))
     expect(lines.slice(last).filter((line) => line.startsWith('RUN '))).toEqual([])
   })
 
-  it('leaves out of its context what no image may have', () => {
+  it('excludes secrets, data and dependencies from the build context', () => {
     expect(read('.dockerignore').split('\n')).toEqual(expect.arrayContaining(['.env', '.git', 'data', 'node_modules']))
   })
 })
 
-it('proxies reach the server, and take as much as it does', () => {
+it('has proxy examples that reach the server and accept the same upload size', () => {
   const least = Number(variables.MAX_UPLOAD_BYTES.default) / 1024 ** 2
   for (const path of ['Caddyfile', 'nginx.conf', 'kubernetes/ingress.yaml']) {
     const [, size] = /(?:max_size|max_body_size|body-size:) (\d+)m/i.exec(read(`server/deploy/${path}`)) ?? []
@@ -74,7 +74,7 @@ it('proxies reach the server, and take as much as it does', () => {
   for (const path of ['Caddyfile', 'nginx.conf']) expect(read(`server/deploy/${path}`)).toContain(`127.0.0.1:${port}`)
 })
 
-it('the systemd unit starts a package, with known variables', () => {
+it('has a systemd unit that starts a package with known variables', () => {
   const unit = read('server/deploy/snug.service')
   expect(/^ExecStart=\/opt\/snug\/(\S+) start$/m.exec(unit)?.[1]).toBe('snug')
   expect(read('server/launch/snug.mjs').split('\n')[0]).toBe(`#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node ${startFlags}`)
@@ -82,7 +82,7 @@ it('the systemd unit starts a package, with known variables', () => {
   expect(unit).toContain('RestartPreventExitStatus=64 78')
 })
 
-it('names every example in the help pages and in server/deploy/README.md', () => {
+it('mentions every example in the help pages and in server/deploy/README.md', () => {
   const files = globSync('server/deploy/**/*.*', { cwd: root, exclude: ['**/*.md'] })
   const examples = files.concat('server/deploy/Caddyfile', 'Dockerfile', 'compose.yaml')
   const pages = globSync('web/help/*.md', { cwd: root }).map(read).join('\n')

@@ -15,7 +15,7 @@ const setting = z.union([
   z.strictObject({ name: z.string(), valueFrom: secretKey }),
 ])
 
-// Strict, so that a misspelt field fails: the API server ignores or refuses it.
+// The schemas are strict, so that misspelled fields fail. The API server would ignore or reject them.
 const container = z.strictObject({
   name: z.literal('snug'),
   image: z.literal(`registry.example.com/snug:${version}`),
@@ -86,7 +86,7 @@ const resources = (name: string) =>
 const workloadOf = (name: string) => workload.parse(resources(name).find(({ kind }) => /Set$|Deployment/.test(kind))?.spec)
 const containerOf = (name: string) => workloadOf(name).template.spec.containers[0]
 
-/** The settings that the command in the file's header puts into the secret. */
+/** Returns the settings in the secret that the command in the file's header creates. */
 const secretKeys = (name: string) => Array.from(textOf(name).matchAll(/--from-literal=(\w+)=/g), ([, key = '']) => key)
 
 describe.each([
@@ -101,18 +101,18 @@ describe.each([
 })
 
 describe.each(['single', 'cluster'])('%s.yaml', (name) => {
-  it('takes JWT_SECRET from a secret that must exist, so that all pods share it', () => {
+  it('reads JWT_SECRET from a required secret that all pods share', () => {
     const found = containerOf(name).env.filter((each) => each.name === 'JWT_SECRET')
     expect(found).toEqual([{ name: 'JWT_SECRET', valueFrom: { secretKeyRef: { name: secretName, key: 'JWT_SECRET' } } }])
   })
 
-  it('names in its header how to create the secret with each key that it needs', () => {
+  it('documents in its header how to create the secret with all required keys', () => {
     expect(textOf(name)).toContain(`kubectl create secret generic ${secretName} `)
     const needed = containerOf(name).env.flatMap((each) => ('valueFrom' in each ? [each.valueFrom.secretKeyRef.key] : []))
     expect(secretKeys(name)).toEqual(expect.arrayContaining(needed))
   })
 
-  it('sets each setting once, only known ones, and together they work', () => {
+  it('sets only known settings, each once, to a valid configuration', () => {
     const { env, envFrom } = containerOf(name)
     const names = env.map((each) => each.name)
     expect(names).toEqual([...new Set(names)])
@@ -123,7 +123,7 @@ describe.each(['single', 'cluster'])('%s.yaml', (name) => {
     expect(config.TRUST_PROXY).not.toBe(false)
   })
 
-  it('mounts volumes that it has, and ends later than the server', () => {
+  it('mounts declared volumes, and has a grace period longer than that of the server', () => {
     const { template, volumeClaimTemplates } = workloadOf(name)
     const { volumes, terminationGracePeriodSeconds } = template.spec
     const { volumeMounts, env } = containerOf(name)
@@ -135,12 +135,12 @@ describe.each(['single', 'cluster'])('%s.yaml', (name) => {
   })
 })
 
-it('cluster.yaml has several pods, and says for its bucket what S3-compatible services differ in', () => {
+it('has several pods in cluster.yaml, and bucket settings that differ between S3-compatible services', () => {
   expect(workloadOf('cluster').replicas).toBeGreaterThan(1)
   const names = containerOf('cluster').env.map((each) => each.name)
   expect(names).toEqual(expect.arrayContaining(['S3_BUCKET', 'S3_REGION', 'S3_ENDPOINT', 'S3_FORCE_PATH_STYLE']))
 })
 
-it('single.yaml has one pod: an SQLite file serves one process', () => {
+it('has one pod in single.yaml, because SQLite supports a single process', () => {
   expect(workloadOf('single').replicas).toBe(1)
 })

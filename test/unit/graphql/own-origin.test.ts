@@ -13,7 +13,7 @@ function needsToken(text: string): boolean {
   return needsCsrfToken(schema, document, operation)
 }
 
-it('asks every mutation for the token that names more than what refuses other sites by itself', () => {
+it('requires the CSRF token unless all fields of a mutation reject other origins themselves', () => {
   expect(needsToken('mutation { a: login b: login __typename }')).toBe(false)
   expect(needsToken('mutation { ...a } fragment a on Mutation { login }')).toBe(false)
   expect(needsToken('mutation { login publish }')).toBe(true)
@@ -22,7 +22,7 @@ it('asks every mutation for the token that names more than what refuses other si
   expect(needsToken('{ me }')).toBe(false)
 })
 
-it('enters a fragment once, however often others name it', () => {
+it('visits each fragment once, even if it is spread repeatedly', () => {
   const depth = 60
   const fragments = Array.from({ length: depth }, (_, level) => `fragment f${level} on Mutation { ...f${level + 1} ...f${level + 1} }`)
   expect(needsToken(`mutation { ...f0 } ${fragments.join(' ')} fragment f${depth} on Mutation { login }`)).toBe(false)

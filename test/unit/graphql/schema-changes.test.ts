@@ -19,20 +19,17 @@ import { examples } from '../../../web/explorer/examples.ts'
 const root = join(import.meta.dirname, '../../..')
 const previousRelease = readFileSync(join(import.meta.dirname, 'previous-release.graphql'), 'utf8')
 
-/**
- * Changes since the release before that break what people send, and are meant to: as the test says them, each with its reason. Each is in the
- * changelog.
- */
+/** Intended breaking changes since the previous release, as reported by the test, with their reasons. They must also be in the changelog. */
 const deliberate: Record<string, string> = {}
 
-/** Whether something may be gone by `today`, as the reason of its deprecation says. */
+/** Reports whether something may be removed by `today` according to its deprecation reason. */
 function isExpired(directives: readonly DirectiveNode[], today: string) {
   const reason = directives.find(({ name }) => name.value === 'deprecated')?.arguments?.[0]?.value
   const date = reason?.kind === Kind.STRING ? /removed after (\d{4}-\d\d-\d\d)/.exec(reason.value)?.[1] : undefined
   return date !== undefined && date < today
 }
 
-/** What breaks between two schemas, as sentences. What was deprecated until a day before `today` may be gone. */
+/** Returns the breaking changes between two schemas as sentences, except for removals of deprecated items whose period ended before `today`. */
 function breakingChanges(before: string, after: string, today = new Date().toISOString().slice(0, 10)) {
   const unlessExpired = ({ directives = [] }: { directives?: readonly DirectiveNode[] }) =>
     isExpired(directives, today) ? null : undefined
@@ -46,35 +43,31 @@ function breakingChanges(before: string, after: string, today = new Date().toISO
     .map(({ description }) => description)
 }
 
-describe('changes that break what people send', () => {
+describe('breaking changes', () => {
   const before = `
     type Query { old: String @deprecated(reason: "Use new; removed after 2026-04-01.") gone: String new(a: Int): Role }
     enum Role { ADMIN EDITOR @deprecated(reason: "Use ADMIN; removed after 2026-04-01.") }`
 
   it.each([
+    ['a removed field', 'type Query { old: String new(a: Int): Role } enum Role { ADMIN EDITOR }', ['Field Query.gone was removed.']],
     [
-      'a field that is removed',
-      'type Query { old: String new(a: Int): Role } enum Role { ADMIN EDITOR }',
-      ['Field Query.gone was removed.'],
-    ],
-    [
-      'an argument that is required',
+      'an argument that is now required',
       'type Query { old: String gone: String new(a: Int!): Role } enum Role { ADMIN EDITOR }',
       ['Argument Query.new(a:) has changed type from Int to Int!.'],
     ],
     [
-      'what was deprecated, before its day has passed',
+      'a deprecated item removed before its date',
       'type Query { gone: String new(a: Int): Role } enum Role { ADMIN }',
       ['Enum value Role.EDITOR was removed.', 'Field Query.old was removed.'],
     ],
-  ])('are told: %s', (_, after, told) => {
-    expect(breakingChanges(before, after, '2026-04-01').toSorted()).toEqual(told)
+  ])('reports %s', (_, after, expected) => {
+    expect(breakingChanges(before, after, '2026-04-01').toSorted()).toEqual(expected)
   })
 
   it.each([
-    ['what was deprecated, after its day', 'type Query { gone: String new(a: Int): Role } enum Role { ADMIN }'],
-    ['what is added', 'type Query { old: Role more: Int gone: String! new(a: Int, b: Int): Role } enum Role { ADMIN EDITOR OWNER }'],
-  ])('are none: %s', (_, after) => {
+    ['a deprecated item removed after its date', 'type Query { gone: String new(a: Int): Role } enum Role { ADMIN }'],
+    ['additions', 'type Query { old: Role more: Int gone: String! new(a: Int, b: Int): Role } enum Role { ADMIN EDITOR OWNER }'],
+  ])('does not report %s', (_, after) => {
     expect(breakingChanges(before, after, '2026-04-02')).toEqual([])
   })
 })
@@ -82,18 +75,18 @@ describe('changes that break what people send', () => {
 describe('schema.graphql', () => {
   const current = readFileSync(join(root, 'schema.graphql'), 'utf8')
 
-  it('breaks nothing that worked with the release before, but what is meant to', () => {
+  it('has only intended breaking changes since the previous release', () => {
     expect(breakingChanges(previousRelease, current).toSorted()).toEqual(Object.keys(deliberate).toSorted())
   })
 
-  it('says of everything deprecated what to use instead, and until when it works where that is known', () => {
+  it('documents a replacement for everything deprecated, and optionally its removal date', () => {
     const reasons = Array.from(current.matchAll(/@deprecated(?:\(reason: "([^"]*)"\))?/g), ([, reason]) => reason)
     expect(reasons.length).toBeGreaterThan(0)
     for (const reason of reasons) expect(reason).toMatch(/^Use [^;]+(; removed after \d{4}-\d\d-\d\d)?\.$/)
   })
 })
 
-it('accepts every query of the help pages, of the explorer and of the console', () => {
+it('accepts every query of the help pages, the explorer and the console', () => {
   const pages = globSync(join(root, 'web/help/*.md')).map((file) => readFileSync(file, 'utf8'))
   const published = Array.from(pages.join('\n').matchAll(/graphql '([^']+)'/g), ([, query = '']) => query)
   const fragments = globSync(join(root, 'web/*/*.graphql')).map((file) => readFileSync(file, 'utf8'))

@@ -18,18 +18,18 @@ const anchorsIn = (text: string): string[] =>
   )
 
 describe('help pages', () => {
-  it('are all listed in the index, once', () => {
+  it('lists all pages in the index once', () => {
     const listed = Array.from(read('web/help/README.md').matchAll(/^- \[.+?\]\((.+?)\)/gm), ([, target = '']) => target)
     expect(listed.toSorted()).toEqual(pages.map((path) => basename(path)).filter((name) => name !== 'README.md'))
   })
 
-  it.each(pages)('%s begins with its only title and a paragraph', (path) => {
+  it.each(pages)('starts %s with its only title and a paragraph', (path) => {
     const text = read(path)
     expect(text).toMatch(/^# \S.*\n\n[A-Z[].*\.\n/)
     expect(text.replaceAll(/^```[^]*?^```/gm, '').match(/^# /gm)).toHaveLength(1)
   })
 
-  it.each(documents)('%s links only to files and headings that exist', (path) => {
+  it.each(documents)('has only links to existing files and headings in %s', (path) => {
     const missing = linksIn(read(path)).filter((target) => {
       if (/^\w+:/.test(target) || target.endsWith('/screenshot.png')) return false
       const [file = '', anchor] = target.split('#')

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { trackActivity } from '../../../server/http/activity.ts'
 
-it('takes a server for used until a second after the last request', async () => {
+it('considers a server in use until one second after the last request', async () => {
   const server = createServer((_request, response) => void response.end())
   onTestFinished(() => void server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')

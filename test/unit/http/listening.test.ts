@@ -4,7 +4,7 @@ import { explainListenError } from '../../../server/http/connections/listening.t
 
 const place = { host: '0.0.0.0', port: 80, settings: { host: 'HOST', port: 'LISTEN_PORT' } }
 
-it('says in terms of the settings that an account may not use a port', () => {
+it('names the setting of a port that the account may not use', () => {
   const error = Object.assign(new Error('listen EACCES: permission denied 0.0.0.0:80'), { code: 'EACCES' })
   const message = 'LISTEN_PORT: this account may not use port 80. Choose one above 1023, and let a proxy pass requests on to it.'
   expect(explainListenError(error, place)).toMatchObject({ message, cause: error })
@@ -16,13 +16,13 @@ it.each([
   ['ENOTFOUND', true],
   ['EADDRINUSE', false],
   ['EAI_AGAIN', false],
-])('tells what another setting has to mend from what may pass by itself: %s', (code, isLasting) => {
+])('distinguishes configuration errors from transient errors: %s', (code, isLasting) => {
   const problem = explainListenError(Object.assign(new Error(`listen ${code}`), { code }), place)
   expect(problem instanceof ConfigError).toBe(isLasting)
   expect(problem).toMatchObject({ message: expect.stringMatching(/^(HOST|LISTEN_PORT): /) })
 })
 
-it('leaves every other error as it is', () => {
+it('does not change other errors', () => {
   const error = Object.assign(new Error('listen EMFILE'), { code: 'EMFILE' })
   expect(explainListenError(error, place)).toBe(error)
   expect(explainListenError('no error', place)).toBe('no error')

@@ -10,8 +10,8 @@ import { expect, it, onTestFinished } from 'vitest'
 const run = promisify(execFile)
 const server = fileURLToPath(new URL('../../../server/', import.meta.url))
 
-it('loses no line that is being written when the process ends', async () => {
-  // The one thread that writes is busy when lines were gathered for long enough: the line waits for it when the process is about to end.
+it('writes pending lines before the process exits', async () => {
+  // The only writing thread is busy when the buffered line is due, so the line is still pending when the process is about to exit.
   const program = `
     import { pbkdf2 } from 'node:crypto'
     import { openLog } from '${server}http/log.ts'
@@ -29,11 +29,11 @@ it('loses no line that is being written when the process ends', async () => {
   expect(stdout).toBe('the last line\n')
 })
 
-it('keeps a bounded amount for a full disk, and says how many lines were lost when there is room', async () => {
+it('buffers a bounded amount while the disk is full, and then logs how many lines were lost', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-log-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'log')
-  // Writing fails as on a full disk until the file is let in.
+  // Simulates a full disk until `isFull` is false.
   const program = `
     import fs from 'node:fs'
     import { syncBuiltinESMExports } from 'node:module'
@@ -48,17 +48,17 @@ it('keeps a bounded amount for a full disk, and says how many lines were lost wh
       await log.flush()
     }
     isFull = false
-    log.info('there is room')
+    log.info('there is space')
     await log.flush()
     log.info('and again')
     await log.flush()
   `
   const out = openSync(path, 'w')
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', out, 'pipe'] })
-  let told = ''
-  child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  let errors = ''
+  child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number]
-  expect({ code, told }).toEqual({ code: 0, told: expect.stringMatching(/^Cannot write the log to stdout \(ENOSPC: .*\n$/) })
+  expect({ code, errors }).toEqual({ code: 0, errors: expect.stringMatching(/^Cannot write the log to stdout \(ENOSPC: .*\n$/) })
   const written = readFileSync(path, 'utf8')
   expect(written.length).toBeLessThan(4.2 * 1024 * 1024)
   const [, lost] = / WARNING (\d+) log lines were lost because stdout could not be written\n/.exec(written) ?? []

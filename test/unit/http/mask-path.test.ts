@@ -27,11 +27,11 @@ it.each([
   ['/api/packages/svc%5Fjob%255FSecret', '/api/packages/***'],
   ['/api/packages/acme/versions/1.0.0%2B1', '/api/packages/acme/versions/1.0.0%2B1'],
   ['/packages/inviter/versions/%zz', '/packages/inviter/versions/%zz'],
-])('shows %s as %s', (path, shown) => {
+])('masks %s as %s', (path, shown) => {
   expect(maskPath(path)).toBe(shown)
 })
 
-it('hides an address and an invitation whichever of their characters are encoded', () => {
+it('masks e-mail addresses and invites with any characters encoded', () => {
   const encodings = fc.array(fc.constantFrom(0, 1, 2), { minLength: 40, maxLength: 40 })
   const encode = (text: string, times: number[]) =>
     text.replace(/[^/]/g, (character, index: number) => {
@@ -46,6 +46,6 @@ it('hides an address and an invitation whichever of their characters are encoded
   )
 })
 
-it('takes no longer for a path that is encoded many times', () => {
+it('masks a path that is encoded many times in bounded time', () => {
   expect(maskPath(`/%${'25'.repeat(5000)}41`)).toBe('/***')
 })

@@ -5,9 +5,9 @@ import { expect, it } from 'vitest'
 import { isBusy, watchSockets } from '../../../server/http/connections/sockets.ts'
 
 it.each([
-  ['that keep connections open until they are told to close them', true],
-  ['that open another connection for each request', false],
-])('resets no connection when the port closes, with clients %s', async (_which, keepAlive) => {
+  ['that keep connections open', true],
+  ['that open a connection per request', false],
+])('does not reset connections when the port closes, with clients %s', async (_which, keepAlive) => {
   for (let round = 0; round < 5; round++) {
     const server = createServer((_request, response) => {
       const until = performance.now() + 2
@@ -36,7 +36,7 @@ it.each([
   }
 })
 
-it('ends within its time, however long it accepts connections and whatever they leave unanswered', async () => {
+it('stops at the deadline despite new connections and pending requests', async () => {
   const server = createServer(() => {}).listen(0, '127.0.0.1')
   const sockets = watchSockets(server)
   await once(server, 'listening')
@@ -44,7 +44,7 @@ it('ends within its time, however long it accepts connections and whatever they 
   if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
   const asking = ask(address.port, new Agent())
   await expect.poll(() => [...sockets.open].some(isBusy), { interval: 5 }).toBe(true)
-  // A connection in every round of the event loop: none of them is one without.
+  // Opens a connection in every iteration of the event loop.
   const flood = () => {
     server.emit('connection', new Socket())
     flooding = setImmediate(flood)
@@ -58,7 +58,7 @@ it('ends within its time, however long it accepts connections and whatever they 
   expect(await asking).toBe('ECONNRESET')
 })
 
-/** Asks once; null when that was answered, otherwise the code of the error. */
+/** Sends a request. Resolves with null after a response, or with an error code. */
 function ask(port: number, agent: Agent): Promise<string | null> {
   return new Promise((resolve) => {
     get({ port, host: '127.0.0.1', agent }, (response) => response.resume().on('end', () => resolve(null))).on(

@@ -2,7 +2,7 @@ import { connect, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { turnEnd } from '../../../server/http/turn.ts'
 
-it('comes after everything that was ready, for all who wait at once', async () => {
+it('resolves for all callers after all pending events are processed', async () => {
   const order: string[] = []
   let accepted = 0
   const server = createServer((socket) => {
@@ -17,14 +17,14 @@ it('comes after everything that was ready, for all who wait at once', async () =
   const { port } = server.address() as { port: number }
   const sockets = await Promise.all(['a', 'b', 'c'].map(() => opened(port)))
   await expect.poll(() => accepted).toBe(3)
-  // Nothing is read before this is over, so that all three are ready in the next turn.
+  // No data is read until this loop ends, so all three sockets are readable in the next turn.
   for (const [index, socket] of sockets.entries()) socket.write('abc'[index] ?? '')
   await expect.poll(() => order.length).toBe(6)
   expect(order).toEqual(['got a', 'got b', 'got c', 'sent a', 'sent b', 'sent c'])
   for (const socket of sockets) socket.destroy()
 })
 
-it('ends anew in the next turn', async () => {
+it('resolves again in the next turn', async () => {
   const first = turnEnd()
   expect(turnEnd()).toBe(first)
   await first

@@ -8,7 +8,7 @@ import { root } from '../../support/sources.ts'
 
 const script = pathToFileURL(join(root, 'server/launch/build.mjs')).href
 
-/** Sources of a server, where a build only says that it was one. */
+/** Creates the sources of a server with a fake build that only records its runs. */
 function sources(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-build-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -18,20 +18,20 @@ function sources(): string {
   return folder
 }
 
-/** Has the server built if it must be; gives how often it was so far. */
+/** Builds the server if necessary and returns the number of builds so far. */
 function ensure(folder: string): number {
   const code = `const { ensureServer } = await import('${script}'); await ensureServer()`
   execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, stdio: ['ignore', 'inherit', 'ignore'] })
   return readFileSync(join(folder, 'server/dist/builds'), 'utf8').trim().split('\n').length
 }
 
-it('builds again after each change of what is built, and only then', () => {
+it('builds again only after a source changes', () => {
   const folder = sources()
   expect([ensure(folder), ensure(folder)]).toEqual([1, 1])
   const path = join(folder, 'server/rest/route.ts')
   const { atime, mtime } = statSync(path)
   writeFileSync(path, readFileSync(path, 'utf8').toUpperCase())
-  utimesSync(path, atime, mtime) // the same size and the same time: another file all the same
+  utimesSync(path, atime, mtime) // the size and time do not change, only the content
   expect([ensure(folder), ensure(folder)]).toEqual([2, 2])
   writeFileSync(join(folder, 'server/more.ts'), 'more')
   expect([ensure(folder), ensure(folder)]).toEqual([3, 3])
@@ -39,7 +39,7 @@ it('builds again after each change of what is built, and only then', () => {
   expect([ensure(folder), ensure(folder)]).toEqual([4, 4])
 })
 
-it('builds nothing when the same sources were copied or written anew', () => {
+it('does not build again if the same sources are copied or rewritten', () => {
   const folder = sources()
   ensure(folder)
   const copy = mkdtempSync(join(tmpdir(), 'snug-build-'))

@@ -8,7 +8,7 @@ import { root } from '../../support/sources.ts'
 
 const script = pathToFileURL(join(root, 'server/launch/environment.mjs')).href
 
-/** What a start leaves in a folder's `.env`, with these variables in the environment; null when there is none. */
+/** Returns the `.env` file after a start with these environment variables, or null if none exists. */
 function madeWith(env: Record<string, string>, before?: string): string | null {
   const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -21,29 +21,29 @@ function madeWith(env: Record<string, string>, before?: string): string | null {
   return readFileSync(path, 'utf8')
 }
 
-it('makes what must be set, with a secret of its own each time', () => {
+it('creates a file with the required settings and a random secret', () => {
   const made = madeWith({})
   expect(made).toMatch(/^JWT_SECRET=[\w-]{48}\nSERVER_URL=http:\/\/localhost:8080\nLISTEN_PORT=8080\n$/)
   expect(madeWith({})).not.toBe(made)
   expect(madeWith({ LISTEN_PORT: '9000' })).toContain('SERVER_URL=http://localhost:9000\nLISTEN_PORT=9000\n')
 })
 
-it('leaves out what the environment has already, itself or as the name of a file', () => {
+it('omits settings that are set in the environment, directly or by file', () => {
   expect(madeWith({ SERVER_URL: 'https://pub.example.com' })).toMatch(/^JWT_SECRET=[\w-]{48}\n$/)
   expect(madeWith({ JWT_SECRET_FILE: '/run/secrets/jwt' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
   expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: 'secret' })).toBe(null)
 })
 
-it('makes nothing that an empty variable of the environment would win over', () => {
+it('omits settings that an empty environment variable would override', () => {
   expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: '' })).toBe(null)
   expect(madeWith({ JWT_SECRET: '', JWT_SECRET_FILE: '' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
 })
 
-it('never touches a file that is there', () => {
+it('does not change an existing file', () => {
   expect(madeWith({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
 })
 
-it('lets a variable of the environment win over the file, itself or as the name of a file', () => {
+it('overrides the file by environment variables, set directly or by file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   writeFileSync(
@@ -57,7 +57,7 @@ it('lets a variable of the environment win over the file, itself or as the name 
   for (const name of ['METRICS_TOKEN_FILE', 'JWT_SECRET']) expect(read).not.toHaveProperty(name)
 })
 
-it('refuses to start without the settings of a file that its account may not read', () => {
+it('does not start if the account may not read the file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   chmodSync(folder, 0o755)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { licenseTexts } from '../../../server/launch/package-licenses.ts'
 
-/** A package's folder with these files. */
+/** Creates the folder of a package with these files. */
 function folderOf(manifest: object, files: Record<string, string> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-licenses-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -12,7 +12,7 @@ function folderOf(manifest: object, files: Record<string, string> = {}): string 
   return folder
 }
 
-it('gives each license once, with whom it is from and all that comes with it', () => {
+it('lists each license once, with its packages and notices', () => {
   const texts = licenseTexts([
     folderOf({ name: 'two', version: '2.0.0', license: 'MIT' }, { LICENSE: 'Do what you like.\r\n' }),
     folderOf({ name: '@one/one', version: '1.0.0', license: 'MIT' }, { 'license.md': 'Do what you like.', 'license.js': 'code()' }),
@@ -25,7 +25,7 @@ it('gives each license once, with whom it is from and all that comes with it', (
   ])
 })
 
-it('gives the text of the license that a package only names', () => {
+it('adds the text of a license that a package only names', () => {
   const readme = '# Bare\n\n## License\n\nMIT, but for the pictures.\n\n## More\n\nNothing.'
   const texts = licenseTexts([
     folderOf({ name: 'bare', version: '1.0.0', license: 'MIT', author: { name: 'Bea' } }, { 'README.md': readme }),
@@ -36,7 +36,7 @@ it('gives the text of the license that a package only names', () => {
   expect(texts).not.toContain('Nothing.')
 })
 
-it.each([undefined, 'UNLICENSED', 'SEE LICENSE IN nowhere'])('refuses a package with the license %s and no text', (license) => {
+it.each([undefined, 'UNLICENSED', 'SEE LICENSE IN nowhere'])('rejects a package with the license %s and no text', (license) => {
   const folder = folderOf({ name: 'closed', version: '1.0.0', license })
   expect(() => licenseTexts([folder])).toThrow(/^closed 1\.0\.0.* has no license\.$/)
 })

@@ -6,7 +6,7 @@ import { root } from '../../support/sources.ts'
 
 const address = (name: string) => pathToFileURL(join(root, 'server/launch', name)).href
 
-/** What a step says that runs a program, and what it gives. */
+/** Runs a program as a step, and returns its result and the progress output. */
 function step(program: string, ...args: string[]) {
   const code = `
     const { showStep } = await import('${address('progress.mjs')}')
@@ -17,7 +17,7 @@ function step(program: string, ...args: string[]) {
 }
 
 it.each([
-  ['is done', ['sh', '-c', 'echo fine'], { code: 0, output: 'fine\n' }, /^Building\nBuilding · done in \d+\.\d s\n$/],
+  ['succeeds', ['sh', '-c', 'echo fine'], { code: 0, output: 'fine\n' }, /^Building\nBuilding · done in \d+\.\d s\n$/],
   ['fails', ['sh', '-c', 'echo bad; exit 3'], { code: 3, output: 'bad\n' }, /^Building\nBuilding · failed\n$/],
   [
     'cannot be started',
@@ -25,6 +25,6 @@ it.each([
     { code: 127, output: expect.stringMatching(/^Cannot start no-such-program: /) },
     /^Building\nBuilding · failed\n$/,
   ],
-])('a step that %s says so, on a line of its own', (_what, [program = '', ...args], given, said) => {
+])('prints a line for a step that %s', (_what, [program = '', ...args], given, said) => {
   expect(step(program, ...args)).toEqual({ given, said: expect.stringMatching(said) })
 })

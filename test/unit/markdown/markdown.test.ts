@@ -5,7 +5,7 @@ import { repositoryLinks } from '../../../server/markdown/repository-links.ts'
 const render = (source: string, repository: string | null = null, path = 'README.md') =>
   renderMarkdown(source, repositoryLinks(repository, path)).trim()
 
-describe('what a README may contain', () => {
+describe('allowed Markdown and HTML', () => {
   it.each([
     ['# Title', '<h1 id="doc-title">Title</h1>'],
     ['# A `b` C!\n\n# A b C', '<h1 id="doc-a-b-c">A <code>b</code> C!</h1>\n<h1 id="doc-a-b-c-1">A b C</h1>'],
@@ -24,12 +24,12 @@ describe('what a README may contain', () => {
     ['```dart\nvoid main() {}\n```', '<pre><code class="language-dart">void main() {}\n</code></pre>'],
     ['[up](#title)', '<p><a href="#doc-title">up</a></p>'],
     ['<details><summary>More</summary>text</details>', '<details><summary>More</summary>text</details>'],
-  ])('%s', (source, html) => {
+  ])('renders %s', (source, html) => {
     expect(render(source)).toBe(html)
   })
 })
 
-describe('what a README may not do', () => {
+describe('hostile Markdown and HTML', () => {
   it.each([
     '<script>alert(1)</script>',
     '<img src=x onerror=alert(1)>',
@@ -57,30 +57,30 @@ describe('what a README may not do', () => {
     '<a href="//example.com">x</a>',
     '![x](http://example.com/track.png)',
     '![x](//example.com/track.png)',
-  ])('%s', (source) => {
+  ])('sanitizes %s', (source) => {
     const html = render(source, 'https://github.com/acme/tools')
     expect(html).not.toMatch(/<(script|style|iframe|form|button|object|embed|link|meta|base|svg|math|noscript)/i)
     expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]*\s(on\w+|class|action|srcdoc)\s*=/i)
     expect(html).not.toMatch(/href="(?!https?:\/\/|#doc-)/i)
-    // Nothing is loaded from anywhere: that would tell another server who reads the page.
+    // No resources are loaded, because other servers could track readers by them.
     expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<(img|picture|video|source)|<[^>]*\ssrc(set)?\s*=/i)
     expect(html).not.toMatch(/style="(?!text-align)/i)
     expect(html).not.toMatch(/id="(?!doc-)/i)
   })
 
-  it('does not take long over nesting', () => {
+  it('renders deep nesting in bounded time', () => {
     const start = process.threadCpuUsage()
     render('> '.repeat(5000) + 'x')
     render('<div>'.repeat(20_000))
     render('['.repeat(50_000))
     render('*a '.repeat(40_000))
-    // Of the processor: a busy machine is no failure.
+    // CPU time, so that a busy machine does not cause failures.
     const { user, system } = process.threadCpuUsage(start)
     expect((user + system) / 1000).toBeLessThan(4000)
   })
 })
 
-describe('relative addresses', () => {
+describe('relative URLs', () => {
   const github = 'https://github.com/acme/tools'
   it.each([
     [github, 'doc/guide.md#start', 'https://github.com/acme/tools/blob/HEAD/doc/guide.md#start'],
@@ -99,11 +99,11 @@ describe('relative addresses', () => {
     [github, 'https://example.com/x', 'https://example.com/x'],
     [github, 'mailto:a@example.com', 'mailto:a@example.com'],
     [github, 'ftp://example.com/x', null],
-  ])('of %s: %s', (repository, target, expected) => {
+  ])('resolves against %s: %s', (repository, target, expected) => {
     expect(repositoryLinks(repository, 'README.md')(target, 'link')).toBe(expected)
   })
 
-  it('of images lead to the raw file, and of a text in a folder start there', () => {
+  it('resolves images to raw files, and URLs of a document relative to its folder', () => {
     expect(repositoryLinks(github, 'README.md')('shot.png', 'image')).toBe('https://github.com/acme/tools/raw/HEAD/shot.png')
     expect(repositoryLinks(github, 'example/README.md')('shot.png', 'image')).toBe(
       'https://github.com/acme/tools/raw/HEAD/example/shot.png',

@@ -3,7 +3,7 @@ import { canonicalRow } from '../../../server/move/rows.ts'
 
 const columns = (...types: string[]) => types.map((type, index) => ({ name: `c${index}`, type }))
 
-it('writes rows as PostgreSQL does', () => {
+it('formats rows as PostgreSQL does', () => {
   const types = columns('uuid', 'varchar', 'text', 'int4', 'int8', 'bool', 'bool', 'timestamptz', 'bytea', 'text')
   const id = '0199a1b2-0000-7000-8000-000000000001'
   const texts = ['tab\tand \\N', 'lines\r\n\v\f\b\u2028\u0085\u0001 é 🎯']
@@ -29,11 +29,11 @@ it.each([
   ['1969-12-31T23:59:59.999Z', '1969-12-31 23:59:59.999+00'],
   ['0099-03-01T00:00:00.500Z', '0099-03-01 00:00:00.5+00'],
   ['+010000-01-01T00:00:00.100Z', '10000-01-01 00:00:00.1+00'],
-])('writes the moment %s as %s', (iso, written) => {
+])('formats the timestamp %s as %s', (iso, written) => {
   expect(canonicalRow(columns('timestamptz'), [BigInt(Date.parse(iso))])).toBe(written)
 })
 
-it('refuses values that are not of their column, without telling them', () => {
+it('rejects values that do not match their column without revealing them', () => {
   const wrong: [string, unknown][] = [
     ['text', 'zero\0'],
     ['text', 5n],

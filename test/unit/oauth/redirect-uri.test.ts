@@ -37,7 +37,7 @@ const pieces = [
   '。',
 ]
 
-it('trusts nothing that a browser would open elsewhere', () => {
+it('does not trust any URI that browsers resolve to another host', () => {
   const near = fc
     .array(fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...pieces) }, fc.string()), { maxLength: 12 })
     .map((parts) => parts.join(''))
@@ -55,7 +55,7 @@ it('trusts nothing that a browser would open elsewhere', () => {
   )
 })
 
-it('adds parameters that come out again as they went in', () => {
+it('adds parameters that are parsed back unchanged', () => {
   fc.assert(
     fc.property(fc.constantFrom(...loopbackRedirects), fc.string({ unit: 'grapheme' }), (uri, state) => {
       const url = new URL(withParameters(uri, { code: 'abc', state, error: undefined }))

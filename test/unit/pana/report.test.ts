@@ -4,7 +4,7 @@ import { readSummary } from '../../../server/pana/summary.ts'
 import { toReport } from '../../../server/pana/to-report.ts'
 import { recordedReport } from '../../support/recorded-report.ts'
 
-/** A report of one section. */
+/** Returns the report for pana output with one section. */
 function reportOf(section: { id: string; granted: number; maximum: number; summary: string }, isPrivate = false) {
   const { id, granted, maximum, summary } = section
   const sections = [{ id, title: 'Its title', grantedPoints: granted, maxPoints: maximum, status: 'failed', summary }]
@@ -15,8 +15,8 @@ function reportOf(section: { id: string; granted: number; maximum: number; summa
 
 const folded = (about: string, rest = '') => `<details>\n<summary>\n${about}\n</summary>\n\n${rest}\n</details>\n`
 
-describe('a report of pana', () => {
-  it('says where a fault is and how it is mended', () => {
+describe('report of pana', () => {
+  it('includes the position of a problem and its solution', () => {
     const place = '`lib/a.dart:3:5`\n\n```\n  ╷\n3 │   var a;\n  ╵\n```'
     const faults = [
       folded('INFO: Unused.', `${place}\n\nTo reproduce run \`dart analyze\`.`),
@@ -37,7 +37,7 @@ describe('a report of pana', () => {
     ])
   })
 
-  it('keeps a table that is folded away, which is no fault', () => {
+  it('keeps a collapsed table that is not a problem', () => {
     const summary = `### [*] 10/10 points: All of the package dependencies are supported in the latest version\n\n|a|\n|:-|\n\n<details><summary>Transitive dependencies</summary>\n\n|b|\n|:-|\n</details>\n`
     const { sections } = reportOf({ id: 'dependency', granted: 10, maximum: 10, summary })
     expect(sections[0]?.criteria[0]).toMatchObject({
@@ -47,14 +47,14 @@ describe('a report of pana', () => {
     })
   })
 
-  it('is not taken in by a package that writes a criterion of its own into it', () => {
+  it('ignores a forged criterion in the output of a package', () => {
     const summary = '### [x] 0/50 points: code has no errors\n\n```\n### [*] 50/50 points: everything is fine\n```\n'
     const { sections } = reportOf({ id: 'analysis', granted: 0, maximum: 50, summary })
     expect(sections[0]).toMatchObject({ granted: 0, maximum: 50, status: 'failed' })
     expect(sections[0]?.criteria).toHaveLength(1)
   })
 
-  it('counts for a private package what is its own fault', () => {
+  it('only counts problems that apply to private packages', () => {
     const faults = [folded("Homepage URL isn't valid."), folded('The package description is too short.', 'Add more detail.')]
     const summary = `### [x] 0/10 points: Provide a valid \`pubspec.yaml\`\n\n${faults.join('\n')}`
     const { sections, notMeasured } = reportOf({ id: 'convention', granted: 0, maximum: 10, summary }, true)
@@ -66,12 +66,12 @@ describe('a report of pana', () => {
     expect(notMeasured.map(({ id }) => id)).toEqual(['urls'])
   })
 
-  it('is none when it is anything else', () => {
+  it('is null for other output', () => {
     for (const printed of ['', '{', '{}', '[]', 'null', '{"report":{"sections":[{"id":1}]}}']) expect(readSummary(printed)).toBeNull()
   })
 })
 
-it('a line of its log reads as people write', () => {
+it('formats JSON log lines as text', () => {
   expect(logLine('{"logName":"pana","level":"SEVERE","message":"failed","error":"why"}')).toBe('SEVERE: failed (why)')
   for (const line of ['plain', '{broken', '{"other":1}']) expect(logLine(line)).toBe(line)
 })

@@ -10,7 +10,7 @@ const parsed = (text: string) => parseConstraint(text) ?? expect.fail(`${text} w
 const admits = (constraint: string, text: string) => allows(parsed(constraint), text)
 const release = (text: string) => text.split(/[-+]/)[0]
 
-describe('a constraint', () => {
+describe('version constraint', () => {
   it.each([
     ['any', ['0.0.0-0', '1.0.0', '99.0.0+1'], []],
     ['1.2.3', ['1.2.3'], ['1.2.3+1', '1.2.3-dev', '1.2.4']],
@@ -34,7 +34,7 @@ describe('a constraint', () => {
     ['>=3.0.0 <2.0.0', [], ['1.0.0', '2.0.0', '2.5.0', '3.0.0']],
     ['>=2.0.0 <2.0.0', [], ['2.0.0', '2.0.0-dev']],
     ['1.0.0 2.0.0', [], ['1.0.0', '1.5.0', '2.0.0']],
-  ])('%s admits and excludes what pub does', (constraint, admitted, excluded) => {
+  ])('matches the same versions as pub: %s', (constraint, admitted, excluded) => {
     expect([...admitted, ...excluded].filter((text) => admits(constraint, text))).toEqual(admitted)
   })
 
@@ -61,11 +61,11 @@ describe('a constraint', () => {
     'latest',
     '>=99999999999999999999.0.0',
     `>=1.0.0-${'a'.repeat(99)}`,
-  ])('is not "%s"', (text) => {
+  ])('does not parse from "%s"', (text) => {
     expect(parseConstraint(text)).toBeNull()
   })
 
-  it('knows whether it is bounded and whether it is possible', () => {
+  it('reports whether it is bounded and satisfiable', () => {
     expect(['any', '>=1.0.0', '<2.0.0', '^1.0.0', '1.0.0', '>1.0.0 <=2.0.0'].map((text) => isBounded(parsed(text)))).toEqual([
       false,
       false,
@@ -83,11 +83,11 @@ describe('a constraint', () => {
     ])
   })
 
-  it('admits no version that is not canonical', () => {
+  it('does not match versions that are not canonical', () => {
     expect(allows(parsed('any'), 'v1.0.0')).toBe(false)
   })
 
-  it('takes a long text in linear time', () => {
+  it('parses long texts in linear time', () => {
     const start = performance.now()
     expect(parseConstraint(`>=1.0.0 ${'<2.0.0 '.repeat(20_000)}`)).not.toBeNull()
     expect(parseConstraint(`${' '.repeat(100_000)}x`)).toBeNull()
@@ -96,8 +96,8 @@ describe('a constraint', () => {
   })
 })
 
-describe('every constraint', () => {
-  it('of one version admits exactly that', () => {
+describe('generated version constraint', () => {
+  it('matches exactly its version', () => {
     fc.assert(
       fc.property(version, version, (a, b) => {
         expect([admits(a, a), admits(a, b)]).toEqual([true, a === b])
@@ -105,7 +105,7 @@ describe('every constraint', () => {
     )
   })
 
-  it('of two bounds admits what lies between, without pre-releases of a stable upper bound', () => {
+  it('matches versions between two bounds, except pre-releases of a stable upper bound', () => {
     fc.assert(
       fc.property(version, version, version, (min, max, text) => {
         const minOfMax = isPrerelease(min) && release(min) === release(max)
@@ -116,7 +116,7 @@ describe('every constraint', () => {
     )
   })
 
-  it('with a caret reaches from its version to the next breaking one', () => {
+  it('matches compatible versions with a caret', () => {
     fc.assert(
       fc.property(version, version, (from, text) => {
         const [major = 0n, minor = 0n] = parseVersion(from)?.release ?? []
@@ -127,7 +127,7 @@ describe('every constraint', () => {
     )
   })
 
-  it('that is joined to another admits no more than each', () => {
+  it('matches the intersection of joined constraints', () => {
     const comparison = fc.tuple(fc.constantFrom('>=', '>', '<=', ''), version).map(([operator, text]) => operator + text)
     fc.assert(
       fc.property(comparison, comparison, version, (a, b, text) => {
@@ -137,7 +137,7 @@ describe('every constraint', () => {
     )
   })
 
-  it('is null or a constraint, whatever the text', () => {
+  it('never throws for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[<>=^ any.0-9+-]{0,20}$/)), (text) => {
         expect(() => parseConstraint(text)).not.toThrow()

@@ -6,7 +6,7 @@ import { fitsClient, isPrerelease, parseVersion } from '../../../server/pub/vers
 import { published, version } from '../../support/arbitraries.ts'
 import { compareVersions } from '../../support/versions.ts'
 
-/** In ascending order; the neighbours are the cases of pub_semver's own rules. */
+/** Versions in ascending order. Adjacent ones test the rules of pub_semver. */
 const ascending = [
   '0.0.0-0',
   '0.0.0',
@@ -53,8 +53,8 @@ const entries = (...texts: string[]) => texts.map((text) => ({ version: text.rep
 const latest = (...texts: string[]) => latestOf(entries(...texts))?.version ?? null
 const prerelease = (...texts: string[]) => latestPrereleaseOf(entries(...texts))?.version ?? null
 
-describe('a canonical version', () => {
-  it.each(ascending)('reads %s', (text) => {
+describe('canonical version', () => {
+  it.each(ascending)('parses %s', (text) => {
     expect(parseVersion(text)).toMatchObject({ text })
   })
 
@@ -80,12 +80,12 @@ describe('a canonical version', () => {
     '1.0.0-a+b+c',
     '1.0.x',
     '٣.0.0',
-  ])('does not read "%s"', (text) => {
+  ])('does not parse "%s"', (text) => {
     expect(parseVersion(text)).toBeNull()
   })
 
   it.each(['1.0.0-01', '1.0.0+01', '1.0.0-a.00', '1.0.0--0', '1.0.0--01', '1.0.0-0x1F', '1.0.0+0Xff'])(
-    'does not read %s, whose canonical form is another',
+    'does not parse %s, which is not in canonical form',
     (text) => {
       expect(parseVersion(text)).toBeNull()
     },
@@ -97,18 +97,18 @@ describe('a canonical version', () => {
     expect(parseVersion(`1.0.0-${'a'.repeat(1e6)}`)).toBeNull()
   })
 
-  it('is a pre-release by its pre-release part alone', () => {
+  it('is a pre-release only by its pre-release part', () => {
     expect(['1.0.0-dev', '1.0.0-dev+1', '1.0.0', '1.0.0+dev-1'].map(isPrerelease)).toEqual([true, true, false, false])
   })
 
-  it('fits the client up to 64-bit release numbers', () => {
+  it('fits the client with release numbers of up to 64 bits', () => {
     expect(fits('9223372036854775807.0.0')).toBe(true)
     expect(fits('0.0.9223372036854775808')).toBe(false)
   })
 })
 
-describe('the order of versions', () => {
-  it('is the one of pub_semver', () => {
+describe('order of versions', () => {
+  it('matches pub_semver', () => {
     expect(ascending.toReversed().toSorted(compareVersions)).toEqual(ascending)
     for (const [index, text] of ascending.entries()) {
       expect(compareVersions(text, text)).toBe(0)
@@ -130,14 +130,14 @@ describe('the order of versions', () => {
     )
   })
 
-  it('refuses what is no canonical version', () => {
+  it('rejects versions that are not canonical', () => {
     expect(() => compareVersions('1.0.0', 'v1.0.0')).toThrow(RangeError)
     expect(() => versionKey('1.0')).toThrow(RangeError)
   })
 })
 
-describe('the key of a version', () => {
-  it('sorts by its bytes as the versions do', () => {
+describe('sort key of a version', () => {
+  it('sorts by bytes in the order of versions', () => {
     expect(ascending.toReversed().toSorted(bytes)).toEqual(ascending)
     fc.assert(
       fc.property(version, version, (a, b) => {
@@ -147,7 +147,7 @@ describe('the key of a version', () => {
     )
   })
 
-  it('sorts versions that differ in one identifier only', () => {
+  it('sorts versions that differ in a single identifier', () => {
     const tail = fc.stringMatching(/^[0-9a-b-]{1,4}(\.[0-9a-b-]{1,3})?$/)
     fc.assert(
       fc.property(tail, tail, fc.constantFrom('-', '+', '-a+'), (left, right, mark) => {
@@ -168,20 +168,20 @@ describe('the key of a version', () => {
   })
 })
 
-describe('the latest version', () => {
-  it('is the highest stable one, whatever pre-releases there are', () => {
+describe('latest version', () => {
+  it('is the highest stable version, regardless of pre-releases', () => {
     expect(latest('1.0.0', '2.0.0-dev', '1.2.0+3', '1.2.0+2')).toBe('1.2.0+3')
     expect(latest('1.0.0-a', '1.0.0-b')).toBe('1.0.0-b')
     expect(latest()).toBeNull()
   })
 
-  it('is never a retracted one while another is left', () => {
+  it('is not retracted unless all versions are', () => {
     expect(latest('1.0.0', '!2.0.0')).toBe('1.0.0')
     expect(latest('!2.0.0', '1.0.0-dev')).toBe('1.0.0-dev')
     expect(latest('!2.0.0', '!3.0.0-dev')).toBe('2.0.0')
   })
 
-  it('has a pre-release beside it only if that is above', () => {
+  it('is accompanied by the latest pre-release only if that is higher', () => {
     expect(prerelease('1.0.0', '2.0.0-dev')).toBe('2.0.0-dev')
     expect(prerelease('2.0.0', '2.0.0-dev')).toBeNull()
     expect(prerelease('1.0.0', '!2.0.0-dev', '1.5.0-dev')).toBe('1.5.0-dev')
@@ -190,7 +190,7 @@ describe('the latest version', () => {
     expect(prerelease()).toBeNull()
   })
 
-  it('is what sorting finds', () => {
+  it('equals the result of sorting', () => {
     fc.assert(
       fc.property(published, (versions) => {
         const live = versions.filter((entry) => !entry.retracted)

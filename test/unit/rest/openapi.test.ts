@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-it('describes every endpoint under a heading that exists', () => {
+it('describes every endpoint with an existing tag', () => {
   const tags = document.tags.map(({ name }) => name)
   for (const route of routes) {
     const operation = document.paths[openApiPath(route)]?.[route.method.toLowerCase()]
@@ -43,12 +43,12 @@ it('describes every endpoint under a heading that exists', () => {
   expect(operations).toHaveLength(routes.length)
 })
 
-it('gives every operation an id of its own', () => {
+it('gives every operation a unique id', () => {
   const ids = operations.map(({ operationId }) => operationId)
   expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([])
 })
 
-it('has a schema that says something for every JSON answer', () => {
+it('has a meaningful schema for every JSON response', () => {
   const opaque = operations.flatMap(({ name, responses }) =>
     Object.entries(responses).flatMap(([status, response]) =>
       Object.entries(contentOf(response)).flatMap(([type, { schema: described }]) =>
@@ -59,7 +59,7 @@ it('has a schema that says something for every JSON answer', () => {
   expect(opaque).toEqual([])
 })
 
-it('names the refusals that follow from what an endpoint is', () => {
+it('lists the possible error statuses of an endpoint', () => {
   const of = (name: string) => operations.find((operation) => operation.name === name)
   const statuses = (name: string) => Object.keys(of(name)?.responses ?? {})
   expect(statuses('get /api/v1/version')).toEqual(['200', '400', '500', '503', 'default'])
@@ -69,7 +69,7 @@ it('names the refusals that follow from what an endpoint is', () => {
   )
 })
 
-it('says for every operation which credential it needs', () => {
+it('lists the required credentials of every operation', () => {
   const scopeOf: Record<Access, string[]> = {
     open: [],
     identity: [],
@@ -93,7 +93,7 @@ it('says for every operation which credential it needs', () => {
   expect(document.paths['/api/packages/versions/newUploadFinish']?.get?.security).toContainEqual({ uploadKey: [] })
 })
 
-it("passes Redocly's recommended rules without a warning", async () => {
+it("passes Redocly's recommended rules without warnings", async () => {
   const file = join(folder, 'openapi.json')
   await writeFile(file, JSON.stringify(document))
   const redocly = join(root, 'node_modules/@redocly/cli/bin/cli.js')
@@ -103,7 +103,7 @@ it("passes Redocly's recommended rules without a warning", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] })
 })
 
-it('makes types that compile in strict mode and say what answers hold', async () => {
+it('generates response types that compile in strict mode', async () => {
   const types = astToString(await openapiTypes(document as unknown as OpenAPI3))
   await writeFile(join(folder, 'api.ts'), types)
   await writeFile(

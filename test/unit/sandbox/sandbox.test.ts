@@ -19,14 +19,14 @@ function dataFolder(): string {
   return folder
 }
 
-/** Runs a shell script as a job, in a folder of its own. */
+/** Runs a shell script as a job in a new folder. */
 function script(text: string, options: Partial<Job> = {}, DATA_DIR = dataFolder()) {
   const folder = options.folder ?? mkdtempSync(join(DATA_DIR, 'job-'))
   return run({ DATA_DIR }, { folder, command: ['sh', '-c', text], ...options })
 }
 
-describe('a job', () => {
-  it('has its own folder and environment, and none of the server', async () => {
+describe('job', () => {
+  it('has its own folder and environment instead of those of the server', async () => {
     vi.stubEnv('JWT_SECRET', 'of the server')
     onTestFinished(() => void vi.unstubAllEnvs())
     const { end, code, lines } = await script('env; pwd; touch made && ls; exit 3', { env: { GIVEN: 'yes' } })
@@ -36,68 +36,63 @@ describe('a job', () => {
     expect(lines.join()).not.toContain('of the server')
   })
 
-  it('gives the beginning of its stdout whole, and then lines of stderr only', async () => {
+  it('returns the beginning of its stdout separately from its lines on stderr', async () => {
     const { lines, stdout } = await script('seq 1000; echo said >&2', { stdoutBytes: 5 })
     expect(stdout.toString()).toBe('1\n2\n3')
     expect(lines).toEqual(['said'])
   })
 
-  it('says its last lines, without what a terminal would act on', async () => {
+  it('returns its last lines without control characters', async () => {
     const heard: string[] = []
     const { lines } = await script(`seq 5; printf '\\033[2Jred\\tone' >&2`, { lines: 2, onLine: (line) => heard.push(line) })
     expect(lines).toEqual(['5', '\u{FFFD}[2Jred\tone'])
     expect(heard).toContain('5')
   })
 
-  it('may leave folders in its TMPDIR whose paths are longer than the system takes', async () => {
+  it('may create folders in its TMPDIR whose paths exceed the system limit', async () => {
     expect(await script(`cd "$TMPDIR" && ${deep}`)).toMatchObject({ end: 'exited', code: 0 })
   })
 
-  it('that cannot be started is an outcome', async () => {
+  it('exits with 127 if it cannot be started', async () => {
     expect(await script('', { command: ['/no/such/program'] })).toMatchObject({ end: 'exited', code: 127 })
   })
 })
 
-/** Makes folders in each other until their path is longer than the system takes. */
+/** Creates nested folders until their path exceeds the system limit. */
 const deep = 'name=$(printf %0200d 1); for i in $(seq 25); do mkdir $name && cd -P $name; done'
 
-describe('a job ends', () => {
+describe('limits of a job', () => {
   it.each<[string, string, Partial<Job>, object]>([
-    ['when its time is over', 'sleep 60', { limits: { seconds: 0.3 } }, { end: 'timeout' }],
-    ['when it has used its share of the processor', 'while :; do :; done', { limits: { cpuSeconds: 1 } }, { end: 'exited', code: 137 }],
-    ['when it says too much', 'yes', { limits: { outputBytes: 4 * megabyte } }, { end: 'output' }],
-    ['when one process takes too much memory', 'head -c 4G /dev/zero | tail', { limits: { memoryBytes: 64 * megabyte } }, {}],
+    ['the time limit', 'sleep 60', { limits: { seconds: 0.3 } }, { end: 'timeout' }],
+    ['the CPU time limit', 'while :; do :; done', { limits: { cpuSeconds: 1 } }, { end: 'exited', code: 137 }],
+    ['the output limit', 'yes', { limits: { outputBytes: 4 * megabyte } }, { end: 'output' }],
+    ['the memory limit of a process', 'head -c 4G /dev/zero | tail', { limits: { memoryBytes: 64 * megabyte } }, {}],
     [
-      'when all its processes together take too much memory',
+      'the memory limit of all its processes',
       'for i in 1 2 3; do (head -c 30M /dev/zero; sleep 60) | tail & done; wait',
       { limits: { memoryBytes: 64 * megabyte } },
       { end: 'memory' },
     ],
-    [
-      'when its files are too many',
-      'while :; do head -c 1M /dev/zero >>f$((n+=1)); done',
-      { limits: { folderBytes: megabyte } },
-      { end: 'disk' },
-    ],
-    ['when it hides files where nobody can count them', `${deep}; sleep 60`, {}, { end: 'disk' }],
-  ])('%s', async (_when, text, options, outcome) => {
+    ['the disk limit', 'while :; do head -c 1M /dev/zero >>f$((n+=1)); done', { limits: { folderBytes: megabyte } }, { end: 'disk' }],
+    ['the disk limit with files that cannot be counted', `${deep}; sleep 60`, {}, { end: 'disk' }],
+  ])('stops a job that exceeds %s', async (_limit, text, options, outcome) => {
     const before = performance.now()
     expect(await script(text, { ...options, limits: { seconds: 20, ...options.limits } })).toMatchObject(outcome)
     expect(performance.now() - before).toBeLessThan(15_000)
   })
 
-  it('at the largest file that it may write', async () => {
+  it('truncates files at the maximum file size', async () => {
     const folder = dataFolder()
     await script('head -c 50M /dev/zero >large', { folder, limits: { fileBytes: megabyte } }, folder)
     expect(readFileSync(join(folder, 'large')).length).toBe(megabyte)
   })
 
-  it('when it is called off, and does not begin when it was before', async () => {
+  it('stops a job when it is aborted, and does not start an aborted job', async () => {
     expect(await script('sleep 60', { signal: AbortSignal.timeout(200) })).toMatchObject({ end: 'aborted' })
     expect(await script('touch begun', { signal: AbortSignal.abort() })).toMatchObject({ end: 'aborted', lines: [] })
   })
 
-  it('with all that it started, whatever that left behind', async () => {
+  it('stops all processes of a job and removes its temporary files', async () => {
     const folder = dataFolder()
     const beat = join(folder, 'beat')
     const text = `(setsid sh -c 'while :; do date +%N >${beat}; sleep 0.02; done' &) ; while [ ! -s ${beat} ]; do sleep 0.02; done`
@@ -109,23 +104,20 @@ describe('a job ends', () => {
   })
 })
 
-it.each(['/tmp', '/var/tmp', '/dev/shm'])(
-  'leaves nothing in %s when the server runs as root, but has a temporary folder',
-  async (place) => {
-    const isRoot = process.getuid?.() === 0
-    const left = join(place, `snug-left-${process.pid}`)
-    onTestFinished(() => rmSync(left, { force: true }))
-    const text = `head -c 2M /dev/zero >${left} && echo written; head -c 2M /dev/zero >"$TMPDIR/own" && head -c 2M /dev/zero >own && echo kept`
-    const folder = dataFolder()
-    const { end, code, lines } = await script(text, { folder }, folder)
-    expect({ end, code, last: lines.at(-1) }).toEqual({ end: 'exited', code: 0, last: 'kept' })
-    expect(existsSync(left)).toBe(!isRoot)
-    expect(existsSync(join(folder, 'own'))).toBe(true)
-  },
-)
+it.each(['/tmp', '/var/tmp', '/dev/shm'])('leaves no files in %s if the server runs as root, but has a temporary folder', async (place) => {
+  const isRoot = process.getuid?.() === 0
+  const left = join(place, `snug-left-${process.pid}`)
+  onTestFinished(() => rmSync(left, { force: true }))
+  const text = `head -c 2M /dev/zero >${left} && echo written; head -c 2M /dev/zero >"$TMPDIR/own" && head -c 2M /dev/zero >own && echo kept`
+  const folder = dataFolder()
+  const { end, code, lines } = await script(text, { folder }, folder)
+  expect({ end, code, last: lines.at(-1) }).toEqual({ end: 'exited', code: 0, last: 'kept' })
+  expect(existsSync(left)).toBe(!isRoot)
+  expect(existsSync(join(folder, 'own'))).toBe(true)
+})
 
 describe('SCORING_SANDBOX', () => {
-  it('that does not work keeps jobs from being run, and says what to do', async () => {
+  it('prevents jobs and suggests a solution if the sandbox does not work', async () => {
     const DATA_DIR = dataFolder()
     const config = { DATA_DIR, SCORING_SANDBOX: 'no-such-sandbox' }
     const problem = await sandboxProblem(config)
@@ -135,7 +127,7 @@ describe('SCORING_SANDBOX', () => {
     expect(existsSync(join(DATA_DIR, 'begun'))).toBe(false)
   })
 
-  it('may be any program that runs what follows it', async () => {
+  it('may be any program that runs a command', async () => {
     const DATA_DIR = dataFolder()
     writeFileSync(join(DATA_DIR, 'sandbox'), '#!/bin/sh\necho "in $1"; shift; exec "$@"\n', { mode: 0o755 })
     const config = { DATA_DIR, SCORING_SANDBOX: `${join(DATA_DIR, 'sandbox')} {folder}` }
@@ -144,8 +136,8 @@ describe('SCORING_SANDBOX', () => {
   })
 })
 
-describe('folders of jobs', () => {
-  it('are removed with their processes at the next start, unless their server still runs', async () => {
+describe('job folders', () => {
+  it('removes folders and processes of stopped servers at the next start', async () => {
     const config = { DATA_DIR: dataFolder() }
     const [own, [killed, left], [other, live]] = [await makeJobFolder(config), await serverWithJob(config), await serverWithJob(config)]
     const [elsewhere, earlier] = [`deadbeef.${randomUUID()}.abcdef`, 'deadbeef.1.1.abcdef'].map((name) => join(dirname(own), name))
@@ -159,7 +151,7 @@ describe('folders of jobs', () => {
     expect(isThere).toEqual([true, false, true, true, true])
     expect(await exit).toEqual([null, 'SIGKILL'])
     expect(readdirSync(dirname(own)).filter((name) => name.endsWith('.lock'))).toHaveLength(2)
-    // It keeps its lock while others look.
+    // The running server keeps its lock during the sweep.
     await sweepJobFolders(config)
     other.kill('SIGKILL')
     await once(other, 'exit')
@@ -167,7 +159,7 @@ describe('folders of jobs', () => {
     expect([own, live].map((folder) => existsSync(folder))).toEqual([true, false])
   })
 
-  it('go with the sockets of gates that killed servers left, not with those of others', async () => {
+  it('removes the proxy sockets of killed servers, but not of running ones', async () => {
     const mine = await openProxy([])
     const source = `import { openProxy } from './server/sandbox/proxy.ts'; console.log((await openProxy([])).path)`
     const [gate, path] = await programThatPrints(source)
@@ -179,8 +171,8 @@ describe('folders of jobs', () => {
   })
 })
 
-it('gives a job no account under which another server has one, on this machine or on the same disk', async () => {
-  if (process.getuid?.() !== 0) return expect(jobAccounts).toBe(399) // only root gives jobs an account
+it('does not assign accounts that jobs of other servers use on this machine or disk', async () => {
+  if (process.getuid?.() !== 0) return expect(jobAccounts).toBe(399) // only root can assign accounts
   const place = dataFolder()
   const folder = mkdtempSync(join(place, 'job-'))
   const accounts = Array.from({ length: jobAccounts }, (_, index) => jobGroup + 1 + index)
@@ -197,7 +189,7 @@ it('gives a job no account under which another server has one, on this machine o
   await expect(findFreeAccount(folder)).rejects.toThrow('in use')
 })
 
-/** A process of the server's program with what it prints first; it goes on until it is killed. */
+/** Starts a process and returns it with its first output. The process runs until it is killed. */
 async function programThatPrints(source: string): Promise<[ChildProcess, string]> {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', `${source}; setInterval(() => {}, 1000)`], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -206,7 +198,7 @@ async function programThatPrints(source: string): Promise<[ChildProcess, string]
   return [child, String((await once(child.stdout, 'data'))[0]).trim()]
 }
 
-/** Another server, with a folder for a job. */
+/** Starts another server process with a job folder. */
 const serverWithJob = (config: { DATA_DIR: string }) =>
   programThatPrints(
     `import { makeJobFolder } from './server/sandbox/job-folder.ts'; console.log(await makeJobFolder(${JSON.stringify(config)}))`,

@@ -32,7 +32,7 @@ it.each([
   'file:///etc/passwd',
   'data:text/plain,a',
   'https://',
-])('refuses a redirect to %s', (location) => {
+])('rejects a redirect to %s', (location) => {
   expect(() => redirectTarget(from, location)).toThrow('which is not on the same host')
 })
 
@@ -59,15 +59,15 @@ it.each([
   'fe80::1%eth0',
   'ff02::1',
   'not an address',
-])('takes %s for private', (address) => {
+])('considers %s private', (address) => {
   expect(isPrivate(address)).toBe(true)
 })
 
-it.each(['8.8.8.8', '172.32.0.1', '2001:4860:4860::8888', '::ffff:8.8.8.8'])('takes %s for public', (address) => {
+it.each(['8.8.8.8', '172.32.0.1', '2001:4860:4860::8888', '::ffff:8.8.8.8'])('considers %s public', (address) => {
   expect(isPrivate(address)).toBe(false)
 })
 
-it.each([true, false])('refuses a name that resolves to a private address (all addresses: %s)', async (all) => {
+it.each([true, false])('rejects a host name that resolves to a private address (all addresses: %s)', async (all) => {
   const outcome = new Promise<[Error | null, string | LookupAddress[]]>((resolve) => {
     lookupPublic('localhost', { all }, (error, found) => resolve([error, found]))
   })

@@ -11,7 +11,7 @@ import { download } from '../../../server/sdks/installing/download.ts'
 import type { Pace } from '../../../server/sdks/installing/pace.ts'
 import { watchPace } from '../../../server/sdks/installing/pace.ts'
 
-it('gives a connection up over which less comes than is to, however regularly', () => {
+it('aborts a connection below the minimum transfer rate', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const watch = watchPace(new AbortController().signal, { bytes: 10, ms: 1000 })
@@ -28,7 +28,7 @@ it('gives a connection up over which less comes than is to, however regularly', 
   expect(watch.signal).toMatchObject({ aborted: true, reason: new Error('the transfer is too slow') })
 })
 
-it('ends with whoever it is for, and not after it has ended', () => {
+it('aborts with its outer signal, and does not time out after it has ended', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const outer = new AbortController()
@@ -40,7 +40,7 @@ it('ends with whoever it is for, and not after it has ended', () => {
   expect(watches[0]?.signal.aborted).toBe(true)
 })
 
-/** Downloads ten bytes, of which one comes every 40 ms; gives how often they were asked for. */
+/** Downloads ten bytes that arrive every 40 ms and returns the number of requests. */
 async function downloadSlowly(pace: Pace): Promise<{ bytes: string; requests: number }> {
   let requests = 0
   const drip = async (response: ServerResponse) => {
@@ -63,10 +63,10 @@ async function downloadSlowly(pace: Pace): Promise<{ bytes: string; requests: nu
   return { bytes: readFileSync(path, 'utf8'), requests }
 }
 
-it('lets an archive take as long as it takes while enough of it comes, over one connection', async () => {
+it('downloads an archive over one connection while the transfer rate is sufficient', async () => {
   expect(await downloadSlowly({ bytes: 1, ms: 350 })).toEqual({ bytes: '0123456789', requests: 1 })
 })
 
-it('takes no archive that comes in drops', async () => {
+it('aborts a download that is too slow', async () => {
   await expect(downloadSlowly({ bytes: 11, ms: 350 })).rejects.toThrow('the transfer is too slow')
 })

@@ -19,7 +19,7 @@ async function unpack(archive: Buffer, { availableBytes = 1e9, ...limits }: Part
   writeFileSync(path, archive)
   const task = { do: 'unpack', archive: path, into, top: 'sdk', bounds: { ...bounds, ...limits }, availableBytes } as const
   const unpacked = await perform(task, () => {}).catch((error: unknown) => error)
-  // Whatever it is, nothing comes to lie beside its folder.
+  // No archive may create files outside its folder.
   expect(readdirSync(folder).toSorted()).toEqual(
     unpacked instanceof Error && !readdirSync(folder).includes('into') ? ['archive'] : ['archive', 'into'],
   )
@@ -35,8 +35,8 @@ const tree = [
 describe.each([
   { form: 'zip', pack: zipOf },
   { form: 'tar.xz', pack: tarXzOf },
-])('a $form archive', ({ pack }) => {
-  it('is unpacked with its links, and with what can be run, for its owner to write only', async () => {
+])('$form archive', ({ pack }) => {
+  it('is unpacked with symlinks and executables, writable only by its owner', async () => {
     const { unpacked, into } = await unpack(await pack(tree))
     expect(unpacked).toEqual({ entries: 3, bytes: 15 })
     expect(lstatSync(join(into, 'bin/dart')).mode & 0o7777).toBe(0o755)
@@ -46,28 +46,28 @@ describe.each([
   })
 
   it.each([
-    ['outside of its folder', [{ path: 'other/file' }], 'outside of its folder sdk'],
-    ['twice', [{ path: 'sdk/a' }, { path: 'sdk/a' }], 'twice'],
-    ['a file and a folder of one name', [{ path: 'sdk/a' }, { path: 'sdk/a/b' }], 'twice'],
-    ['below a link', [{ path: 'sdk/a', link: 'b' }, { path: 'sdk/a/c' }], 'below the link'],
-    ['links out of it', [{ path: 'sdk/a', link: '../../etc/passwd' }], 'which may lead out'],
-    ['absolute links', [{ path: 'sdk/a', link: '/etc/passwd' }], 'which may lead out'],
+    ['outside its folder', [{ path: 'other/file' }], 'outside of its folder sdk'],
+    ['that occur twice', [{ path: 'sdk/a' }, { path: 'sdk/a' }], 'twice'],
+    ['with the same name for a file and a folder', [{ path: 'sdk/a' }, { path: 'sdk/a/b' }], 'twice'],
+    ['below a symlink', [{ path: 'sdk/a', link: 'b' }, { path: 'sdk/a/c' }], 'below the link'],
+    ['that link outside its folder', [{ path: 'sdk/a', link: '../../etc/passwd' }], 'which may lead out'],
+    ['that are absolute links', [{ path: 'sdk/a', link: '/etc/passwd' }], 'which may lead out'],
     [
-      'links out of it by way of others',
+      'that link outside its folder through other links',
       [
         { path: 'sdk/d/e/up', link: '../..' },
         { path: 'sdk/out', link: 'd/e/up/../x' },
       ],
       'which may lead out',
     ],
-    ['too many entries', Array.from({ length: 21 }, (_, index) => ({ path: `sdk/${index}` })), 'more than 20 entries'],
-    ['too many bytes', [{ path: 'sdk/a', content: Buffer.alloc(200_001) }], 'more than 200000 bytes'],
-  ])('is refused for entries %s', async (_what, files, message) => {
+    ['that are too many', Array.from({ length: 21 }, (_, index) => ({ path: `sdk/${index}` })), 'more than 20 entries'],
+    ['that are too large', [{ path: 'sdk/a', content: Buffer.alloc(200_001) }], 'more than 200000 bytes'],
+  ])('is rejected for entries %s', async (_what, files, message) => {
     const { unpacked } = await unpack(await pack(files))
     expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining(message) })
   })
 
-  it('is refused when it is damaged or cut off', async () => {
+  it('is rejected if it is corrupt or truncated', async () => {
     const whole = await pack([...tree, { path: 'sdk/zeros', content: Buffer.alloc(100_000) }])
     const damaged = Buffer.from(whole)
     damaged.fill(0xff, 60, 90)
@@ -75,21 +75,21 @@ describe.each([
       expect((await unpack(broken)).unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('The archive') })
   })
 
-  it('is refused when the disk would have less room than is to be left', async () => {
+  it('is rejected if it would use reserved disk space', async () => {
     const { unpacked } = await unpack(await pack(tree), { freeBytes: 2 ** 60 })
     expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('not enough free disk space') })
   })
 })
 
-describe('a path that leads out', () => {
+describe('path traversal', () => {
   const names = ['sdk/../evil', '../evil', '/evil', 'sdk//../../evil', 'sdk/..', 'sdk/a\\..\\evil', 'C:/evil', 'sdk/a\nb']
-  it.each(names)('is refused in a tar archive: %j', async (name) => {
+  it.each(names)('is rejected in a tar archive: %j', async (name) => {
     const { unpacked } = await unpack(xz(Buffer.concat([tarEntry({ name }, 'x'), tarEnd])))
     expect(unpacked).toMatchObject({ name: 'UnpackRefused' })
   })
 
-  it.each(names.filter((name) => name !== 'sdk/a\nb'))('is refused in a zip archive: %j', async (name) => {
-    // The packer writes no such names: one of the same length is overwritten.
+  it.each(names.filter((name) => name !== 'sdk/a\nb'))('is rejected in a zip archive: %j', async (name) => {
+    // The zip library does not write such names, so a placeholder of the same length is replaced.
     const stand = 'x'.repeat(name.length)
     const archive = Buffer.from((await zipOf([{ path: stand, content: 'y' }])).toString('latin1').replaceAll(stand, name), 'latin1')
     expect((await unpack(archive)).unpacked).toMatchObject({ name: 'UnpackRefused' })
@@ -99,14 +99,14 @@ describe('a path that leads out', () => {
 it.each([
   ['a device', { name: 'sdk/null', type: '3' }],
   ['a pipe', { name: 'sdk/pipe', type: '6' }],
-  ['a hard link to what is not there', { name: 'sdk/hard', type: '1', link: 'sdk/missing' }],
-  ['a hard link out of the folder', { name: 'sdk/hard', type: '1', link: '../archive' }],
-])('refuses %s in a tar archive', async (_what, header) => {
+  ['a hard link to a missing file', { name: 'sdk/hard', type: '1', link: 'sdk/missing' }],
+  ['a hard link outside the folder', { name: 'sdk/hard', type: '1', link: '../archive' }],
+])('rejects %s in a tar archive', async (_what, header) => {
   const { unpacked } = await unpack(xz(Buffer.concat([tarEntry(header), tarEnd])))
   expect(unpacked).toMatchObject({ name: 'UnpackRefused' })
 })
 
-it('happens in a thread, which stops when it is told to', async () => {
+it('unpacks in a thread that can be aborted', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'snug-unpack-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const [archive, into] = [join(folder, 'archive'), join(folder, 'into')]
@@ -119,14 +119,14 @@ it('happens in a thread, which stops when it is told to', async () => {
   expect(left).toBeLessThan(2000)
 })
 
-it('makes a file of a hard link, and keeps when a file was changed', async () => {
+it('copies hard links as files, and keeps modification times', async () => {
   const original = tarEntry({ name: 'sdk/a' }, 'text')
   const { into } = await unpack(xz(Buffer.concat([original, tarEntry({ name: 'sdk/b', type: '1', link: 'sdk/a' }), tarEnd])))
   expect(readFileSync(join(into, 'b'), 'utf8')).toBe('text')
   expect(lstatSync(join(into, 'a')).mtime).toEqual(new Date('2023-11-14T22:13:20Z'))
 })
 
-it('counts the bytes of hard links, each of which takes room of its own', async () => {
+it('counts the bytes of hard links, because each is copied', async () => {
   const original = tarEntry({ name: 'sdk/a' }, 'x'.repeat(100_000))
   const links = ['b', 'c'].map((name) => tarEntry({ name: `sdk/${name}`, type: '1', link: 'sdk/a' }))
   const { unpacked, into } = await unpack(xz(Buffer.concat([original, ...links, tarEnd])))
@@ -134,12 +134,12 @@ it('counts the bytes of hard links, each of which takes room of its own', async 
   expect(readdirSync(into)).toEqual(['a', 'b'])
 })
 
-it('refuses a zip archive that says it needs more room than there is, before anything is written', async () => {
+it('rejects a zip archive that declares more than the free space before writing files', async () => {
   const { unpacked } = await unpack(await zipOf([{ path: 'sdk/a', content: Buffer.alloc(5000) }]), { availableBytes: 4999 })
   expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('not enough free disk space') })
 })
 
-it('refuses what is no archive', async () => {
+it('rejects files that are not archives', async () => {
   expect((await unpack(Buffer.from('hello, this is text'))).unpacked).toMatchObject({
     message: 'The archive is neither a zip nor a tar.xz file.',
   })

@@ -8,7 +8,7 @@ async function surfaceFrom(source: string) {
   return JSON.stringify(surfaceOf(await readApi(new Map([['lib/acme.dart', source]]), 'acme')))
 }
 
-it('reads the names of a public API, types and functions before members', async () => {
+it('extracts the names of a public API, with types and functions before members', async () => {
   const surface = await surfaceFrom(`
     class Client extends _Hidden { Client(); Client.open(); void send(String name) {} int get count => 1; operator +(Object other) => this; }
     void fetch([String text = '"kind":"class","name":"Injected"']) {}
@@ -21,7 +21,7 @@ it('reads the names of a public API, types and functions before members', async 
   expect(names.slice(3).toSorted()).toEqual(['count', 'limit', 'send'])
 })
 
-it('reads the beginning of a large API, and nothing of what is no API or unpacks to too much', async () => {
+it('reads the beginning of a large API, and ignores invalid or too large data', async () => {
   const noise = Array.from({ length: 20_000 }, (_, index) => `void function${(index * 7919) % 104_729}() {}`).join('\n')
   const packed = gzipSync(await surfaceFrom(noise))
   const names = namesInSurface(packed.subarray(0, packedSurfaceBytes))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { queryTerms, spellingTerms, termsOf } from '../../../server/search/terms.ts'
 
-it('indexes words in camel case whole and in parts', () => {
+it('indexes camel case words whole and in parts', () => {
   for (const [text, terms] of Object.entries({
     ImagePicker: ['imagepicker', 'image', 'picker'],
     imagePicker: ['imagepicker', 'image', 'picker'],
@@ -18,7 +18,7 @@ it('indexes words in camel case whole and in parts', () => {
     expect({ text, terms: termsOf(text) }).toEqual({ text, terms })
 })
 
-it('looks for words in camel case in one piece or in parts', () => {
+it('searches for camel case words whole or in parts', () => {
   expect(queryTerms('imagePicker')).toEqual({
     names: ['image_picker', 'imagepicker'],
     words: [
@@ -29,7 +29,7 @@ it('looks for words in camel case in one piece or in parts', () => {
   })
 })
 
-it('gives a word and everything one letter away from it a spelling in common', () => {
+it('generates a common spelling for words that differ by one typo', () => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), minLength: 4, maxLength: 12 })
   const mistakes = fc.record({
     word,

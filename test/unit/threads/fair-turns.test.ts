@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { type Lane, takeFairTurns } from '../../../server/threads/fair-turns.ts'
 
-/** Asks for turns and tells in which order they began; each takes a few milliseconds. */
+/** Creates clients that request turns of a few milliseconds, and records the order in which the turns start. */
 function clients(bounds: Parameters<typeof takeFairTurns>[0]) {
   const inTurn = takeFairTurns(bounds)
   const begun: string[] = []
@@ -22,7 +22,7 @@ function clients(bounds: Parameters<typeof takeFairTurns>[0]) {
 const count = (answers: string[], wanted: string) => answers.filter((answer) => answer === wanted).length
 const refused = 'RateLimitExceeded true'
 
-it('serves a newcomer next, however many wait under another key', async () => {
+it('serves a new key next, regardless of how many callers of another key wait', async () => {
   const { begun, ask, flood } = clients({ atOnce: 2, waiting: 32, waitingPerKey: 8 })
   const crowd = flood('crowd', 100)
   expect(await ask('alice')).toBe('served')
@@ -31,13 +31,13 @@ it('serves a newcomer next, however many wait under another key', async () => {
   expect([count(answers, 'served'), count(answers, refused)]).toEqual([10, 90])
 })
 
-it('serves all who wait by turns', async () => {
+it('alternates between waiting keys', async () => {
   const { begun, flood } = clients({ atOnce: 1, waiting: 32, waitingPerKey: 8 })
   await Promise.all([...flood('a', 3), ...flood('b', 3), ...flood('c', 1)])
   expect(begun).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'b'])
 })
 
-it('gives the place of whoever has most to a newcomer when it is full', async () => {
+it('replaces a caller of the most frequent key by a new key if the queue is full', async () => {
   const { ask, flood } = clients({ atOnce: 1, waiting: 4, waitingPerKey: 8 })
   const crowd = flood('crowd', 5)
   const newcomers = [ask('alice'), ask('bob'), ask('carol'), ask('dave')]
@@ -45,7 +45,7 @@ it('gives the place of whoever has most to a newcomer when it is full', async ()
   expect(count(await Promise.all(crowd), 'served')).toBe(2)
 })
 
-it('goes on after work that fails', async () => {
+it('continues after failed work', async () => {
   const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1 })
   const failing = inTurn('a', () => Promise.reject(new Error('no')))
   const next = inTurn('b', async () => 'served')
@@ -54,7 +54,7 @@ it('goes on after work that fails', async () => {
   expect(await inTurn('a', async () => 'served')).toBe('served')
 })
 
-it('refuses what waited too long, in its own words, and lets others have its place', async () => {
+it('rejects callers after a timeout with a custom error, and frees their place', async () => {
   const refusal = (seconds: number) => new Error(`Try again in ${seconds} s.`)
   const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, refusal })
   const running = Promise.withResolvers<string>()
@@ -65,7 +65,7 @@ it('refuses what waited too long, in its own words, and lets others have its pla
   expect([await first, await next]).toEqual(['done', 'served'])
 })
 
-it('keeps the reserved places for their callers, and alternates between the two lanes', async () => {
+it('keeps reserved places, and alternates between both lanes', async () => {
   const { begun, ask } = clients({ atOnce: 1, waiting: 3, waitingPerKey: 8, reserved: 2 })
   const open = ['a', 'b', 'c', 'd', 'e'].map((key) => ask(key))
   const reserved = ['x', 'y', 'z'].map((key) => ask(key, 'reserved'))
@@ -74,7 +74,7 @@ it('keeps the reserved places for their callers, and alternates between the two 
   expect(begun).toEqual(['a', 'x', 'b', 'y', 'c', 'd'])
 })
 
-it('finds a place in one lane while the other is full', () => {
+it('accepts callers in one lane while the other is full', () => {
   const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, reserved: 1 })
   const forever = () => new Promise<void>(() => {})
   void inTurn('a', forever)

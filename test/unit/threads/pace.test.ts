@@ -6,7 +6,7 @@ import { isSliceOver, nextSlice } from '../../../server/threads/slices.ts'
 
 type Caller = Parameters<typeof executeInTurn>[0]
 
-it('takes in everybody who connects at once between few slices of long work', async () => {
+it('accepts many simultaneous connections between few slices of long work', async () => {
   const server = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
@@ -23,11 +23,11 @@ it('takes in everybody who connects at once between few slices of long work', as
   await Promise.all(people)
   state.isDone = true
   await work
-  // One round of the event loop takes in one connection: with a slice in each there would be a hundred.
+  // An iteration of the event loop accepts one connection. With one slice per iteration, there would be a hundred slices.
   expect(state.slices).toBeLessThan(50)
 })
 
-it('executes one expensive operation at a time, and cheap ones meanwhile', async () => {
+it('executes one expensive operation at a time, and cheap ones concurrently', async () => {
   const caller = (ip: string) => ({ viewer: null, ip }) as Caller
   let running = 0
   let highest = 0
@@ -47,7 +47,7 @@ it('executes one expensive operation at a time, and cheap ones meanwhile', async
   expect(order.indexOf('other')).toBeLessThan(3)
 })
 
-it('refuses with the time to wait what one caller has too much of', async () => {
+it('rejects excessive operations of one caller with a retry time', async () => {
   const caller = { viewer: null, ip: '192.0.2.1' } as Caller
   const all = await Promise.allSettled(
     Array.from({ length: 30 }, () => executeInTurn(caller, 4000, () => new Promise<void>((resolve) => setTimeout(resolve, 2)))),

@@ -12,11 +12,11 @@ it.each([
   ['0', null],
   ['', null],
   ['0-1; reboot', null],
-])('leaves the first of the processors %j out: %j', (list, others) => {
+])('excludes the first of the processors %j: %j', (list, others) => {
   expect(otherProcessors(list)).toBe(others)
 })
 
-it('keeps what a shell starts off one processor, where there are several', () => {
+it('excludes one of several processors for programs that a shell starts', () => {
   const shown = execFileSync('/bin/sh', ['-c', `${leaveProcessor()} exec grep Cpus_allowed: /proc/self/status`], { encoding: 'utf8' })
   const mask = BigInt(`0x${shown.replace(/^.*:\s*|[,\s]/g, '')}`)
   const count = mask.toString(2).replaceAll('0', '').length

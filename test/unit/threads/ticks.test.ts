@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 
-// Ticks before, and after many full collections at which no tick was left. Processor time, since the machine may be busy.
+// Measures ticks before and after many full collections while no tick was pending. Uses CPU time, because the machine may be busy.
 const program = `
   import { keepTickClass } from './server/threads/ticks.ts'
   keepTickClass()
@@ -27,7 +27,7 @@ const program = `
   console.log(JSON.stringify({ early, late: Math.min(await cost(), await cost(), await cost()) }))
 `
 
-it('ticks cost the same after many collections', () => {
+it('keeps the cost of ticks after many collections', () => {
   const args = ['--expose-gc', '--input-type=module', '--eval', program]
   const { early, late } = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as Record<'early' | 'late', number>
   expect(late / early).toBeLessThan(3)

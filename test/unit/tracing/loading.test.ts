@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-it('loads nothing of OpenTelemetry unless it is on', () => {
+it('loads OpenTelemetry only if it is enabled', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-tracing-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const script = `

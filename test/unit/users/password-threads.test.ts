@@ -15,7 +15,7 @@ parentPort.postMessage('ready')`
 const module = new URL(`data:text/javascript,${encodeURIComponent(script)}`)
 const limits = { deadlineMs: 30_000, idleMs: 30_000, memory: { maxOldGenerationSizeMb: 16 } }
 
-it('keeps a thread for the next question, and starts another only for a second one at once', async () => {
+it('reuses a thread, and starts another only for concurrent requests', async () => {
   const ask = openThreadPool(module, limits)
   const first = await ask('a')
   expect([await ask('b'), await ask('c')]).toEqual([first, first])
@@ -28,7 +28,7 @@ it.each([
   ['throw', 'thrown'],
   ['exit', 'The thread exited without an answer.'],
   ['hang', 'There was no answer within 1000 ms.'],
-])('answers with an error when a thread fails (%s), and replaces the thread', async (question, message) => {
+])('rejects if a thread fails (%s), and replaces the thread', async (question, message) => {
   const ask = openThreadPool(module, { ...limits, deadlineMs: 1000 })
   const first = await ask('a')
   await expect(ask(question)).rejects.toMatchObject({ message, wasAtWork: true })
@@ -37,24 +37,24 @@ it.each([
   expect(await ask('c')).toBe(second)
 })
 
-it('answers with an error when no thread can be started', async () => {
+it('rejects if no thread can be started', async () => {
   const ask = openThreadPool(new URL('data:text/javascript,throw new Error("cannot start")'), limits)
   await expect(ask('a')).rejects.toMatchObject({ message: 'cannot start', wasAtWork: false })
 })
 
-it('says of a password that it could not be checked, and when to try again', async () => {
+it('fails with 503 and a retry time if a password cannot be checked', async () => {
   const ask = passwordThreads(module, { deadlineMs: 1000, maxHeapMb: 16 })
   await expect(ask('throw')).rejects.toMatchObject({ code: 'ServiceUnavailable', retryAfter: 60, cause: { message: 'thrown' } })
 })
 
-it('ends a thread that has nothing to do', async () => {
+it('stops an idle thread', async () => {
   const ask = openThreadPool(module, { ...limits, idleMs: 10 })
   const first = await ask('a')
   await wait(200)
   expect(await ask('b')).not.toBe(first)
 })
 
-it('hashes a little below the priority of requests, so that a busy machine does not starve it, and keeps no process alive when it is done', async () => {
+it('hashes at a slightly lower priority than requests, and does not keep the process alive', async () => {
   const program = `
     import { readdirSync, readFileSync } from 'node:fs'
     import { getPriority } from 'node:os'
@@ -67,6 +67,6 @@ it('hashes a little below the priority of requests, so that a busy machine does 
   const { hash, own, all } = JSON.parse(stdout)
   expect(hash).toMatch(/^\$2b\$04\$/)
   if (process.platform === 'linux') expect(all.filter((nice: number) => nice > own)).toEqual([Math.min(own + 3, 19)])
-  // A thread that is kept would stay for a minute.
+  // An idle thread would exit after a minute.
   expect(performance.now() - started).toBeLessThan(30_000)
 })

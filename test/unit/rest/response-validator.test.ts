@@ -11,14 +11,14 @@ const likes = {
   body: '{"package":"acme","likes":3}',
 }
 
-/** What is found wrong with an answer. */
+/** Returns the mismatches of a response. */
 function problems(answer: Partial<typeof likes> & { headers?: object }, serverUrl = 'http://localhost'): string[] {
-  const described = new ResponseValidator(serverUrl)
-  described.compare({ ...likes, ...answer })
-  return [...described.mismatches]
+  const validator = new ResponseValidator(serverUrl)
+  validator.compare({ ...likes, ...answer })
+  return [...validator.mismatches]
 }
 
-it('accepts answers that the document describes', () => {
+it('accepts responses that the document describes', () => {
   expect(problems({})).toEqual([])
   expect(problems({ method: 'HEAD', body: '' })).toEqual([])
   expect(problems({ url: '/registry/api/packages/acme/likes?x=1' }, 'http://localhost/registry')).toEqual([])
@@ -34,13 +34,13 @@ it.each([
   [{ method: 'POST' }, 'no such method'],
   [{ url: '/api/packages/acme/nothing' }, 'no such path'],
   [{ headers: { 'content-type': 'text/plain' }, body: '' }, 'no such media type: text/plain'],
-])('refuses %j', (answer, problem) => {
+])('reports %j', (answer, problem) => {
   expect(problems(answer)).toEqual([expect.stringContaining(problem)])
 })
 
-it('fails a test whose server gave an undescribed answer', () => {
-  const described = new ResponseValidator('http://localhost')
-  expect(() => described.require()).not.toThrow()
-  described.compare({ ...likes, status: 202 })
-  expect(() => described.require()).toThrow('GET /api/packages/acme/likes answered 202: /api/packages/{pkg}/likes has no such status')
+it('fails tests with undocumented responses', () => {
+  const validator = new ResponseValidator('http://localhost')
+  expect(() => validator.require()).not.toThrow()
+  validator.compare({ ...likes, status: 202 })
+  expect(() => validator.require()).toThrow('GET /api/packages/acme/likes answered 202: /api/packages/{pkg}/likes has no such status')
 })
