@@ -141,7 +141,10 @@ async function readTransitivePackages(
   let bytes = 0
   for (const { name, pubspec, surface } of rows) {
     bytes += surface?.length ?? 0
-    packages[name] = { ...requirementsOf(storedPubspec(pubspec)), surface: surface === null || bytes > maxBytes ? null : Buffer.from(surface) }
+    packages[name] = {
+      ...requirementsOf(storedPubspec(pubspec)),
+      surface: surface === null || bytes > maxBytes ? null : Buffer.from(surface),
+    }
   }
   return packages
 }
