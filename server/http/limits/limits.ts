@@ -23,7 +23,7 @@ const limits = {
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
-  // per account to sign in to: one bucket for each known device, one for each known address range, and one for all other clients
+  // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },
   // per account
   wrongPassword: { points: 5, duration: minutes(15) },
