@@ -17,7 +17,7 @@ export const userRoutes = [
   route('POST /api/auth/change-password', 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) }', {
     summary: 'Changes your password and ends all your sessions.',
     answer: ok,
-    refuses: [429],
+    errorStatuses: [429],
   }),
   route('PATCH /api/auth/profile', `mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { ${user} } }`, {
     summary: 'Changes your name.',
@@ -81,7 +81,7 @@ export const userRoutes = [
     {
       summary: 'Transfers the ownership to an administrator.',
       answer: 'transferOwnership.owner',
-      refuses: [404, 429],
+      errorStatuses: [404, 429],
     },
   ),
 ]

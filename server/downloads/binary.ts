@@ -28,7 +28,7 @@ export const archiveBinaries = [
       302: { description: 'The archive is at `Location` on another server, for one minute.' },
       304: { description: "The client's copy is current." },
     },
-    refuses: [416],
+    errorStatuses: [416],
   }),
   binary('GET /packages/:pkg/versions/:version.tar.gz', {
     access: 'browse',

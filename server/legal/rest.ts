@@ -20,7 +20,7 @@ export const legalRoutes = legalKinds.flatMap((page) => {
       {
         summary: `Replaces the ${titles[page]}; an empty text restores the built-in one. For the owner.`,
         answer: 'updateLegalDocument.document',
-        given: { kind },
+        fixedInput: { kind },
       },
     ),
     route(`DELETE /api/admin/legal/${page}`, `mutation { resetLegalDocument(input: { kind: ${kind} }) { document ${text} } }`, {

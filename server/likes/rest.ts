@@ -12,7 +12,7 @@ export const likeRoutes = [
     }`,
     {
       summary: 'Packages that you like, by name.',
-      whole: 'likedPackages',
+      allNodes: 'likedPackages',
     },
   ),
   route('PUT /api/account/likes/:pkg', `mutation ($input: LikePackageInput!) { likePackage(input: $input) { ${liked} } }`, {

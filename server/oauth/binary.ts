@@ -27,7 +27,7 @@ export const oauthBinaries = [
     anyCredential: true,
     summary: 'Asks the signed-in user to grant a token to a command-line client.',
     handler: authorize,
-    refuses: [429],
+    errorStatuses: [429],
     query: {
       response_type: '`code`.',
       client_id: '`cli`.',

@@ -29,7 +29,7 @@ export const oauthRoutes = [
     {
       summary: 'Approves the request; send the browser to `redirect_url`.',
       names,
-      refuses: [404],
+      errorStatuses: [404],
       answer: 'approveAuthorization',
     },
   ),
@@ -39,7 +39,7 @@ export const oauthRoutes = [
     {
       summary: 'Denies the client access; send the browser to `redirect_url`.',
       names,
-      refuses: [404],
+      errorStatuses: [404],
       answer: 'denyAuthorization',
     },
   ),

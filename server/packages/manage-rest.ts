@@ -51,7 +51,7 @@ export const manageRoutes = [
   route(
     'PUT /api/packages/:pkg/uploaders/:email',
     `mutation ($input: AddUploaderInput!) { addUploader(input: $input) { package { ${uploaderFields} } } }`,
-    { summary: 'Adds a user to the uploaders of a package.', names, answer: 'addUploader.package', refuses: [429] },
+    { summary: 'Adds a user to the uploaders of a package.', names, answer: 'addUploader.package', errorStatuses: [429] },
   ),
   route(
     'DELETE /api/packages/:pkg/uploaders/:email',

@@ -68,7 +68,11 @@ export const publisherRoutes = [
   route(
     'POST /api/publishers/verify/start',
     'mutation ($input: StartDomainVerificationInput!) { startDomainVerification(input: $input) { domain host value expiresAt } }',
-    { summary: 'Starts claiming a domain: returns the TXT record to add to its DNS.', answer: 'startDomainVerification', refuses: [429] },
+    {
+      summary: 'Starts claiming a domain: returns the TXT record to add to its DNS.',
+      answer: 'startDomainVerification',
+      errorStatuses: [429],
+    },
   ),
   route(
     'POST /api/publishers/verify/complete',
@@ -77,7 +81,7 @@ export const publisherRoutes = [
       summary: 'Checks the TXT record and creates the publisher if the record is found.',
       status: 201,
       answer: 'completeDomainVerification.publisher',
-      refuses: [429],
+      errorStatuses: [429],
     },
   ),
   route('GET /api/publishers/:id/domain-check', `query ($id: String!) { publisher(slug: $id) { ${check} } }`, {
@@ -92,7 +96,7 @@ export const publisherRoutes = [
       summary: 'Looks up the TXT record of a publisher now: it is verified when the record is found, and otherwise not.',
       ids,
       answer: 'checkPublisherDomain.publisher',
-      refuses: [429],
+      errorStatuses: [429],
     },
   ),
 ]

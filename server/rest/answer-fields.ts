@@ -27,8 +27,8 @@ export type AnswerField = {
   field: GraphQLField<unknown, unknown>
   isFlattened: boolean
   isOmittable: boolean
-  /** Whether the field is a connection that REST returns as the list of all its nodes (see `whole`). */
-  isWhole: boolean
+  /** Whether the field is a connection that REST returns as the list of all its nodes (see `allNodes`). */
+  returnsAllNodes: boolean
   /** Custom conversion for REST, if any. */
   change: FieldChange | undefined
   fields: AnswerField[]
@@ -49,7 +49,7 @@ export function answerFields(schema: GraphQLSchema, { operation, selectionSet }:
 export function fieldsOf(
   type: GraphQLObjectType,
   { selections }: SelectionSetNode,
-  route: Pick<Route, 'whole' | 'changes'> = {},
+  route: Pick<Route, 'allNodes' | 'changes'> = {},
   path = '',
 ): AnswerField[] {
   return selections.flatMap((node) => {
@@ -64,7 +64,7 @@ export function fieldsOf(
       field,
       isFlattened: has(node, 'flatten'),
       isOmittable: has(node, 'omitNull'),
-      isWhole: here === route.whole,
+      returnsAllNodes: here === route.allNodes,
       change: route.changes?.[here],
       fields: isObjectType(below) && node.selectionSet ? fieldsOf(below, node.selectionSet, route, `${here}.`) : [],
     }
@@ -81,13 +81,13 @@ type Write = (value: unknown) => unknown
  */
 export function dataWriter(fields: readonly AnswerField[]): ((data: Data) => Data) | null {
   const steps = fields.map((one) => ({ ...one, write: changed(writerOf(one.field.type, one), one.change) }))
-  if (!steps.some((step) => step.write || step.isFlattened || step.isOmittable || step.isWhole)) return null
+  if (!steps.some((step) => step.write || step.isFlattened || step.isOmittable || step.returnsAllNodes)) return null
   return (data) => {
     const written: Data = {}
-    for (const { key, write, isFlattened, isOmittable, isWhole, fields: inner } of steps) {
+    for (const { key, write, isFlattened, isOmittable, returnsAllNodes, fields: inner } of steps) {
       const value = write ? write(data[key]) : data[key]
       if (isFlattened) Object.assign(written, value ?? allNull(inner))
-      else if (isWhole) written[key] = (value as { nodes: unknown[] }).nodes
+      else if (returnsAllNodes) written[key] = (value as { nodes: unknown[] }).nodes
       else if (!isOmittable || value !== null) written[key] = value
     }
     return written

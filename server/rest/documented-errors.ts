@@ -81,7 +81,7 @@ export function refusalsOf(route: Route | BinaryRoute, rule: CallerRule, extensi
     isLimited && 429,
     500,
     503,
-    ...(route.refuses ?? []),
+    ...(route.errorStatuses ?? []),
   ]
   return [...new Set(statuses.filter((status) => status !== false))].toSorted((a, b) => a - b)
 }

@@ -122,7 +122,7 @@ function objectSchema(fields: readonly AnswerField[], path: string, isThere: IsT
 function fieldSchema(field: AnswerField, path: string, isThere: IsThere): Json {
   if (field.change) return zodSchema(field.change.schema)
   const here = path + field.key
-  if (field.isWhole) return fieldSchema(field.fields.find(({ key }) => key === 'nodes') as AnswerField, `${here}.`, isThere)
+  if (field.returnsAllNodes) return fieldSchema(field.fields.find(({ key }) => key === 'nodes') as AnswerField, `${here}.`, isThere)
   const schema = typeSchema(getNullableType(field.field.type), field, here, isThere)
   return isNonNullType(field.field.type) || field.isOmittable || isThere(here) ? schema : orNull(schema)
 }

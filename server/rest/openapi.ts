@@ -147,7 +147,7 @@ function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDef
     if (name === 'input' && isInputObjectType(named)) body = named
     else if (name === 'offset')
       query.push({ name: 'page', in: 'query', required: false, description: 'Page, from 1.', schema: { type: 'integer', minimum: 1 } })
-    else if (!inPath.includes(name) && named && !(name === 'after' && route.whole))
+    else if (!inPath.includes(name) && named && !(name === 'after' && route.allNodes))
       query.push({
         name,
         in: 'query',
@@ -157,10 +157,10 @@ function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDef
       })
   }
   const inBody = (name: string) => body?.getFields()[route.names?.[name] ?? name]
-  const settled = [...inPath.map((name) => route.names?.[name] ?? name), ...Object.keys(route.given ?? {})]
+  const excluded = [...inPath.map((name) => route.names?.[name] ?? name), ...Object.keys(route.fixedInput ?? {})]
   return {
     parameters: [...inPath.map((name) => pathParameter(name, uses.get(name) ?? inBody(name))), ...query],
-    requestBody: body && bodyOf(body, settled, route.names),
+    requestBody: body && bodyOf(body, excluded, route.names),
   }
 }
 
@@ -220,10 +220,10 @@ function describeBinary(schema: GraphQLSchema, route: BinaryRoute, used: Map<str
   }
 }
 
-function bodyOf(type: GraphQLInputObjectType, settled: string[], renamed: Route['names'] = {}): Json | undefined {
+function bodyOf(type: GraphQLInputObjectType, excluded: string[], renamed: Route['names'] = {}): Json | undefined {
   const schema = inputSchema(type) as { properties: Json; required?: string[] }
   const onRest = (name: string) => Object.keys(renamed).find((theirs) => renamed[theirs] === name) ?? name
-  const names = Object.keys(schema.properties).filter((name) => !settled.includes(name))
+  const names = Object.keys(schema.properties).filter((name) => !excluded.includes(name))
   if (names.length === 0) return undefined
   const required = schema.required?.filter((name) => names.includes(name)).map(onRest) ?? []
   const properties = Object.fromEntries(names.map((name) => [onRest(name), schema.properties[name]]))

@@ -80,7 +80,7 @@ function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {
 }
 
 /** Returns a function that reads the variables of a request. Its errors use the REST names of fields. */
-function givenBy(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Data {
+function restVariablesReader(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Data {
   const readVariables = variablesReader(schema, definition, route)
   return (request) => {
     try {
@@ -99,7 +99,7 @@ function compile(schema: GraphQLSchema, { route, document, definition, annotated
   const isGuarded = needsCsrfToken(schema, document, definition)
   const { isOpen, check: requireCaller } = callerCheck(schema, definition)
   const count = operationAdmission(schema, definition)
-  const given = givenBy(schema, definition, route)
+  const readVariables = restVariablesReader(schema, definition, route)
   const fields = answerFields(schema, annotated, route)
   const write = dataWriter(fields)
   async function admit(context: Context): Promise<void> {
@@ -108,7 +108,7 @@ function compile(schema: GraphQLSchema, { route, document, definition, annotated
     await count(context)
   }
   async function once(context: Context, after?: string): Promise<Data> {
-    const variableValues = { ...given(context.request), ...(after && { after }) }
+    const variableValues = { ...readVariables(context.request), ...(after && { after }) }
     const result = await execute({ schema, document, contextValue: context, variableValues })
     if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
     return result.data as Data
@@ -116,11 +116,11 @@ function compile(schema: GraphQLSchema, { route, document, definition, annotated
   async function run(context: Context): Promise<Data> {
     const data = await once(context)
     requireParts(data, route, context)
-    if (route.whole) await appendPages(data, route.whole, (after) => once(context, after))
+    if (route.allNodes) await appendPages(data, route.allNodes, (after) => once(context, after))
     return write ? write(data) : data
   }
   function variables(request: FastifyRequest): Data {
-    const { errors, variableValues } = getVariableValues(schema, definition.variableDefinitions ?? [], given(request))
+    const { errors, variableValues } = getVariableValues(schema, definition.variableDefinitions ?? [], readVariables(request))
     if (errors?.[0]) throw toApiError(errors[0])
     return { ...variableValues?.coerced }
   }

@@ -43,15 +43,15 @@ export type RouteOptions = {
   /** Body fields and path parameters that have another name in REST: REST name to name in the input type. */
   names?: Record<string, string>
   /** Input fields with fixed values, which the body cannot override. */
-  given?: Data
+  fixedInput?: Data
   /** Dotted path of a connection to return as a list of all nodes: the operation runs with `$after` until there is no next page. */
-  whole?: string
+  allNodes?: string
   /** Dotted paths of data that must not be null, with the error to return if one is. Outer paths come first. */
   required?: Record<string, (context: Context) => ApiError>
   /** Dotted paths of fields that REST returns in another form than GraphQL. */
   changes?: Record<string, FieldChange>
   /** Further error statuses of the endpoint (see documented-errors.ts). */
-  refuses?: readonly ErrorStatus[]
+  errorStatuses?: readonly ErrorStatus[]
   /** Authorization rule for the API reference, if it depends on fields below the root. */
   caller?: CallerRule
   /** Whether the endpoint is available before the first owner exists. */
@@ -111,7 +111,7 @@ export type BinaryRoute = {
   /** Responses by status for the API reference: media types, and schemas of JSON. */
   produces?: Record<number, Produced>
   /** Further error statuses of the endpoint (see documented-errors.ts). */
-  refuses?: readonly ErrorStatus[]
+  errorStatuses?: readonly ErrorStatus[]
   /** Schema of errors, if it differs from the common one. */
   errorSchema?: z.ZodType
   /** Query parameters and their descriptions, for the API reference. */

@@ -47,7 +47,7 @@ export function variablesReader(
       if (isInputObjectType(getNamedType(type)) && name === 'input')
         values[name] = inputValue(getNamedType(type) as GraphQLInputObjectType, request.body, path, route)
       // For lists returned as a whole, the router sets the cursor itself.
-      else if (name === 'after' && route.whole) continue
+      else if (name === 'after' && route.allNodes) continue
       else if (name === 'offset') values[name] = offsetOf(pageNumber(query.page))
       else if (path[name] !== undefined) values[name] = path[name]
       else if (query[name] !== undefined && query[name] !== '') values[name] = fromText(name, type, query[name])
@@ -84,7 +84,7 @@ function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<st
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
     throw invalidInput('The body must be a JSON object.')
   const inPath = renamed(path, route.names)
-  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names), []), ...inPath, ...route.given }
+  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names), []), ...inPath, ...route.fixedInput }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
     if (!(name in inPath) && typeof fields[name] === 'string') fields[name] = globalId(typename, fields[name])
   }

@@ -35,7 +35,7 @@ export const scoringAdminRoutes = [
     }`,
     {
       summary: 'Lists the scoring log, newest entries first. The last 1,000 entries are kept.',
-      whole: 'entries',
+      allNodes: 'entries',
     },
   ),
   route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
@@ -50,7 +50,7 @@ export const scoringAdminRoutes = [
       summary: 'Updates the given settings. `defaultSdk` is the id of an installed SDK.',
       ids: { defaultSdk: 'SdkInstall' },
       answer: 'updateScoringSettings.settings',
-      refuses: [404],
+      errorStatuses: [404],
     },
   ),
 ]

@@ -27,7 +27,7 @@ export const sdkRoutes = [
     summary: 'Starts to install an SDK. Returns an SDK that is already installed unchanged.',
     status: 201,
     answer: 'installSdk.install',
-    refuses: [404],
+    errorStatuses: [404],
   }),
   route(
     'GET /api/admin/sdk/installs/:id/progress',

@@ -6,19 +6,19 @@ export const sessionRoutes = [
     anyCredential: true,
     summary: 'Signs in with e-mail and password; sets the session cookies.',
     answer: 'login.user',
-    refuses: [401],
+    errorStatuses: [401],
   }),
   route('POST /api/auth/confirm-password', 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }', {
     summary: 'Confirms your password; for the next ten minutes this session may perform operations that require it.',
     answer: ok,
-    refuses: [429],
+    errorStatuses: [429],
   }),
   route(
     'GET /api/auth/sessions',
     'query ($after: String) { me { sessions(first: 100, after: $after) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } pageInfo { hasNextPage endCursor } } } }',
     {
       summary: 'Your sessions, newest first.',
-      whole: 'me.sessions',
+      allNodes: 'me.sessions',
       caller: 'ownAccount',
       answer: 'me',
     },

@@ -17,7 +17,7 @@ export const setupRoutes = [
       schema: z.object({ status: z.literal('ok'), setupToken: z.string() }),
     },
     beforeSetup: true,
-    refuses: [404],
+    errorStatuses: [404],
   }),
   route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { ${userFields} } } }`, {
     anyCredential: true,
@@ -25,6 +25,6 @@ export const setupRoutes = [
     status: 201,
     answer: 'completeSetup.user',
     beforeSetup: true,
-    refuses: [404],
+    errorStatuses: [404],
   }),
 ]

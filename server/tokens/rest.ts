@@ -17,7 +17,7 @@ export const tokenRoutes = [
     `query ($after: String) { me { keys: tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
     {
       summary: 'Your tokens, newest first, without their secrets.',
-      whole: 'me.keys',
+      allNodes: 'me.keys',
       caller: 'ownAccount',
       answer: 'me',
     },

@@ -19,7 +19,7 @@ export const uploadBinaries = [
     handler: receive,
     consumes: ['multipart/form-data', 'application/octet-stream'],
     query: { upload_id: 'Id of the upload. Required when the archive is the request body or an upload key is used.' },
-    refuses: [404, 429],
+    errorStatuses: [404, 429],
     identifyByKey: identifyByUploadKey,
     produces: { 302: { description: '`Location` is the URL for finishing the upload.' } },
   }),

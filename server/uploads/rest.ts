@@ -14,7 +14,7 @@ export const uploadRoutes = [
     pub: true,
     changesWith: 'write',
     answer: 'createUpload',
-    refuses: [429],
+    errorStatuses: [429],
     changes: { 'createUpload.fields': { from: byName, schema: z.record(z.string(), z.string()) } },
   }),
   ...uploadBinaries,
@@ -25,7 +25,7 @@ export const uploadRoutes = [
       summary: 'Validates the uploaded archive and publishes it. Idempotent.',
       pub: true,
       changesWith: 'write',
-      refuses: [404],
+      errorStatuses: [404],
       answer: {
         from: ({ finalizeUpload }) => ({ success: finalizeUpload }),
         schema: z.object({ success: z.object({ message: z.string() }) }),

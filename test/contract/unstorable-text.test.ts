@@ -81,7 +81,7 @@ function textsOf(route: Route): string[] {
   const type = schema.getType(/\$input: (\w+)!/.exec(route.operation)?.[1] ?? '')
   if (!isInputObjectType(type)) return []
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => route.names?.[name] ?? name)
-  const settled = new Set([...inPath, ...Object.keys(route.given ?? {})])
+  const settled = new Set([...inPath, ...Object.keys(route.fixedInput ?? {})])
   const texts = Object.values(type.getFields()).filter(({ type: its, name }) => /^String!?$/.test(String(its)) && !settled.has(name))
   return texts.map(({ name }) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name)
 }

@@ -43,9 +43,9 @@ export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unkn
 }
 
 /** Returns the input fields that are not part of the body: path parameters and values fixed by the endpoint. */
-export const settledFields = ({ path, names = {}, given = {} }: Route): string[] => [
+export const settledFields = ({ path, names = {}, fixedInput = {} }: Route): string[] => [
   ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => names[name] ?? name),
-  ...Object.keys(given),
+  ...Object.keys(fixedInput),
 ]
 
 type Input = { name: string; type: GraphQLInputType; extensions: object }
