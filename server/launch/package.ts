@@ -1,9 +1,9 @@
 // Run by `npm run package`. Builds a package for machines that only have Node, as a folder and as a .tar.gz. It contains:
 // - the build of the server (server/dist) with its bundled dependencies, and the files that it loads by path: texts, styles, and the names of
-// migrations;
+//   migrations;
 // - the build of the console (web/dist);
 // - the files that are loaded at run time from dependencies that are not bundled (native code, grammars), without source maps, types, docs,
-// tests, native sources, and prebuilt binaries for other platforms;
+//   tests, native sources, and prebuilt binaries for other platforms;
 // - THIRD_PARTY_LICENSES, the licenses of all dependencies;
 // - `snug`, the start script; README, license and changelog; and the examples of server/deploy.
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
