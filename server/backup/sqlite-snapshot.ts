@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { keepPrivate } from '../db/location/private-files.ts'
+import { restrictToOwner } from '../db/location/private-files.ts'
 import { isSliceOver, nextSlice } from '../threads/slices.ts'
 import { lineOf, namedBlobs } from './named-blobs.ts'
 import type { Snapshot } from './manifest.ts'
@@ -15,7 +15,7 @@ const pagesAtOnce = 256
 /** Copies an SQLite file with SQLite's online backup API. */
 export async function snapshotSqlite(path: string, folder: string, signal: AbortSignal): Promise<Snapshot> {
   const copy = join(folder, sqliteFile)
-  keepPrivate(copy)
+  restrictToOwner(copy)
   await copyOnline(path, copy, signal)
   const db = new SqliteDatabase(copy)
   try {

@@ -26,12 +26,12 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
   const { range: { start, end } = wholeFile, isTaken = () => false, check, flags = constants.O_RDONLY } = options
   const fd = await openDescriptor(path, flags)
   if (check) await check(fd).catch((error: unknown) => closeAndThrow(fd, error))
-  const beyond = Math.min(fstatSync(fd).size, end + 1)
+  const endExclusive = Math.min(fstatSync(fd).size, end + 1)
   let position = start
   let chunk: Buffer | undefined
   let reading: Promise<unknown> | undefined
   async function readNext(stream: Readable): Promise<void> {
-    const wanted = Math.min(chunkBytes, beyond - position)
+    const wanted = Math.min(chunkBytes, endExclusive - position)
     if (wanted <= 0) return void stream.push(null)
     if (!chunk || !isTaken()) chunk = Buffer.allocUnsafeSlow(wanted)
     const { bytesRead } = await readDescriptor(fd, chunk, 0, wanted, position)

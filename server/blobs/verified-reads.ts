@@ -10,7 +10,7 @@ export type Bytes = {
 }
 
 /** The result of a verification. It is valid as long as the identity of the bytes does not change. */
-type Judged = { identity: string; isWhole: boolean; at: number }
+type Verification = { identity: string; isWhole: boolean; at: number }
 
 const maxJudged = 20_000
 /** Milliseconds for which corrupt bytes are not verified again, unless their identity changes. */
@@ -30,8 +30,8 @@ export type Verifier = {
  */
 export function openVerifier(): Verifier {
   // `maxSize` instead of `max`, which would allocate memory for all entries at once.
-  const judged = new LRUCache<string, Judged>({ maxSize: maxJudged, sizeCalculation: () => 1 })
-  const underWay = new Map<string, Promise<void>>()
+  const judged = new LRUCache<string, Verification>({ maxSize: maxJudged, sizeCalculation: () => 1 })
+  const running = new Map<string, Promise<void>>()
   async function judge(sha256: string, bytes: Bytes): Promise<void> {
     const identity = bytes.identity()
     const isWhole = (await bytes.hash()) === sha256
@@ -45,13 +45,13 @@ export function openVerifier(): Verifier {
           if (known.isWhole) return
           if (performance.now() - known.at < damagedForMs) throw new DamagedBytes(sha256)
         }
-        const other = underWay.get(sha256)
+        const other = running.get(sha256)
         if (other) {
           await other.catch(() => {})
           continue
         }
-        const judging = judge(sha256, bytes).finally(() => underWay.delete(sha256))
-        underWay.set(sha256, judging)
+        const judging = judge(sha256, bytes).finally(() => running.delete(sha256))
+        running.set(sha256, judging)
         await judging
       }
     },

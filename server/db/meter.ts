@@ -4,19 +4,19 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { ApiError } from '../errors.ts'
 
 /** Measures the statements of a unit of work. May delay or reject them. */
-export type Meter = { measure<Value>(work: () => Promise<Value>, options: Measured): Promise<Value> }
+export type Meter = { measure<Value>(work: () => Promise<Value>, options: MeasureOptions): Promise<Value> }
 
-type Measured = {
+type MeasureOptions = {
   inTransaction: boolean
   /** Returns the milliseconds that the statement has waited for a connection or lock so far. */
   waitedMs?: () => number
 }
 
 const meters = new AsyncLocalStorage<Meter>()
-const waits = new AsyncLocalStorage<Waited>()
+const waits = new AsyncLocalStorage<WaitTime>()
 
 /** Time spent waiting for a connection or the writer lock. It is added to all enclosing measurements. */
-type Waited = { ms: number; around: Waited | undefined }
+type WaitTime = { ms: number; around: WaitTime | undefined }
 
 /** Runs `work` and measures every database statement that it executes. */
 export const withMeter = <Value>(meter: Meter, work: () => Value): Value => meters.run(meter, work)
@@ -38,7 +38,7 @@ export async function unmetered<Value>(wait: () => Promise<Value>): Promise<Valu
     return await wait()
   } finally {
     const ms = performance.now() - started
-    for (let one: Waited | undefined = waited; one; one = one.around) one.ms += ms
+    for (let one: WaitTime | undefined = waited; one; one = one.around) one.ms += ms
   }
 }
 

@@ -10,8 +10,8 @@ export type Mutex = {
   state(): { isLocked: boolean; waiting: number }
 }
 
-/** Creates a FIFO mutex. Callers wait at most `patienceMs` milliseconds. */
-export function createMutex(patienceMs: number): Mutex {
+/** Creates a FIFO mutex. Callers wait at most `timeoutMs` milliseconds. */
+export function createMutex(timeoutMs: number): Mutex {
   const waiting: (() => void)[] = []
   let locked = false
   return {
@@ -27,8 +27,8 @@ export function createMutex(patienceMs: number): Mutex {
         }
         const timer = setTimeout(() => {
           waiting.splice(waiting.indexOf(begin), 1)
-          reject(new DatabaseAway(`The database's connection was in use for more than ${patienceMs} ms.`))
-        }, patienceMs)
+          reject(new DatabaseAway(`The database's connection was in use for more than ${timeoutMs} ms.`))
+        }, timeoutMs)
         waiting.push(begin)
       })
     },

@@ -32,14 +32,14 @@ export async function insertRows(em: EntityManager, table: string, rows: readonl
   const columns = Object.keys(rows[0] ?? {})
   const into = `insert into ${table} (${columns.map((column) => `"${column}"`).join(', ')}) values`
   const marks = `(${columns.map(() => '?').join(', ')})`
-  for (let at = 0; at < rows.length; at += rowsAtOnce) {
-    const some = rows.slice(at, at + rowsAtOnce)
+  for (let at = 0; at < rows.length; at += rowsPerStatement) {
+    const some = rows.slice(at, at + rowsPerStatement)
     const values = some.flatMap((row) => columns.map((column) => row[column] ?? null))
     await run(em, `${into} ${some.map(() => marks).join(', ')}`, values)
   }
 }
 
-const rowsAtOnce = 50
+const rowsPerStatement = 50
 
 /** Reports every plain SQL statement to `onQuery`, as the ORM does for its own statements, and runs it through `watch`. */
 export function reportStatements(em: EntityManager, listeners: Listeners): void {

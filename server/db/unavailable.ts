@@ -60,7 +60,7 @@ export async function retryWhileOutOfConnections<Value>(work: () => Promise<Valu
   }
 }
 
-type Coded = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
+type DriverError = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
 type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved' | 'damaged'
 
 const answers: Record<Kind, () => ApiError> = {
@@ -89,7 +89,7 @@ const answers: Record<Kind, () => ApiError> = {
 const readOnlyTransaction = '25006'
 const refusals = new Set([readOnlyTransaction, '53200', '53300', '53400', '57014'])
 
-function kindOf({ code, syscall, message }: Coded): Kind | null {
+function kindOf({ code, syscall, message }: DriverError): Kind | null {
   if (typeof code === 'string') {
     const kind = Object.entries(codes).find(([, pattern]) => pattern.test(code))?.[0]
     if (kind) return kind as Kind
@@ -120,9 +120,9 @@ const driverMessages =
 /** Matches the errors of SQLite and PostgreSQL for a missing table of the search index. */
 const missingIndex = /(?:no such table: (?:main\.)?|relation ")package_search/
 
-function causesOf(error: unknown, depth = 0): Coded[] {
+function causesOf(error: unknown, depth = 0): DriverError[] {
   if (typeof error !== 'object' || error === null || depth > 5) return []
-  const coded: Coded = error
+  const coded: DriverError = error
   const further = [coded.cause, coded.originalError, ...(Array.isArray(coded.errors) ? (coded.errors as unknown[]) : [])]
   return [coded, ...further.flatMap((one) => causesOf(one, depth + 1))]
 }

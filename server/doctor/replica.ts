@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Config } from '../config/config.ts'
 import { nameOfReplica } from '../db/postgres/replica.ts'
-import { type Position, positionSql, readPosition, type Standing, standingOf } from '../db/postgres/replica-position.ts'
+import { type Position, positionSql, readPosition, type ReplicaState, replicaStateOf } from '../db/postgres/replica-position.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
 const timeoutMs = 3000
@@ -29,7 +29,7 @@ const unavailable = (name: string) => (error: unknown) => ({
     'Until it does, all reads use the primary (POSTGRES_URL). Check that the replica is running, and check its address and credentials.',
 })
 
-function describeStanding(name: string, standing: Standing): Omit<Check, 'name'> {
+function describeStanding(name: string, standing: ReplicaState): Omit<Check, 'name'> {
   if (standing.state === 'refused')
     return {
       status: 'failed',
@@ -46,18 +46,18 @@ function describeStanding(name: string, standing: Standing): Omit<Check, 'name'>
   }
 }
 
-async function readStanding(url: string, position: Position): Promise<Standing> {
+async function readStanding(url: string, position: Position): Promise<ReplicaState> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs })
   client.on('error', () => {})
   try {
     await client.connect()
     // Recent writes may still be in transit.
     for (let tries = 1; tries < 10; tries++) {
-      const standing = await standingOf(client, position)
+      const standing = await replicaStateOf(client, position)
       if (standing.state !== 'behind') return standing
       await sleep(100)
     }
-    return await standingOf(client, position)
+    return await replicaStateOf(client, position)
   } finally {
     void client.end().catch(() => {})
   }

@@ -2,7 +2,7 @@ import { type ExecutionResult, GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../access/context.ts'
-import { lostRace } from '../db/races.ts'
+import { raceConflict } from '../db/races.ts'
 import { ApiError, internalError, invalidInput, statusOf } from '../errors.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { challenge, refusalOf } from '../http/failures.ts'
@@ -29,7 +29,7 @@ export const formatErrors: Plugin<object, { caller: Context }> = {
 /** Returns the error to send for one that a resolver threw: an ApiError unchanged; any other error is logged and masked. */
 export function masked({ log }: Pick<Services, 'log'>, error: unknown): Error {
   const cause = error instanceof GraphQLError ? toApiError(error) : error
-  const known = cause instanceof ApiError ? cause : lostRace(cause)
+  const known = cause instanceof ApiError ? cause : raceConflict(cause)
   // A GraphQLError without a cause is an error in the request, reported by graphql-js.
   if (!known && error instanceof GraphQLError && cause === error) return coded(error)
   const failure = known ?? unavailable(cause)

@@ -1,12 +1,12 @@
 import type { Context } from '../access/context.ts'
 import { turnKey } from '../http/limits/limits.ts'
-import { takeFairTurns } from '../threads/fair-turns.ts'
+import { createFairLimiter } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'
 
 /** Queries above this cost are queued, because an expensive query occupies most of a CPU, also of the database server. */
 const expensiveFrom = 1000
 
-const inTurn = takeFairTurns({ atOnce: 1, waiting: 64, waitingPerKey: 16 })
+const inTurn = createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 16 })
 
 /**
  * Executes an operation. Expensive operations run one at a time, so that they delay only each other.

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { lostRace } from '../db/races.ts'
+import { raceConflict } from '../db/races.ts'
 import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { noStore } from './caching/conditional.ts'
@@ -121,7 +121,7 @@ export function respondAndClose(socket: Socket, status: string, failure: ApiErro
 }
 
 function known(error: unknown, request: FastifyRequest): ApiError | null {
-  const expected = error instanceof ApiError ? error : lostRace(error)
+  const expected = error instanceof ApiError ? error : raceConflict(error)
   if (expected) return expected
   const { code, statusCode, message } = error as Partial<FastifyError>
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request.routeOptions.bodyLimit ?? bodyLimit)

@@ -4,20 +4,20 @@ import { ApiError, causeOf, statusOf, traceOf } from '../errors.ts'
 import { PermanentFailure } from './handler.ts'
 
 /** A failure as it is logged. Known failures need an operator and are logged without a stack trace. */
-export type Described = { isKnown: boolean; text: string }
+export type FailureDescription = { isKnown: boolean; text: string }
 
 /**
  * Describes a failure outside of requests. Known failures are described by their message: errors with a public message, invalid settings, a database
  * that is down, busy or full, and rejections by the operating system. Other failures may be bugs and are described with a stack trace.
  */
-export function describeFailure(error: unknown): Described {
+export function describeFailure(error: unknown): FailureDescription {
   if (!isKnown(error)) return { isKnown: false, text: traceOf(error) }
   const cause = causeOf(error)
-  return { isKnown: true, text: cause === error ? wordsOf(error) : `${wordsOf(error)} ${String(cause)}` }
+  return { isKnown: true, text: cause === error ? messageOf(error) : `${messageOf(error)} ${String(cause)}` }
 }
 
 /** Returns the message of an error. The error of a host name with several addresses has no message, but one error per address. */
-const wordsOf = (error: Error): string =>
+const messageOf = (error: Error): string =>
   error.message === '' && error instanceof AggregateError ? error.errors.map(String).join(', ') : error.message
 
 function isKnown(error: unknown): error is Error {

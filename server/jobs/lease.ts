@@ -25,27 +25,27 @@ export async function claim(
   { own = [], isUrgent = false }: { own?: string[]; isUrgent?: boolean } = {},
 ): Promise<ClaimedJob | null> {
   // Usually no job is due. Check without writing.
-  const wanted = { kinds, now, own, isUrgent }
-  const states = await findDue(em.fork(), wanted)
-  if (states.includes('running')) await requeueLost(em, wanted)
-  return states.length > 0 ? take(em.fork(), { ...wanted, leaseMs }) : null
+  const filter = { kinds, now, own, isUrgent }
+  const states = await findDue(em.fork(), filter)
+  if (states.includes('running')) await requeueLost(em, filter)
+  return states.length > 0 ? take(em.fork(), { ...filter, leaseMs }) : null
 }
 
-type Wanted = { kinds: string[]; now: Date; own: string[]; isUrgent: boolean }
-type Takeable = 'running' | 'queued'
+type ClaimFilter = { kinds: string[]; now: Date; own: string[]; isUrgent: boolean }
+type ActionableState = 'running' | 'queued'
 
 const among = (values: string[]) => `(${values.map(() => '?').join(', ')})`
 
 /** Returns the SQL for jobs whose lease has expired. */
-function lostJobs({ kinds, now, own }: Omit<Wanted, 'isUrgent'>): { sql: string; values: Value[] } {
+function lostJobs({ kinds, now, own }: Omit<ClaimFilter, 'isUrgent'>): { sql: string; values: Value[] } {
   const sql = `from jobs j where kind in ${among(kinds)} and state = 'running' and leased_until < ?
-      ${own.length > 0 ? `and id not in ${among(own)}` : ''} order by priority, turn, run_at, id limit ${lostAtOnce}`
+      ${own.length > 0 ? `and id not in ${among(own)}` : ''} order by priority, turn, run_at, id limit ${maxRequeued}`
   return { sql, values: [...kinds, now, ...own] }
 }
-const lostAtOnce = 100
+const maxRequeued = 100
 
 /** Returns the SQL for the next job to claim. Uses an index. */
-function nextJob({ kinds, now, own, isUrgent }: Wanted): { sql: string; values: Value[] } {
+function nextJob({ kinds, now, own, isUrgent }: ClaimFilter): { sql: string; values: Value[] } {
   const sql = `from jobs j where kind in ${among(kinds)} and state = 'queued' and run_at <= ?
       ${own.length > 0 ? `and id not in ${among(own)}` : ''} ${isUrgent ? 'and priority <= 0' : ''}
       and not exists (select 1 from jobs r where r.kind = j.kind and r.subject = j.subject and r.state = 'running')
@@ -55,18 +55,18 @@ function nextJob({ kinds, now, own, isUrgent }: Wanted): { sql: string; values: 
 }
 
 /** Returns `running` if jobs lost their lease, and `queued` if jobs are due. */
-async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable[]> {
-  const [lost, waiting] = [lostJobs(wanted), nextJob(wanted)]
+async function findDue(em: EntityManager, filter: ClaimFilter): Promise<ActionableState[]> {
+  const [lost, waiting] = [lostJobs(filter), nextJob(filter)]
   const sql = `select distinct state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting`
-  return (await readRows<{ state: Takeable }>(em, sql, [...lost.values, ...waiting.values])).map(({ state }) => state)
+  return (await readRows<{ state: ActionableState }>(em, sql, [...lost.values, ...waiting.values])).map(({ state }) => state)
 }
 
 /**
  * Requeues jobs whose process died or stopped renewing its lease. Counts an interruption, not a failed attempt. From the second interruption on, the
  * job waits before it runs again, so that a job that crashes the server leaves time for other jobs.
  */
-export async function requeueLost(em: EntityManager, wanted: Omit<Wanted, 'isUrgent'>): Promise<void> {
-  const { sql, values } = lostJobs(wanted)
+export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, 'isUrgent'>): Promise<void> {
+  const { sql, values } = lostJobs(filter)
   const lost = await readRows<Pick<ClaimedJob, 'id' | 'lease' | 'interruptions'>>(
     em.fork(),
     `select id, lease, interruptions ${sql}`,
@@ -78,8 +78,8 @@ export async function requeueLost(em: EntityManager, wanted: Omit<Wanted, 'isUrg
     await requeue(
       em,
       { id, lease, lock: skipLocked(em) },
-      { ...again, run_at: later(wanted.now, waitMs) },
-      { ...again, finished_at: wanted.now },
+      { ...again, run_at: later(filter.now, waitMs) },
+      { ...again, finished_at: filter.now },
     )
   }
 }
@@ -93,12 +93,12 @@ export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (time
 const skipLocked = (em: EntityManager) => (em.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : '')
 
 /** Claims the next job. Returns null if other callers claimed or locked all candidates. */
-async function take(em: EntityManager, { leaseMs, ...wanted }: Wanted & { leaseMs: number }): Promise<ClaimedJob | null> {
-  const next = nextJob(wanted)
+async function take(em: EntityManager, { leaseMs, ...filter }: ClaimFilter & { leaseMs: number }): Promise<ClaimedJob | null> {
+  const next = nextJob(filter)
   const lease = random()
   const update = `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
     where id = (select id ${next.sql} ${skipLocked(em)}) returning id, kind, subject, payload, attempts, interruptions, priority, owner`
-  const values = [lease, later(wanted.now, leaseMs), wanted.now, ...next.values]
+  const values = [lease, later(filter.now, leaseMs), filter.now, ...next.values]
   const row = await withoutSync(() => readRow<Omit<ClaimedJob, 'lease'>>(em, update, values))
   return row ? { ...row, lease } : null
 }

@@ -1,7 +1,7 @@
 import type { Log } from '../http/log.ts'
 import type { Services } from '../services.ts'
 
-const lookMs = 1000
+const checkIntervalMs = 1000
 
 /**
  * Logs when a move of the database to PostgreSQL begins and ends. Changes are rejected from its beginning. Returns a function that stops the timer.
@@ -17,6 +17,6 @@ export function logMove({ log, database }: { log: Log; database: Pick<Services['
     else if (state === null) log.warning('The move of the database to PostgreSQL was interrupted. Changes are accepted again.')
     else
       log.error('The database was moved to PostgreSQL. Changes are rejected. Restart the server with DB_BACKEND=postgres and POSTGRES_URL.')
-  }, lookMs).unref()
+  }, checkIntervalMs).unref()
   return () => clearInterval(timer)
 }

@@ -122,12 +122,12 @@ async function startDueJobs(context: Context, state: State): Promise<void> {
     if (handler) {
       const [begun, since] = [attempt(context, handler, held), performance.now()]
       running.add(begun)
-      const goOn = () => {
+      const onEnded = () => {
         running.delete(begun)
         if (isBackground(held) && context.isInUse()) pause(context, state, performance.now() - since)
         wake(context, state)
       }
-      begun.ended.then(goOn, goOn)
+      begun.ended.then(onEnded, onEnded)
     } else if (!state.isPollRequested) return
   }
 }

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
-import { takeFairTurns } from '../threads/fair-turns.ts'
+import { createFairLimiter } from '../threads/fair-turns.ts'
 import { ThreadFailed, openThreadPool } from '../threads/pool.ts'
 import type { Task } from './worker.ts'
 
@@ -11,7 +11,7 @@ const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   idleMs: 30_000,
   memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
 })
-const inTurn = takeFairTurns({
+const inTurn = createFairLimiter({
   atOnce: availableParallelism() > 2 ? 2 : 1,
   waiting: 1000,
   // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.

@@ -23,9 +23,9 @@ export type Gauges = {
 }
 
 /** Milliseconds for which the values of a source are cached. */
-const keptMs = 5000
+const cacheMs = 5000
 /** Timeout in milliseconds for reading a source, so that a scrape does not wait for an unavailable database. */
-const patienceMs = 2000
+const timeoutMs = 2000
 
 type Client = typeof import('prom-client')
 
@@ -84,7 +84,7 @@ function writer<Name extends string>(client: Client, registry: Registry, gauges:
 function throttled(work: () => Promise<void>): () => Promise<void> {
   let [at, running]: [number, Promise<void> | undefined] = [Number.NEGATIVE_INFINITY, undefined]
   return async () => {
-    if (!running && performance.now() - at < keptMs) return
+    if (!running && performance.now() - at < cacheMs) return
     running ??= work().finally(() => {
       at = performance.now()
       running = undefined
@@ -95,7 +95,7 @@ function throttled(work: () => Promise<void>): () => Promise<void> {
 
 async function inTime<Value>(work: Value | Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs)
+  const timer = setTimeout(() => reject(new Error('no answer in time')), timeoutMs)
   try {
     return await Promise.race([work, promise])
   } finally {

@@ -8,7 +8,7 @@ import { manifestName } from '../archive/manifest.ts'
 import { describePubspec } from '../archive/pubspec.ts'
 import { unpackInto } from '../archive/unpack.ts'
 import { readYaml } from '../archive/yaml.ts'
-import { keepPlainFiles, makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
+import { removeSpecialFiles, makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import type { Limits } from '../sandbox/limits.ts'
 import { type Outcome, run, sandboxWarning } from '../sandbox/run.ts'
 import { readySdk } from '../sdks/ready.ts'
@@ -157,7 +157,7 @@ async function packDocs(from: string, { name, version, docs }: PanaTask): Promis
   if (docs === null) return { docs: null, docsFailure: null }
   const file = join(docs.folder, 'dartdoc.zip')
   try {
-    await keepPlainFiles(from)
+    await removeSpecialFiles(from)
     await importDartdoc(from, { name, version }, file)
     return { docs: file, docsFailure: null }
   } catch (error) {

@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { leaveProcessor } from '../threads/processors.ts'
+import { excludeFirstCpu } from '../threads/processors.ts'
 import { jobGroup } from './account.ts'
 import { proxySocket } from './proxy.ts'
 import type { Capabilities } from './capabilities.ts'
@@ -16,7 +16,7 @@ export type Permissions = {
 }
 
 /** Lowers the priority below that of requests and makes the kernel's OOM killer select the job first. */
-const lowPriority = ['sh', '-c', `echo 500 2>/dev/null >/proc/self/oom_score_adj; ${leaveProcessor()} exec nice -n 10 "$@"`, 'sh']
+const lowPriority = ['sh', '-c', `echo 500 2>/dev/null >/proc/self/oom_score_adj; ${excludeFirstCpu()} exec nice -n 10 "$@"`, 'sh']
 
 /** Returns the command line of a job: sandbox, then limits, then the program. */
 export const commandLine = (capabilities: Capabilities, permissions: Permissions, account: number | null, limited: string[]): string[] => [

@@ -54,7 +54,7 @@ export async function removeFolder(folder: string): Promise<void> {
  * Removes everything except regular files and folders, because links created by the job could lead readers to files that the job may not read.
  * @throws Error if `folder` is not a folder.
  */
-export async function keepPlainFiles(folder: string): Promise<void> {
+export async function removeSpecialFiles(folder: string): Promise<void> {
   const isFolder = await lstat(folder).then(
     (found) => found.isDirectory(),
     () => false,

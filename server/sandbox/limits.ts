@@ -21,7 +21,7 @@ export type Limits = {
 const MB = 1024 * 1024
 
 /** Default limits, sufficient for the tools of an SDK on a large package. */
-export const usualLimits: Limits = {
+export const defaultLimits: Limits = {
   seconds: 600,
   cpuSeconds: 900,
   memoryBytes: 2048 * MB,

@@ -1,4 +1,4 @@
-const longestLine = 2000
+const maxLineLength = 2000
 
 /** Captured output of a job: the last lines, and optionally the beginning of stdout. */
 export type Output = {
@@ -28,7 +28,7 @@ export function keepOutput(
   let remaining = limits.stdoutBytes ?? 0
 
   const addLine = (text: string) => {
-    const line = printable(text.length > longestLine ? `${text.slice(0, longestLine)} …` : text)
+    const line = printable(text.length > maxLineLength ? `${text.slice(0, maxLineLength)} …` : text)
     kept.push(line)
     if (kept.length > limits.lines) kept.shift()
     onLine?.(line)
@@ -36,7 +36,7 @@ export function keepOutput(
   const addText = (stream: 'stdout' | 'stderr', text: string) => {
     const complete = (open[stream] + text).split(/\r?\n|\r/)
     // Bound the buffer of an incomplete line.
-    open[stream] = complete.pop()?.slice(0, longestLine + 1) ?? ''
+    open[stream] = complete.pop()?.slice(0, maxLineLength + 1) ?? ''
     // Skip lines of a burst that would not be kept.
     for (const line of complete.slice(-limits.lines)) addLine(line)
   }

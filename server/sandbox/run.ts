@@ -9,7 +9,7 @@ import { commandLine, type Permissions } from './command.ts'
 import { allowTraversal, transferFolders } from './folder.ts'
 import { proxySocket, proxyPort, openProxy } from './proxy.ts'
 import { makeJobFolder, removeFolder } from './job-folder.ts'
-import { type Limits, prlimit, usualLimits } from './limits.ts'
+import { type Limits, prlimit, defaultLimits } from './limits.ts'
 import { detectCapabilities, type Capabilities, systemPath } from './capabilities.ts'
 import { keepOutput } from './output.ts'
 import { SandboxUnusable } from './problem.ts'
@@ -128,7 +128,7 @@ function throughProxy({ command, env }: Job): Pick<Job, 'command' | 'env'> {
 async function runWithin(config: Settings, capabilities: Capabilities, job: Job, network: Permissions['network']): Promise<Outcome> {
   const { folder, readable = [], signal } = job
   const permissions = { folder, readable, network }
-  const limits = { ...usualLimits, ...job.limits }
+  const limits = { ...defaultLimits, ...job.limits }
   const account = capabilities.root ? await findFreeAccount(folder) : null
   const scratch = join(folder, '.tmp')
   await mkdir(scratch, { recursive: true })

@@ -6,7 +6,7 @@ import { isSecure, setSessionCookies } from '../http/cookies.ts'
 import { csrfToken } from '../http/csrf.ts'
 import { hmac, randomText, sha256 } from '../http/keys.ts'
 import { countFailures, turnKey } from '../http/limits/limits.ts'
-import { takeFairTurns } from '../threads/fair-turns.ts'
+import { createFairLimiter } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
@@ -19,7 +19,7 @@ import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } 
 const lifetimeMs = 30 * 86_400_000
 
 /** Limits sign-ins to two concurrent lookups. A burst would otherwise use up all database connections. */
-const inTurn = takeFairTurns({ atOnce: 2, waiting: 2000, waitingPerKey: 500 })
+const inTurn = createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500 })
 
 type Account = Loaded<User, 'passwordHash'>
 type NewSession = { id: string; secret: string }

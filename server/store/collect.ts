@@ -130,8 +130,8 @@ async function restoreReferenced({ em, blobs, say }: Context, before: Date): Pro
   for await (const one of blobs.listRemoved()) if (one.removedAt < before) leaving.push(one)
   for (let start = 0; start < leaving.length; start += batchSize) {
     const batch = leaving.slice(start, start + batchSize)
-    const mayGo = new Set(await filterOrphaned(em, batch))
-    for (const { sha256 } of batch.filter((one) => !mayGo.has(one)))
+    const orphaned = new Set(await filterOrphaned(em, batch))
+    for (const { sha256 } of batch.filter((one) => !orphaned.has(one)))
       if (!(await blobs.has(sha256)) && (await blobs.restore(sha256))) say(`restored archive ${sha256}: a version refers to it.`)
   }
 }

@@ -88,7 +88,7 @@ async function findMismatch(database: DatabaseSide, store: StoreSide, blobs: Blo
   if (!blobs || !store.hasArchives) return 'emptyStore'
   // A store with the marker of another database belongs to that database, whatever it contains.
   if (store.id !== null) return 'other'
-  return (await holdsMostOf(blobs, database.archives)) ? null : 'strange'
+  return (await hasMostOf(blobs, database.archives)) ? null : 'strange'
 }
 
 async function hasArchives(blobs: BlobStore): Promise<boolean> {
@@ -97,7 +97,7 @@ async function hasArchives(blobs: BlobStore): Promise<boolean> {
 }
 
 /** Returns whether the store has more than half of the archives. A few may be lost. */
-async function holdsMostOf(blobs: BlobStore, archives: string[]): Promise<boolean> {
+async function hasMostOf(blobs: BlobStore, archives: string[]): Promise<boolean> {
   const found = await Promise.all(archives.map((sha256) => blobs.has(sha256)))
   return found.filter(Boolean).length * 2 > archives.length
 }

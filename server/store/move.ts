@@ -13,7 +13,7 @@ export type MoveProgress = { done: number; total: number; copied: number; bytes:
 /** Result of a move. `faults` lists archives that are missing or corrupt at the source. */
 export type Move = MoveProgress & { faults: { sha256: string; kind: 'missing' | 'damaged' }[] }
 
-const atOnce = 4
+const concurrency = 4
 const batchSize = 200
 
 /**
@@ -27,7 +27,7 @@ export async function moveBlobs(context: Context, report: (progress: MoveProgres
   const { id, isComplete } = await requireOwn(context)
   const listed = isComplete ? await sizesIn(context.to) : new Map<string, number>()
   const move: Move = { done: 0, total: await countReferenced(context), copied: 0, bytes: 0, faults: [] }
-  const limit = pLimit(atOnce)
+  const limit = pLimit(concurrency)
   for await (const batch of referenced(context)) {
     const unlisted = batch.filter(({ sha256, bytes }) => listed.get(sha256) !== bytes)
     move.done += batch.length - unlisted.length

@@ -6,7 +6,7 @@ type Bounds = {
   /** Maximum number of waiting calls per key. */
   waitingPerKey: number
 }
-type Turns = Bounds & {
+type LimiterOptions = Bounds & {
   atOnce: number
   /** Maximum number of waiting calls in the reserved lane, in addition to `waiting`. */
   reserved?: number
@@ -22,7 +22,7 @@ type Running = ReadonlyMap<string, number>
 /** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
 export type Lane = 'open' | 'reserved'
 
-export type InTurn = {
+export type FairLimiter = {
   <T>(key: string, work: () => Promise<T>, lane?: Lane): Promise<T>
   /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
   requirePlace(key: string, lane?: Lane): void
@@ -35,7 +35,7 @@ export type InTurn = {
  * with fewer.
  * @throws the error of `refusal` for rejected calls, by default ApiError RateLimitExceeded.
  */
-export function takeFairTurns({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: Turns): InTurn {
+export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: LimiterOptions): FairLimiter {
   const lanes = openLanes(bounds, reserved)
   const running = new Map<string, number>()
   let busy = 0

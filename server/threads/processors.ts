@@ -5,20 +5,20 @@ import { readFileSync } from 'node:fs'
  * Otherwise, Linux may let a computation continue for several milliseconds when a request arrives, regardless of its priority. Returns an empty
  * string if there is only one CPU. Has no effect if `taskset` is missing.
  */
-export function leaveProcessor(): string {
-  const others = otherProcessors(permittedProcessors())
+export function excludeFirstCpu(): string {
+  const others = withoutFirstCpu(allowedCpus())
   return others ? `taskset -cp ${others} $$ >/dev/null 2>&1;` : ''
 }
 
 /** Returns a Linux CPU list, such as `0-3,8`, without its first CPU. Returns null if no CPU is left or the list is invalid. */
-export function otherProcessors(list: string): string | null {
+export function withoutFirstCpu(list: string): string | null {
   const [, first, last, rest] = /^(\d+)(?:-(\d+))?(?:,([\d,-]+))?$/.exec(list) ?? []
   const next = Number(first) + 1
   const range = last === undefined ? null : next < Number(last) ? `${next}-${last}` : last
   return [range, rest].filter(Boolean).join(',') || null
 }
 
-function permittedProcessors(): string {
+function allowedCpus(): string {
   try {
     return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? ''
   } catch {

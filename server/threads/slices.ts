@@ -27,14 +27,14 @@ export function nextSlice(): Promise<void> {
 /** Starts measuring after the current iteration. */
 function beginWait(): void {
   waitStart = roundStart = performance.now()
-  setImmediate(goOn)
+  setImmediate(resume)
 }
 
-function goOn(): void {
+function resume(): void {
   const now = performance.now()
   const areOthersBusy = now - roundStart > idleRoundMs
   roundStart = now
-  if (areOthersBusy && now - waitStart < maxWaitMs) return void setImmediate(goOn)
+  if (areOthersBusy && now - waitStart < maxWaitMs) return void setImmediate(resume)
   sliceStart = now
   waiting.shift()?.()
   if (waiting.length > 0) setImmediate(beginWait)

@@ -28,7 +28,7 @@ function logSlowQuery(log: Log, sql: string, ms: number): void {
   log.warning(`slow query: ${took}ms, ${requestId === undefined ? 'no request' : `request ${requestId}`}: ${text}`, { sql: text, ms: took })
 }
 
-const longest = 2000
+const maxLength = 2000
 
 /** Returns a statement on one line with string literals replaced by `?`, because they may contain user data. */
 export const withoutValues = (sql: string): string =>
@@ -36,4 +36,4 @@ export const withoutValues = (sql: string): string =>
     .replace(/'(?:[^']|'')*'/g, '?')
     .replace(/\s+/g, ' ')
     .trim()
-    .slice(0, longest)
+    .slice(0, maxLength)

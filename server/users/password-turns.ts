@@ -1,5 +1,5 @@
 import { turnKey } from '../http/limits/limits.ts'
-import { type Lane, takeFairTurns } from '../threads/fair-turns.ts'
+import { type Lane, createFairLimiter } from '../threads/fair-turns.ts'
 
 /** The caller for whom a password is hashed or checked. */
 export type Caller = {
@@ -16,7 +16,7 @@ export type Caller = {
  * @throws ApiError RateLimitExceeded when the queue is full.
  */
 export function passwordTurns(bounds: { atOnce: number; waitingPerKey: number }) {
-  const inTurn = takeFairTurns({ ...bounds, waiting: 32, reserved: 16 })
+  const inTurn = createFairLimiter({ ...bounds, waiting: 32, reserved: 16 })
   return {
     run: <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => inTurn(turnKey(caller.ip), work, laneOf(caller)),
     /** @throws ApiError RateLimitExceeded when the queue has no place for this caller. */

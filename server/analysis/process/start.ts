@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { realpath, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { leaveProcessor } from '../../threads/processors.ts'
+import { excludeFirstCpu } from '../../threads/processors.ts'
 import { AnalysisFailed } from './failure.ts'
 
 export type ProcessLimits = {
@@ -100,7 +100,7 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   // No core files. A CPU time limit ends an orphaned process. When memory is short, the kernel kills this process first. The priority is set by the
   // shell, because Node starts threads before it runs any script.
   const limits = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj;'
-  const shell = `${limits} ${leaveProcessor()} exec nice -n 10 "$@"`
+  const shell = `${limits} ${excludeFirstCpu()} exec nice -n 10 "$@"`
   const seconds = String(Math.ceil((retireAfterCpuMs + deadlineMs) / 1000) + 60)
   const child = spawn('/bin/sh', ['-c', shell, seconds, ...node, fileURLToPath(module)], {
     env: { MALLOC_ARENA_MAX: '1' },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { conflict } from '../../errors.ts'
 import type { Log } from '../../http/log.ts'
-import type { Described } from '../../jobs/failure.ts'
+import type { FailureDescription } from '../../jobs/failure.ts'
 import { type Handler, handler, type Work } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
 import { adminCommand } from '../../version.ts'
@@ -48,7 +48,7 @@ function logBackup(log: Log, { manifest: { id, blobs }, copied }: CompletedBacku
 }
 
 /** Converts a failure in the thread to an error of the job. Users see only the first line; the stack is that of the thread. */
-function failureOf({ isKnown, text }: Described): Error {
+function failureOf({ isKnown, text }: FailureDescription): Error {
   if (isKnown) return conflict(text)
   const [message = ''] = text.replace(/^Error: /, '').split('\n')
   return Object.assign(new Error(message), { stack: text })

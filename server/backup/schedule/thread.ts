@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { openUnlocked } from '../../db/open/orm.ts'
 import { sharedClock } from '../../db/postgres/shared-clock.ts'
 import { conflict } from '../../errors.ts'
-import { type Described, describeFailure } from '../../jobs/failure.ts'
+import { type FailureDescription, describeFailure } from '../../jobs/failure.ts'
 import { openStores } from '../../store/open.ts'
 import { lowerPriority } from '../../threads/low-priority.ts'
 import { createBackup, type CompletedBackup } from '../create.ts'
@@ -14,7 +14,7 @@ import { lostPlace } from './lost-place.ts'
 /** The new backup, the deleted old backups, and the error if deleting them failed. Old backups are deleted only once the new one is complete. */
 export type Outcome = { made: CompletedBackup; deleted: DeletedBackups | null; problem: string | null }
 /** A message from the backup thread to the main thread: progress, result or failure. */
-export type ThreadMessage = { done: number } | { outcome: Outcome } | { failure: Described }
+export type ThreadMessage = { done: number } | { outcome: Outcome } | { failure: FailureDescription }
 
 // Backups run in a separate thread, since hashing the copies would block requests.
 const { config, place } = workerData as { config: Config; place: string }

@@ -1,9 +1,9 @@
 import { S3Client } from '@aws-sdk/client-s3'
-import { leaveChecksumsOut } from './checksums.ts'
+import { omitChecksums } from './checksums.ts'
 import { watchClock } from './clock.ts'
 import { type BucketKeys, keysBelow } from './keys.ts'
 import type { S3Config } from './settings.ts'
-import { noticeSilence } from './silence.ts'
+import { detectUnresponsiveService } from './silence.ts'
 
 /** A bucket, or the part of it below a prefix. */
 export type Bucket = {
@@ -56,8 +56,8 @@ export function openBucket(config: S3Config): Bucket {
   const seen = config.S3_PUBLIC_ENDPOINT ?? endpoint
   const client = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: attempts })
   const once = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: 1 })
-  if (!config.S3_CHECKSUMS) for (const one of [client, once]) leaveChecksumsOut(one)
-  noticeSilence([client, once])
+  if (!config.S3_CHECKSUMS) for (const one of [client, once]) omitChecksums(one)
+  detectUnresponsiveService([client, once])
   return {
     name: config.S3_BUCKET ?? '',
     keys: keysBelow(config.S3_PREFIX),

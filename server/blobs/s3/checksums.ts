@@ -4,10 +4,10 @@ import type { S3Client } from '@aws-sdk/client-s3'
 const none = { ChecksumAlgorithm: undefined, ChecksumSHA256: undefined, ChecksumMode: undefined }
 
 /** Removes checksums from all requests of a client. Some services reject requests that contain them. */
-export function leaveChecksumsOut(client: S3Client): void {
+export function omitChecksums(client: S3Client): void {
   client.middlewareStack.add((next) => async (args) => next({ ...args, input: { ...args.input, ...none } }), {
     step: 'initialize',
-    name: 'leaveChecksumsOut',
+    name: 'omitChecksums',
     override: true,
   })
 }

@@ -13,7 +13,7 @@ const [recentMs, connectMs] = [2000, 1800]
  * every call after a timeout. Writes are not abandoned, because they may still be executed later; instead, the service is probed before a write
  * unless it responded recently.
  */
-export function noticeSilence(clients: S3Client[]): void {
+export function detectUnresponsiveService(clients: S3Client[]): void {
   let isSilent = false
   let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<boolean> | undefined
@@ -40,7 +40,7 @@ export function noticeSilence(clients: S3Client[]): void {
   for (const client of clients)
     client.middlewareStack.add((next) => (args) => attempt(args.request as Address, () => next(args)), {
       step: 'deserialize',
-      name: 'noticeSilence',
+      name: 'detectUnresponsiveService',
       priority: 'low', // innermost, so it sees every attempt
       override: true,
     })

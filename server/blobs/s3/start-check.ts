@@ -49,7 +49,7 @@ function steps({ client, name, keys, inTime, ...bucket }: Bucket, probes: string
   return [
     { right: 's3:ListBucket', run: () => client.send(new ListObjectsV2Command({ Bucket: name, Prefix: keys.root, MaxKeys: 1 }), inTime()) },
     { right: 's3:PutObject', run: () => client.send(new PutObjectCommand({ ...probe, Body: Buffer.from(key) }), inTime()) },
-    { right: 's3:GetObject', run: async () => sameAs(key, await client.send(new GetObjectCommand(probe), inTime())) },
+    { right: 's3:GetObject', run: async () => requireSameText(key, await client.send(new GetObjectCommand(probe), inTime())) },
     { right: 's3:DeleteObject', run: () => deleteObject({ client, name, keys, inTime, ...bucket }, key) },
     {
       right: 's3:ListBucketMultipartUploads',
@@ -58,6 +58,6 @@ function steps({ client, name, keys, inTime, ...bucket }: Bucket, probes: string
   ]
 }
 
-async function sameAs(text: string, { Body }: GetObjectCommandOutput): Promise<void> {
+async function requireSameText(text: string, { Body }: GetObjectCommandOutput): Promise<void> {
   if ((await Body?.transformToString()) !== text) throw new Error('the bytes read differ from the bytes written')
 }

@@ -1,6 +1,6 @@
 import SqliteDatabase from 'better-sqlite3'
 import { existsSync } from 'node:fs'
-import { keepPrivate } from './private-files.ts'
+import { restrictToOwner } from './private-files.ts'
 
 /**
  * Locks `path` for this process until the returned function is called. The lock is an SQLite file with an open exclusive transaction, so the
@@ -8,7 +8,7 @@ import { keepPrivate } from './private-files.ts'
  * @throws Error if another process holds the lock.
  */
 export function lockSqlite(path: string, waitMs = 0): () => void {
-  keepPrivate(path)
+  restrictToOwner(path)
   const holder = new SqliteDatabase(path, { timeout: waitMs })
   try {
     holder.pragma('journal_mode = DELETE')

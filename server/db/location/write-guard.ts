@@ -27,7 +27,7 @@ export type WriteGuard = {
 }
 
 /** Milliseconds after a rejected write during which the lock is not checked again, because waiting for it blocks the event loop. */
-const knownMs = 200
+const recheckMs = 200
 
 /** Returns a guard for this process's writes to an SQLite file. */
 export function guardWrites(config: Where): WriteGuard {
@@ -43,7 +43,7 @@ export function guardWrites(config: Where): WriteGuard {
     },
     onLocked() {
       const state = moveStateOf(config)
-      if (state === 'moving') movingUntil = performance.now() + knownMs
+      if (state === 'moving') movingUntil = performance.now() + recheckMs
       if (state) throw new WritesRefused(state)
     },
     onLockAcquired,

@@ -1,7 +1,7 @@
 import { MikroORM } from '@mikro-orm/postgresql'
 import { types as defaults, TypeOverrides } from 'pg'
 import { entities } from '../../entities.ts'
-import { type Opened } from './opened.ts'
+import { type OpenedDatabase } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { PostgresConnections } from '../postgres/postgres-connections.ts'
 import { PostgresOnConnections } from '../postgres/postgres-dialect.ts'
@@ -10,7 +10,7 @@ import { PostgresWatch } from '../postgres/postgres-watch.ts'
 import { Replica } from '../postgres/replica.ts'
 
 /** Opens a PostgreSQL database with a pool for the ORM, a pool for reads and a monitoring connection. */
-export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<Opened> {
+export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<OpenedDatabase> {
   const { POSTGRES_URL = '', POSTGRES_POOL_MAX, POSTGRES_READ_POOL_MAX } = config
   const watch = await PostgresWatch.open(POSTGRES_URL)
   const connections = new PostgresConnections(config, watch, { max: POSTGRES_POOL_MAX, types: typesOfOrm() })

@@ -4,7 +4,7 @@ import type { Source } from '../reads/reads.ts'
 import type { ReplicaListener } from '../postgres/replica.ts'
 
 /** An open database, SQLite or PostgreSQL. */
-export type Opened = {
+export type OpenedDatabase = {
   orm: MikroORM
   /** Returns the time shared by all instances. */
   now: () => Date

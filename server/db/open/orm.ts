@@ -7,7 +7,7 @@ import { meterStatements, type StatementWatch } from '../meter.ts'
 import { migrate, type MigrationListener } from '../schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../location/missing.ts'
 import { refuseMoved, refuseUnfinished } from '../location/moved.ts'
-import type { Opened } from './opened.ts'
+import type { OpenedDatabase } from './opened.ts'
 import type { DatabaseConfig, Logging } from '../options.ts'
 import type { PoolState } from '../pool-state.ts'
 import { makeFolder } from '../location/private-files.ts'
@@ -106,7 +106,10 @@ export async function openDatabase(
 }
 
 /** Opens the prepared reads. Without a replica, `heavyReads` is the same object as `reads`. */
-async function openSources(opened: Opened, { onQuery, watch, onReplica }: Options): Promise<Pick<Database, 'reads' | 'heavyReads'>> {
+async function openSources(
+  opened: OpenedDatabase,
+  { onQuery, watch, onReplica }: Options,
+): Promise<Pick<Database, 'reads' | 'heavyReads'>> {
   const source = await opened.source()
   const reads = openReads(source, onQuery, watch)
   const elsewhere = onReplica ? await opened.replica?.(source, onReplica) : null
@@ -191,7 +194,7 @@ function lockFile(config: DatabaseConfig) {
   }
 }
 
-async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> {
+async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<OpenedDatabase> {
   const logging: Logging = onQuery ? { debug: ['query'], colors: false, logger: onQuery } : {}
   if (config.DB_BACKEND === 'sqlite') return (await import('./open-sqlite.ts')).openSqlite(config, logging)
   return (await import('./open-postgres.ts')).openPostgres(config, logging)

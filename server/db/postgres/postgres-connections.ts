@@ -68,8 +68,8 @@ export class PostgresConnections {
         return await this.#connectOrFail(this.#pool)
       } catch (error) {
         if (!isOutOfConnections(error)) throw error
-        const patienceMs = this.#onTooManyConnections(error as Error)
-        if (performance.now() - started > patienceMs) throw error
+        const maxWaitMs = this.#onTooManyConnections(error as Error)
+        if (performance.now() - started > maxWaitMs) throw error
       }
       await sleep(30 + Math.random() * 70)
     }
@@ -78,22 +78,22 @@ export class PostgresConnections {
   async query(statement: QueryConfig<unknown[]>): Promise<QueryResult<Record<string, unknown>>> {
     this.watch.requireUnlocked(statement.text)
     const client = await this.acquire()
-    let isUseless = false
+    let mustClose = false
     try {
       // Check again: the table may have been locked during the wait for a connection.
       this.watch.requireUnlocked(statement.text)
       return await client.query<Record<string, unknown>>(statement)
     } catch (error) {
-      isUseless = endsConnection(error)
+      mustClose = endsConnection(error)
       throw error
     } finally {
-      this.release(client, isUseless)
+      this.release(client, mustClose)
     }
   }
 
-  /** Returns a connection to the pool, or closes it if `isUseless` is set or the pool is above its limit. */
-  release(client: PoolClient, isUseless: boolean): void {
-    client.release(isUseless || this.#clients.size > this.#pool.options.max)
+  /** Returns a connection to the pool, or closes it if `mustClose` is set or the pool is above its limit. */
+  release(client: PoolClient, mustClose: boolean): void {
+    client.release(mustClose || this.#clients.size > this.#pool.options.max)
   }
 
   /** Returns the usage of the pool. */

@@ -47,21 +47,21 @@ function driver(connections: PostgresConnections): Driver {
     beginTransaction: (connection, settings) => (connection as Lease).begin(settings),
     commitTransaction: (connection) => (connection as Lease).commit(),
     rollbackTransaction: (connection) => (connection as Lease).runOrBreak('rollback'),
-    savepoint: (connection, name) => (connection as Lease).run(`savepoint ${quoted(name)}`),
-    rollbackToSavepoint: (connection, name) => (connection as Lease).run(`rollback to ${quoted(name)}`),
-    releaseSavepoint: (connection, name) => (connection as Lease).run(`release ${quoted(name)}`),
+    savepoint: (connection, name) => (connection as Lease).run(`savepoint ${quoteIdentifier(name)}`),
+    rollbackToSavepoint: (connection, name) => (connection as Lease).run(`rollback to ${quoteIdentifier(name)}`),
+    releaseSavepoint: (connection, name) => (connection as Lease).run(`release ${quoteIdentifier(name)}`),
     releaseConnection: async (connection) => (connection as Lease).release(),
     destroy: () => connections.close(),
   }
 }
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
+const quoteIdentifier = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /** A connection leased for one statement or transaction. */
 class Lease implements DatabaseConnection {
   readonly #client: PoolClient
   readonly #connections: PostgresConnections
-  #isUseless = false
+  #mustClose = false
 
   constructor(client: PoolClient, connections: PostgresConnections) {
     this.#client = client
@@ -86,7 +86,7 @@ class Lease implements DatabaseConnection {
     try {
       await this.#query(sql)
     } catch (error) {
-      this.#isUseless = true
+      this.#mustClose = true
       throw error
     }
   }
@@ -103,14 +103,14 @@ class Lease implements DatabaseConnection {
   }
 
   release(): void {
-    this.#connections.release(this.#client, this.#isUseless)
+    this.#connections.release(this.#client, this.#mustClose)
   }
 
   async #query(text: string, values?: unknown[], name?: string) {
     try {
       return await this.#client.query({ text, ...(values && { values }), ...(name && { name }) })
     } catch (error) {
-      this.#isUseless ||= endsConnection(error)
+      this.#mustClose ||= endsConnection(error)
       throw error
     }
   }

@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { DatabaseAway, isOutOfConnections, retryWhileOutOfConnections, TableLocked } from '../unavailable.ts'
 
 /** Interval between health checks, and timeout of a check, in milliseconds. */
-const lookMs = 500
-const patienceMs = 1000
+const checkIntervalMs = 500
+const timeoutMs = 1000
 
 /** Regular expression for the application names of all server connections. */
 export const nameOfServers = '^snug [0-9a-f]{8}( watch)?$'
@@ -22,13 +22,13 @@ export class PostgresWatch {
   readonly name: string
   readonly #url: string
   readonly #listeners = new Set<() => void>()
-  readonly #sharers = new Set<() => void>()
+  readonly #poolListeners = new Set<() => void>()
   readonly #stopping = new AbortController()
   #client: Client | null = null
   /** The cause of an outage, or null while the database responds. */
   #away: { cause: unknown } | null = null
   #locked: ReadonlySet<string> = new Set()
-  #seen: Look = { now: 0, locked: [], waiting: [] }
+  #lastCheck: CheckResult = { now: 0, locked: [], waiting: [] }
   /** Offset of the database time from this process's monotonic clock, in milliseconds. */
   #offsetMs = Number.NaN
   #ended: Promise<void> = Promise.resolve()
@@ -44,16 +44,16 @@ export class PostgresWatch {
    */
   static async open(url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url)
-    await retryWhileOutOfConnections(() => watch.#look())
-    watch.#ended = watch.#keepLooking()
+    await retryWhileOutOfConnections(() => watch.#check())
+    watch.#ended = watch.#keepChecking()
     return watch
   }
 
   /** Starts monitoring a second database, which may be down. Its connections use the application name of the given watch. */
   static async openSecondary({ name }: PostgresWatch, url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url, name)
-    await watch.#lookAgain()
-    watch.#ended = watch.#keepLooking()
+    await watch.#checkAgain()
+    watch.#ended = watch.#keepChecking()
     return watch
   }
 
@@ -81,13 +81,13 @@ export class PostgresWatch {
 
   /** Calls `listener` whenever a pool has no connection and PostgreSQL is out of connections. Returns a function that unsubscribes. */
   onOutOfConnections(listener: () => void): () => void {
-    this.#sharers.add(listener)
-    return () => void this.#sharers.delete(listener)
+    this.#poolListeners.add(listener)
+    return () => void this.#poolListeners.delete(listener)
   }
 
   /** Asks pools with several connections to close one. */
   announceOutOfConnections(): void {
-    for (const share of this.#sharers) share()
+    for (const share of this.#poolListeners) share()
   }
 
   async close(): Promise<void> {
@@ -96,11 +96,11 @@ export class PostgresWatch {
     await this.#client?.end()
   }
 
-  async #keepLooking(): Promise<void> {
+  async #keepChecking(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await sleep(lookMs, undefined, { ref: false, signal }).catch(() => {})
-      if (!signal.aborted) await this.#lookAgain()
+      await sleep(checkIntervalMs, undefined, { ref: false, signal }).catch(() => {})
+      if (!signal.aborted) await this.#checkAgain()
     }
   }
 
@@ -108,37 +108,37 @@ export class PostgresWatch {
    * Runs a check. If the connection was lost, reconnects once before reporting an outage, because a terminated connection does not mean that the
    * database is down.
    */
-  async #lookAgain(): Promise<void> {
+  async #checkAgain(): Promise<void> {
     for (const attempt of ['with the connection there is', 'with a new one']) {
       const isLast = attempt === 'with a new one' || !this.#client
       try {
-        await this.#look()
+        await this.#check()
         this.#away = null
         return
       } catch (error) {
         this.#client?.end().catch(() => {})
         this.#client = null
         if (isOutOfConnections(error)) this.announceOutOfConnections()
-        if (error instanceof DatabaseAway || (isLast && !isOutOfConnections(error))) this.#notice(error)
+        if (error instanceof DatabaseAway || (isLast && !isOutOfConnections(error))) this.#reportOutage(error)
         if (error instanceof DatabaseAway || isLast) return
       }
     }
   }
 
-  #notice(cause: unknown): void {
+  #reportOutage(cause: unknown): void {
     const isNews = !this.#away
     this.#away = { cause }
     if (!isNews) return
     for (const listener of this.#listeners) listener()
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     this.#client ??= await this.#connect()
     const started = performance.now()
     const look = await inTime(ask(this.#client, this.name))
     this.#setClock(look.now, started, performance.now())
-    const before = this.#seen
-    this.#seen = look
+    const before = this.#lastCheck
+    this.#lastCheck = look
     // Tables are often locked briefly. Only a table that is locked in two consecutive checks is reported as locked.
     this.#locked = new Set(look.locked.filter((table) => before.locked.includes(table)))
     const stuck = look.waiting.filter((pid) => before.waiting.includes(pid))
@@ -159,8 +159,8 @@ export class PostgresWatch {
     const client = new Client({
       connectionString: this.#url,
       application_name: `${this.name} watch`,
-      connectionTimeoutMillis: patienceMs,
-      statement_timeout: patienceMs,
+      connectionTimeoutMillis: timeoutMs,
+      statement_timeout: timeoutMs,
       keepAlive: true,
     })
     // Without an error listener, a lost connection would crash the process.
@@ -172,10 +172,10 @@ export class PostgresWatch {
 
 const tableNames = /\b(?:from|join|into|update|table)\s+"?(\w+)"?/gi
 
-type Look = z.infer<typeof lookRow>
-const lookRow = z.object({ now: z.coerce.number(), locked: z.array(z.string()), waiting: z.array(z.number()) })
+type CheckResult = z.infer<typeof checkRow>
+const checkRow = z.object({ now: z.coerce.number(), locked: z.array(z.string()), waiting: z.array(z.number()) })
 
-async function ask(client: Client, name: string): Promise<Look> {
+async function ask(client: Client, name: string): Promise<CheckResult> {
   const { rows } = await client.query(
     `select extract(epoch from clock_timestamp()) * 1000 as now,
       array(select distinct c.relname::text from pg_locks l join pg_class c on c.oid = l.relation
@@ -185,7 +185,7 @@ async function ask(client: Client, name: string): Promise<Look> {
         where l.locktype = 'relation' and not l.granted and a.application_name = $1) as waiting`,
     [name],
   )
-  return lookRow.parse(rows[0])
+  return checkRow.parse(rows[0])
 }
 
 /**
@@ -197,16 +197,16 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
   for (;;) {
     const begun = performance.now()
     const cancelling = new AbortController()
-    const timer = sleep(patienceMs, late, { ref: false, signal: cancelling.signal }).catch(() => late)
+    const timer = sleep(timeoutMs, late, { ref: false, signal: cancelling.signal }).catch(() => late)
     const first = await Promise.race([work, timer])
     cancelling.abort()
     if (first !== late) return first as T
-    if (performance.now() - begun > patienceMs + 200) continue
+    if (performance.now() - begun > timeoutMs + 200) continue
     // The answer may have arrived while timer callbacks were running.
     await turn()
     const second = await Promise.race([work, turn(late)])
     if (second !== late) return second
     work.catch(() => {})
-    throw new DatabaseAway(`PostgreSQL did not answer within ${patienceMs} ms.`)
+    throw new DatabaseAway(`PostgreSQL did not answer within ${timeoutMs} ms.`)
   }
 }

@@ -13,7 +13,7 @@ const position = z.object({
 })
 
 /** State of a replica relative to a position. `lagSeconds` is the age of the last replayed transaction, if known. */
-export type Standing = { state: 'current' | 'behind'; lagSeconds: number | null } | { state: 'refused'; reason: string }
+export type ReplicaState = { state: 'current' | 'behind'; lagSeconds: number | null } | { state: 'refused'; reason: string }
 
 const placeOfDatabase = `(select system_identifier from pg_control_system())::text || ' ' ||
   (select oid from pg_database where datname = current_database()) as place`
@@ -29,20 +29,20 @@ export const positionSql = `select ${placeOfDatabase}, ('x' || left(pg_walfile_n
 export const readPosition = (row: unknown): Position => position.parse(row)
 
 /** Returns the state of the replica that `client` is connected to. Later statements on it see data that is at least as recent. */
-export async function standingOf(client: ClientBase, wanted: Position): Promise<Standing> {
-  return judge(wanted, await client.query(standingSql(wanted)))
+export async function replicaStateOf(client: ClientBase, wanted: Position): Promise<ReplicaState> {
+  return judge(wanted, await client.query(replicaStateSql(wanted)))
 }
 
 /** Begins a read-only transaction and returns the state of the replica. */
-export async function beginReading(client: ClientBase, wanted: Position): Promise<Standing> {
+export async function beginReading(client: ClientBase, wanted: Position): Promise<ReplicaState> {
   const begin = 'start transaction isolation level read committed read only'
   // A message with several statements has one result per statement.
-  const answers: unknown = await client.query(`${begin}; ${standingSql(wanted)}`)
+  const answers: unknown = await client.query(`${begin}; ${replicaStateSql(wanted)}`)
   return judge(wanted, (answers as QueryResult[])[1])
 }
 
 /** Selects the state of a replica. The control file reports a new timeline with a delay; the replica is not used until then. */
-const standingSql = ({ lsn }: Position) => `select pg_is_in_recovery() as "isStandby", ${placeOfDatabase},
+const replicaStateSql = ({ lsn }: Position) => `select pg_is_in_recovery() as "isStandby", ${placeOfDatabase},
   greatest((select timeline_id from pg_control_checkpoint()), (select min_recovery_end_timeline from pg_control_recovery())) as timeline,
   coalesce(pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn, false) as "isCurrent",
   greatest(0, extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()))::float8 as "lagSeconds"`
@@ -55,7 +55,7 @@ const answer = z.object({
   lagSeconds: z.number().nullable(),
 })
 
-function judge(wanted: Position, result: QueryResult | undefined): Standing {
+function judge(wanted: Position, result: QueryResult | undefined): ReplicaState {
   const { isStandby, place, timeline, isCurrent, lagSeconds } = answer.parse(result?.rows[0])
   if (place !== wanted.place) return { state: 'refused', reason: 'it is not a replica of the database of POSTGRES_URL' }
   if (!isStandby) return { state: 'refused', reason: 'it is not a replica: it is writable' }

@@ -5,7 +5,7 @@ import type { DatabaseConfig } from '../options.ts'
 import type { PoolState } from '../pool-state.ts'
 import { PostgresConnections } from './postgres-connections.ts'
 import { PostgresWatch } from './postgres-watch.ts'
-import { beginReading, type Position, positionSql, readPosition, type Standing, standingOf } from './replica-position.ts'
+import { beginReading, type Position, positionSql, readPosition, type ReplicaState, replicaStateOf } from './replica-position.ts'
 import { endsConnection } from '../unavailable.ts'
 
 /**
@@ -17,11 +17,11 @@ export type ReplicaOutcome = 'replica' | 'behind' | 'busy' | 'away' | 'refused' 
 export type ReplicaListener = (message: string, isUsed: boolean) => void
 
 /** Maximum time in milliseconds that a read waits for the replica to catch up. A few milliseconds are usual. */
-const patienceMs = 20
+const maxWaitMs = 20
 /** Milliseconds for which the replica is not used after each outcome. */
 const pausesMs = { behind: 250, busy: 250, away: 1000, refused: 5000 }
 /** Maximum timeouts on the replica, in milliseconds. They are short because the primary can always serve the read instead. */
-const longestMs = { pool: 1000, connect: 1000, statement: 3000, lock: 500 }
+const maxTimeoutsMs = { pool: 1000, connect: 1000, statement: 3000, lock: 500 }
 
 /**
  * A read replica (POSTGRES_READ_URL) for expensive reads. It serves a read only if it has replayed everything that was committed on the primary when
@@ -77,13 +77,13 @@ export class Replica {
   }
 
   /** Returns the current state of the replica, or null if it does not respond. @throws Error if the primary does not report its position. */
-  async look(): Promise<Standing | null> {
+  async look(): Promise<ReplicaState | null> {
     const began = performance.now()
     const position = await this.#position()
     let client: PoolClient | undefined
     try {
       client = await this.#connections.acquire()
-      const standing = await standingOf(client, position)
+      const standing = await replicaStateOf(client, position)
       this.#connections.release(client, false)
       if (standing.state === 'refused') this.#markUnavailable('refused', standing.reason)
       else this.#markAvailable(began)
@@ -114,7 +114,7 @@ export class Replica {
     let client: PoolClient | undefined
     try {
       client = await this.#connections.acquire()
-      const standing = await caughtUp(client, position)
+      const standing = await waitUntilCurrent(client, position)
       if (standing.state === 'current') {
         this.#markAvailable(began)
         return client
@@ -157,7 +157,7 @@ export class Replica {
 
   /** Commits the read-only transaction in the background, since its result does not matter. */
   #finish(client: PoolClient): void {
-    const release = (isUseless: boolean) => this.#connections.release(client, isUseless)
+    const release = (mustClose: boolean) => this.#connections.release(client, mustClose)
     client.query('commit').then(
       () => release(false),
       () => release(true),
@@ -204,11 +204,11 @@ function reasonOf(error: unknown): string {
   return cause instanceof Error && cause.message ? cause.message : String(message)
 }
 
-async function caughtUp(client: PoolClient, position: Position): Promise<Standing> {
+async function waitUntilCurrent(client: PoolClient, position: Position): Promise<ReplicaState> {
   let standing = await beginReading(client, position)
-  for (const until = performance.now() + patienceMs; standing.state === 'behind' && performance.now() < until;) {
+  for (const until = performance.now() + maxWaitMs; standing.state === 'behind' && performance.now() < until;) {
     await sleep(3)
-    standing = await standingOf(client, position)
+    standing = await replicaStateOf(client, position)
   }
   return standing
 }
@@ -216,8 +216,8 @@ async function caughtUp(client: PoolClient, position: Position): Promise<Standin
 const withShortTimeouts = (config: DatabaseConfig): DatabaseConfig => ({
   ...config,
   POSTGRES_URL: config.POSTGRES_READ_URL,
-  DB_POOL_TIMEOUT_MS: Math.min(config.DB_POOL_TIMEOUT_MS, longestMs.pool),
-  DB_CONNECT_TIMEOUT_MS: Math.min(config.DB_CONNECT_TIMEOUT_MS, longestMs.connect),
-  DB_STATEMENT_TIMEOUT_MS: Math.min(config.DB_STATEMENT_TIMEOUT_MS, longestMs.statement),
-  DB_LOCK_TIMEOUT_MS: Math.min(config.DB_LOCK_TIMEOUT_MS, longestMs.lock),
+  DB_POOL_TIMEOUT_MS: Math.min(config.DB_POOL_TIMEOUT_MS, maxTimeoutsMs.pool),
+  DB_CONNECT_TIMEOUT_MS: Math.min(config.DB_CONNECT_TIMEOUT_MS, maxTimeoutsMs.connect),
+  DB_STATEMENT_TIMEOUT_MS: Math.min(config.DB_STATEMENT_TIMEOUT_MS, maxTimeoutsMs.statement),
+  DB_LOCK_TIMEOUT_MS: Math.min(config.DB_LOCK_TIMEOUT_MS, maxTimeoutsMs.lock),
 })

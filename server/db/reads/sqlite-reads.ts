@@ -113,7 +113,7 @@ async function retry<T>(read: () => T, failure: unknown): Promise<T> {
 const avoidReplanning = (sql: string) => sql.replaceAll('= ?', '= (select ?)')
 
 /** Interval in milliseconds at which writes of other processes are checked. Such writes may go unnoticed for that long. */
-const glanceMs = 5
+const checkIntervalMs = 5
 
 /**
  * Returns a function that reports whether anything was written since its previous call. Writes of this process are counted before the commit, so the
@@ -122,14 +122,14 @@ const glanceMs = 5
  */
 function watch(reader: SqliteDatabase.Database, writer: Writer): () => 'nothing' | 'written' | 'under way' {
   const versionOfOthers = reader.prepare<[], number>('pragma data_version').pluck()
-  let [own, others, glancedAt] = [-1, -1, 0]
+  let [own, others, checkedAt] = [-1, -1, 0]
   return () => {
     if (writer.inTransaction) return 'under way'
     const [ownBefore, othersBefore, now] = [own, others, performance.now()]
     own = writer.written
-    if (now - glancedAt > glanceMs) {
+    if (now - checkedAt > checkIntervalMs) {
       others = versionOfOthers.get() ?? 0
-      glancedAt = now
+      checkedAt = now
     }
     return own === ownBefore && others === othersBefore ? 'nothing' : 'written'
   }

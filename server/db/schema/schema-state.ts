@@ -19,7 +19,7 @@ export const [writerKey, oldestKey] = ['schema.version', 'schema.oldest_version'
  */
 export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise<boolean> {
   const found = await migrationsOf(orm, config)
-  if (found.unknown.length > 0 && !found.isUsable) throw tooNew(found)
+  if (found.unknown.length > 0 && !found.isUsable) throw newerSchemaError(found)
   return found.pending.length === 0
 }
 
@@ -94,7 +94,7 @@ function isBefore(one: string, other: string): boolean {
   return !a || !b || compareParsed(a, b) < 0
 }
 
-const tooNew = ({ writer, unknown }: Migrations) =>
+const newerSchemaError = ({ writer, unknown }: Migrations) =>
   new ConfigError([
     `The database was written by a newer version${writer === null ? '' : `, Snug ${writer}`}; this is Snug ${version}, which does not know ${unknown.join(', ')}. Start the newer version, or restore a backup from before the upgrade.`,
   ])

@@ -2,7 +2,7 @@ import { openThreadPool } from '../../threads/pool.ts'
 
 /** Minimum number of writes between two checkpoints, and interval in milliseconds at which that number is checked. */
 const writesBetween = 1000
-const lookMs = 500
+const checkIntervalMs = 500
 
 /**
  * Length of the log, in pages of 4 KB, at which a commit checkpoints synchronously. This is a fallback for when no worker thread is available or its
@@ -32,7 +32,7 @@ export type Writer = {
 export function checkpointInThread(path: string, writer: Writer): void {
   const ask = openThreadPool(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })
   let seen = 0
-  let underWay: Promise<void> | null = null
+  let running: Promise<void> | null = null
   let copying: Promise<unknown> = Promise.resolve()
   let isEnded = false
   const copy = () => (copying = ask(path))
@@ -42,17 +42,17 @@ export function checkpointInThread(path: string, writer: Writer): void {
     if (pages >= longLogPages && !isEnded) await writer.pause(copy, maxPauseMs)
   }
   const timer = setInterval(() => {
-    if (underWay || writer.written - seen < writesBetween) return
+    if (running || writer.written - seen < writesBetween) return
     seen = writer.written
     // A failed checkpoint is compensated by the automatic checkpoints of commits.
-    underWay = empty()
+    running = empty()
       .catch(() => {})
-      .finally(() => (underWay = null))
-  }, lookMs).unref()
+      .finally(() => (running = null))
+  }, checkIntervalMs).unref()
   writer.beforeClose(async () => {
     isEnded = true
     clearInterval(timer)
-    await underWay
+    await running
     // Wait for the checkpoint, which may outlast the pause of the writers.
     await Promise.allSettled([copying])
   })

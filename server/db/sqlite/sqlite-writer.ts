@@ -116,12 +116,12 @@ function driver(shared: Shared, close: () => Promise<void>): Driver {
     beginTransaction: (connection) => (connection as Lease).begin(),
     commitTransaction: async (connection) => (connection as Lease).commit(),
     rollbackTransaction: async (connection) => (connection as Lease).rollback(),
-    savepoint: async (connection, name) => (connection as Lease).run(`savepoint ${quoted(name)}`),
-    rollbackToSavepoint: async (connection, name) => (connection as Lease).run(`rollback to ${quoted(name)}`),
-    releaseSavepoint: async (connection, name) => (connection as Lease).run(`release ${quoted(name)}`),
+    savepoint: async (connection, name) => (connection as Lease).run(`savepoint ${quoteIdentifier(name)}`),
+    rollbackToSavepoint: async (connection, name) => (connection as Lease).run(`rollback to ${quoteIdentifier(name)}`),
+    releaseSavepoint: async (connection, name) => (connection as Lease).run(`release ${quoteIdentifier(name)}`),
     releaseConnection: async (connection) => (connection as Lease).release(),
     destroy: close,
   }
 }
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
+const quoteIdentifier = (name: string) => `"${name.replaceAll('"', '""')}"`

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-const storage = new AsyncLocalStorage<{ isUnderWay: boolean }>()
+const storage = new AsyncLocalStorage<{ isRunning: boolean }>()
 
 /**
  * Runs `work` without syncing its commits to disk. For work that takes minutes and is repeated if it is lost. The mode ends with `work`, also for
@@ -8,13 +8,13 @@ const storage = new AsyncLocalStorage<{ isUnderWay: boolean }>()
  * PostgreSQL always syncs.
  */
 export async function withoutSync<Value>(work: () => Promise<Value>): Promise<Value> {
-  const piece = { isUnderWay: true }
+  const piece = { isRunning: true }
   try {
     return await storage.run(piece, work)
   } finally {
-    piece.isUnderWay = false
+    piece.isRunning = false
   }
 }
 
 /** Returns whether commits of the current work may skip the disk sync. */
-export const skipsSync = (): boolean => storage.getStore()?.isUnderWay ?? false
+export const skipsSync = (): boolean => storage.getStore()?.isRunning ?? false

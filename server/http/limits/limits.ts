@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { rateLimited } from '../../errors.ts'
-import { takeFairTurns } from '../../threads/fair-turns.ts'
+import { createFairLimiter } from '../../threads/fair-turns.ts'
 import { limitStore, type Store } from './limit-store.ts'
 
 /** Table of the buckets that several instances share. */
@@ -54,7 +54,7 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
   const all = Object.entries({ ...limits, ...perAddress })
   const shared = store && limitStore(store, now)
   // Requests of one bucket wait for its row lock. Without this limit, a hundred concurrent ones would occupy all database connections.
-  const inTurn = shared ? takeFairTurns({ atOnce: 2, waiting: 5000, waitingPerKey: 1000 }) : direct
+  const inTurn = shared ? createFairLimiter({ atOnce: 2, waiting: 5000, waitingPerKey: 1000 }) : direct
   const limiters = Object.fromEntries(all.map(([name, limit]) => [name, limiter(name, limit, shared)])) as Record<
     LimitName,
     RateLimiterAbstract

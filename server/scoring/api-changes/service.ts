@@ -8,7 +8,7 @@ import { turnKey } from '../../http/limits/limits.ts'
 import type { PackageVersion } from '../../packages/entity.ts'
 import { loadPackage } from '../../packages/service.ts'
 import { findVersion, listVersions } from '../../packages/versions/service.ts'
-import { takeFairTurns } from '../../threads/fair-turns.ts'
+import { createFairLimiter } from '../../threads/fair-turns.ts'
 import { ThreadFailed, openThreadPool } from '../../threads/pool.ts'
 import type { Task } from './worker.ts'
 
@@ -62,7 +62,7 @@ const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   idleMs: 10_000,
   memory: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 },
 })
-const inTurn = takeFairTurns({
+const inTurn = createFairLimiter({
   atOnce: 1,
   waiting: 100,
   waitingPerKey: 20,

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { expect, it } from 'vitest'
-import { leaveProcessor, otherProcessors } from '../../../server/threads/processors.ts'
+import { excludeFirstCpu, withoutFirstCpu } from '../../../server/threads/processors.ts'
 
 it.each([
   ['0-1', '1'],
@@ -13,11 +13,11 @@ it.each([
   ['', null],
   ['0-1; reboot', null],
 ])('excludes the first of the processors %j: %j', (list, others) => {
-  expect(otherProcessors(list)).toBe(others)
+  expect(withoutFirstCpu(list)).toBe(others)
 })
 
 it('excludes one of several processors for programs that a shell starts', () => {
-  const shown = execFileSync('/bin/sh', ['-c', `${leaveProcessor()} exec grep Cpus_allowed: /proc/self/status`], { encoding: 'utf8' })
+  const shown = execFileSync('/bin/sh', ['-c', `${excludeFirstCpu()} exec grep Cpus_allowed: /proc/self/status`], { encoding: 'utf8' })
   const mask = BigInt(`0x${shown.replace(/^.*:\s*|[,\s]/g, '')}`)
   const count = mask.toString(2).replaceAll('0', '').length
   expect(count).toBe(Math.max(1, availableParallelism() - 1))
