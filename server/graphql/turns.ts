@@ -1,6 +1,6 @@
 import type { Context } from '../access/context.ts'
 import { turnKey } from '../http/limits/limits.ts'
-import { createFairLimiter } from '../threads/fair-turns.ts'
+import { createFairLimiter } from '../threads/fair-limiter.ts'
 import { nextSlice } from '../threads/slices.ts'
 
 /** Queries above this cost are queued, because an expensive query occupies most of a CPU, also of the database server. */

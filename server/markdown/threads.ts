@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
-import { createFairLimiter } from '../threads/fair-turns.ts'
+import { createFairLimiter } from '../threads/fair-limiter.ts'
 import { ThreadFailed, openThreadPool } from '../threads/pool.ts'
 import type { Task } from './worker.ts'
 

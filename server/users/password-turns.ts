@@ -1,5 +1,5 @@
 import { turnKey } from '../http/limits/limits.ts'
-import { type Lane, createFairLimiter } from '../threads/fair-turns.ts'
+import { type Lane, createFairLimiter } from '../threads/fair-limiter.ts'
 
 /** The caller for whom a password is hashed or checked. */
 export type Caller = {

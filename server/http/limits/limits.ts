@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { rateLimited } from '../../errors.ts'
-import { createFairLimiter } from '../../threads/fair-turns.ts'
+import { createFairLimiter } from '../../threads/fair-limiter.ts'
 import { limitStore, type Store } from './limit-store.ts'
 
 /** Table of the buckets that several instances share. */

@@ -8,7 +8,7 @@ import { turnKey } from '../../http/limits/limits.ts'
 import type { PackageVersion } from '../../packages/entity.ts'
 import { loadPackage } from '../../packages/service.ts'
 import { findVersion, listVersions } from '../../packages/versions/service.ts'
-import { createFairLimiter } from '../../threads/fair-turns.ts'
+import { createFairLimiter } from '../../threads/fair-limiter.ts'
 import { ThreadFailed, openThreadPool } from '../../threads/pool.ts'
 import type { Task } from './worker.ts'
 

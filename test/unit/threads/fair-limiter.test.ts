@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { type Lane, takeFairTurns } from '../../../server/threads/fair-turns.ts'
+import { type Lane, createFairLimiter } from '../../../server/threads/fair-limiter.ts'
 
 /** Creates clients that request turns of a few milliseconds, and records the order in which the turns start. */
-function clients(bounds: Parameters<typeof takeFairTurns>[0]) {
-  const inTurn = takeFairTurns(bounds)
+function clients(bounds: Parameters<typeof createFairLimiter>[0]) {
+  const inTurn = createFairLimiter(bounds)
   const begun: string[] = []
   const ask = (key: string, lane?: Lane) =>
     inTurn(
@@ -46,7 +46,7 @@ it('replaces a caller of the most frequent key by a new key if the queue is full
 })
 
 it('continues after failed work', async () => {
-  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1 })
+  const inTurn = createFairLimiter({ atOnce: 1, waiting: 1, waitingPerKey: 1 })
   const failing = inTurn('a', () => Promise.reject(new Error('no')))
   const next = inTurn('b', async () => 'served')
   await expect(failing).rejects.toThrow('no')
@@ -56,7 +56,7 @@ it('continues after failed work', async () => {
 
 it('rejects callers after a timeout with a custom error, and frees their place', async () => {
   const refusal = (seconds: number) => new Error(`Try again in ${seconds} s.`)
-  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, refusal })
+  const inTurn = createFairLimiter({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, refusal })
   const running = Promise.withResolvers<string>()
   const first = inTurn('a', () => running.promise)
   await expect(inTurn('b', async () => 'served')).rejects.toThrow('Try again in 1 s.')
@@ -75,7 +75,7 @@ it('keeps reserved places, and alternates between both lanes', async () => {
 })
 
 it('accepts callers in one lane while the other is full', () => {
-  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, reserved: 1 })
+  const inTurn = createFairLimiter({ atOnce: 1, waiting: 1, waitingPerKey: 1, reserved: 1 })
   const forever = () => new Promise<void>(() => {})
   void inTurn('a', forever)
   void inTurn('b', forever)
