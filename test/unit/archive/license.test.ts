@@ -54,7 +54,7 @@ it.each([
   expect(licenseOf(text)).toBe(id)
 })
 
-it('finds all licenses of a text, but not those that it only mentions', () => {
+it('finds all licenses of a text, but not licenses that it only mentions', () => {
   const textOf = (id: string) => licensesAtHand().find(({ stated, text }) => stated === id && licenseOf(text) === id)?.text ?? ''
   for (const ids of [
     ['MIT', 'Apache-2.0'],
