@@ -1,7 +1,7 @@
 import { Migrator } from '@mikro-orm/migrations'
 import { defineConfig as postgres } from '@mikro-orm/postgresql'
 import { defineConfig as sqlite } from '@mikro-orm/sqlite'
-import { commonOptions } from './server/db/options.ts'
+import { commonOptions } from './server/platform/db/options.ts'
 import { entities } from './server/entities.ts'
 
 // Configuration for the MikroORM command line. The server opens its own connections with the same options.

@@ -1,9 +1,9 @@
-import { deleteConfusableName } from './names/confusable.ts'
-import { reserveName } from './names/reserved.ts'
-import type { AfterPackageChange } from './packages/changes/after-change.ts'
-import { requestAnalysesOf, requestFirstAnalysis } from './scoring/requests.ts'
-import { refreshWithDependents } from './search/refresh-dependents.ts'
-import { refreshIndex } from './search/refresh-index.ts'
+import { deleteConfusableName } from './registry/names/confusable.ts'
+import { reserveName } from './registry/names/reserved.ts'
+import type { AfterPackageChange } from './registry/packages/changes/after-change.ts'
+import { requestAnalysesOf, requestFirstAnalysis } from './analysis/scoring/requests.ts'
+import { refreshWithDependents } from './registry/search/refresh-dependents.ts'
+import { refreshIndex } from './registry/search/refresh-index.ts'
 
 /** Reserves the name of a deleted package. */
 const updateNames: AfterPackageChange = async (em, change, changer) => {

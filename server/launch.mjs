@@ -1,10 +1,10 @@
 // Entry point of every npm script. Plain JavaScript without dependencies, because on a fresh checkout it runs before anything is installed, on
 // whatever Node version the machine has.
 import { fileURLToPath } from 'node:url'
-import * as commands from './launch/commands.mjs'
-import { ensureInstalled } from './launch/install.mjs'
-import { fail } from './launch/process.mjs'
-import { announceStart, start } from './launch/start.mjs'
+import * as commands from './platform/launch/commands.mjs'
+import { ensureInstalled } from './platform/launch/install.mjs'
+import { fail } from './platform/launch/process.mjs'
+import { announceStart, start } from './platform/launch/start.mjs'
 
 const known = { start, ...commands }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Worker } from './jobs/worker.ts'
+import type { Worker } from './platform/jobs/worker.ts'
 import type { Services } from './services.ts'
 
 type Running = {

@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { newSecret } from '../server/access/token-secret.ts'
-import { newId } from '../server/db/base.ts'
-import { insertRows, readRow } from '../server/db/statements.ts'
-import { sha256 } from '../server/http/keys.ts'
-import { allowedScopes, type Role, type Scope } from '../server/roles/roles.ts'
+import { newSecret } from '../server/platform/access/token-secret.ts'
+import { newId } from '../server/platform/db/base.ts'
+import { insertRows, readRow } from '../server/platform/db/statements.ts'
+import { sha256 } from '../server/platform/http/keys.ts'
+import { allowedScopes, type Role, type Scope } from '../server/platform/roles/roles.ts'
 import type { Services } from '../server/services.ts'
-import { hashPassword } from '../server/users/hashing.ts'
+import { hashPassword } from '../server/accounts/users/hashing.ts'
 
 export type UserOptions = { email?: string; displayName?: string; password?: string; isActive?: boolean; mustChangePassword?: boolean }
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { Budget } from '../../server/access/budget.ts'
-import { withMeter } from '../../server/db/meter.ts'
-import { nextSlice } from '../../server/threads/slices.ts'
-import { User } from '../../server/users/entity.ts'
+import { Budget } from '../../server/platform/access/budget.ts'
+import { withMeter } from '../../server/platform/db/meter.ts'
+import { nextSlice } from '../../server/platform/threads/slices.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import { testApp } from '../app.ts'
 
 it('counts the time of executing statements but not the wait for a connection', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { announceSetupCode } from '../../server/setup/service.ts'
-import { User } from '../../server/users/entity.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import { statuses } from '../actor.ts'
 import { testApp } from '../app.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../server/db/base.ts'
+import { newId } from '../../server/platform/db/base.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 

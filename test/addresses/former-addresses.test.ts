@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { forgetServerAddress, listServerAddresses, rememberServerAddress } from '../../server/admin/addresses.ts'
-import { completeIndex } from '../../server/search/rebuild.ts'
+import { forgetServerAddress, listServerAddresses, rememberServerAddress } from '../../server/operations/admin/addresses.ts'
+import { completeIndex } from '../../server/registry/search/rebuild.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'

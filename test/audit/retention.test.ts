@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { deleteOldEntries } from '../../server/audit/delete-old.ts'
-import { restoreBackup } from '../../server/backup/restore/restore.ts'
+import { deleteOldEntries } from '../../server/accounts/audit/delete-old.ts'
+import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { dropAuditTriggers } from '../support/audit.ts'
 import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'

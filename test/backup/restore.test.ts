@@ -1,7 +1,7 @@
 import { appendFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { restoreBackup } from '../../server/backup/restore/restore.ts'
+import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
 import { testApp } from '../app.ts'
 import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { renderBadge } from '../../server/badges/svg.ts'
+import { renderBadge } from '../../server/analysis/badges/svg.ts'
 import { testApp } from '../app.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { readSvg } from '../support/pictures.ts'

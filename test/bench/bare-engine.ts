@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Database } from '../../server/db/open/orm.ts'
+import type { Database } from '../../server/platform/db/open/orm.ts'
 import type { GeneratedPackage } from './generate-packages.ts'
 
 /**

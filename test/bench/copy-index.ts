@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import pg from 'pg'
-import type { Database } from '../../server/db/open/orm.ts'
+import type { Database } from '../../server/platform/db/open/orm.ts'
 
 /** Published package whose versions are copied to all others. */
 export const model = 'model_package'

@@ -1,7 +1,7 @@
-import { newId } from '../../server/db/base.ts'
-import type { Database } from '../../server/db/open/orm.ts'
-import { skeletonOf } from '../../server/names/skeleton.ts'
-import { storeDocument } from '../../server/search/index-package.ts'
+import { newId } from '../../server/platform/db/base.ts'
+import type { Database } from '../../server/platform/db/open/orm.ts'
+import { skeletonOf } from '../../server/registry/names/skeleton.ts'
+import { storeDocument } from '../../server/registry/search/index-package.ts'
 import type { BareEngine } from './bare-engine.ts'
 import { type GeneratedPackage, generatePackages } from './generate-packages.ts'
 

@@ -1,4 +1,4 @@
-import { type Tag, tagsOf } from '../../server/search/tags.ts'
+import { type Tag, tagsOf } from '../../server/registry/search/tags.ts'
 import { common, endings, pieces, starts, subjects, things, verbs } from './vocabulary.ts'
 
 /** Package with the fields that search indexes, without an id. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { readDocuments } from '../../server/console/documents.ts'
-import { sha256 } from '../../server/http/keys.ts'
+import { readDocuments } from '../../server/platform/console/documents.ts'
+import { sha256 } from '../../server/platform/http/keys.ts'
 import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { startCollector } from '../support/collector.ts'

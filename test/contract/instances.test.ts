@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { announceSetupCode } from '../../server/setup/service.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import type { Actor, Answer } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { subscribeAt } from '../support/events.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { audit } from '../../server/audit/service.ts'
-import { User } from '../../server/users/entity.ts'
+import { audit } from '../../server/accounts/audit/service.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { codeFor } from '../support/oauth.ts'
 

@@ -1,6 +1,6 @@
 import { isInputObjectType } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Route } from '../../server/rest/route.ts'
+import type { Route } from '../../server/platform/rest/route.ts'
 import { routes } from '../../server/routes.ts'
 import { schema } from '../../server/schema.ts'
 import type { Actor } from '../actor.ts'

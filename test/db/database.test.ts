@@ -1,9 +1,9 @@
 import SqliteDatabase from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { type Database, openDatabase } from '../../server/db/open/orm.ts'
-import { previousRelease } from '../../server/db/schema/previous-release.ts'
-import { version } from '../../server/version.ts'
+import { type Database, openDatabase } from '../../server/platform/db/open/orm.ts'
+import { previousRelease } from '../../server/platform/db/schema/previous-release.ts'
+import { version } from '../../server/platform/config/version.ts'
 import { testApp } from '../app.ts'
 
 it('refuses a schema of a newer version, unless that version declares compatibility, on PostgreSQL', async () => {

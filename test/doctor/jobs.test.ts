@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Check } from '../../server/doctor/check.ts'
-import { handler, PermanentFailure } from '../../server/jobs/handler.ts'
-import { enqueue } from '../../server/jobs/queue.ts'
-import { startWorker } from '../../server/jobs/worker.ts'
+import type { Check } from '../../server/operations/doctor/check.ts'
+import { handler, PermanentFailure } from '../../server/platform/jobs/handler.ts'
+import { enqueue } from '../../server/platform/jobs/queue.ts'
+import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'
 

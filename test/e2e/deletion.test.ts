@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { enqueue } from '../../server/jobs/queue.ts'
+import { enqueue } from '../../server/platform/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { announceSetupCode } from '../../server/setup/service.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { openPage, screenshot } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'

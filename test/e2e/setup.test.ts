@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { announceSetupCode } from '../../server/setup/service.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { consoleApp } from '../support/console.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { storedAt } from '../../server/blobs/names.ts'
+import { storedAt } from '../../server/platform/blobs/names.ts'
 import { packageArchive } from '../support/archive.ts'
 import { startCaddy } from '../support/caddy.ts'
 import { Load } from '../support/load.ts'
@@ -11,7 +11,7 @@ import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { ownersToken, publishTo } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
-// The examples of server/deploy in front of two instances, with what must not become an outage.
+// The examples of server/platform/deploy in front of two instances, with what must not become an outage.
 const command = [process.execPath, join(root, 'server/launch.mjs'), 'start']
 const proxies = {
   nginx: (instances: string[]) => startNginx({ instances }),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Check } from '../../server/doctor/check.ts'
+import type { Check } from '../../server/operations/doctor/check.ts'
 import { type Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { environmentOf, runCommand } from '../support/admin.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { timingsFor } from '../../server/http/connections/timings.ts'
-import type { DiscardBounds } from '../../server/http/discard.ts'
+import { timingsFor } from '../../server/platform/http/connections/timings.ts'
+import type { DiscardBounds } from '../../server/platform/http/discard.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { head, RawClient } from '../support/raw-client.ts'
 

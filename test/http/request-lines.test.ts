@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { DatabaseAway } from '../../server/db/unavailable.ts'
+import { DatabaseAway } from '../../server/platform/db/unavailable.ts'
 import { storageAway } from '../../server/errors.ts'
 import { type TestApp, testApp } from '../app.ts'
 

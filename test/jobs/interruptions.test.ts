@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { Job } from '../../server/jobs/entity.ts'
-import { type Handler, handler } from '../../server/jobs/handler.ts'
-import { claim, requeueLost } from '../../server/jobs/lease.ts'
-import { enqueue, retryJob } from '../../server/jobs/queue.ts'
-import { startWorker } from '../../server/jobs/worker.ts'
+import { Job } from '../../server/platform/jobs/entity.ts'
+import { type Handler, handler } from '../../server/platform/jobs/handler.ts'
+import { claim, requeueLost } from '../../server/platform/jobs/lease.ts'
+import { enqueue, retryJob } from '../../server/platform/jobs/queue.ts'
+import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { type TestApp, testApp } from '../app.ts'
 
 const dayMs = 86_400_000

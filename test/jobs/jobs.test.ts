@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { Job } from '../../server/jobs/entity.ts'
-import { handler, type Handlers, type Work } from '../../server/jobs/handler.ts'
-import { collectJobs, countJobs, enqueue, type NewJob } from '../../server/jobs/queue.ts'
-import { startWorker } from '../../server/jobs/worker.ts'
+import { Job } from '../../server/platform/jobs/entity.ts'
+import { handler, type Handlers, type Work } from '../../server/platform/jobs/handler.ts'
+import { collectJobs, countJobs, enqueue, type NewJob } from '../../server/platform/jobs/queue.ts'
+import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { anotherInstance } from '../support/instances.ts'
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { handler } from '../../server/jobs/handler.ts'
-import { countJobs, enqueue } from '../../server/jobs/queue.ts'
-import { startWorker } from '../../server/jobs/worker.ts'
+import { handler } from '../../server/platform/jobs/handler.ts'
+import { countJobs, enqueue } from '../../server/platform/jobs/queue.ts'
+import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { type TestApp, testApp } from '../app.ts'
 
 const fields = 'id uuid kind subject state attempts phase done total createdAt runAt startedAt finishedAt error'

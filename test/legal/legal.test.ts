@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { defaultMarkdown } from '../../server/legal/defaults.ts'
-import { legalKinds } from '../../server/legal/entity.ts'
-import { announceSetupCode } from '../../server/setup/service.ts'
+import { defaultMarkdown } from '../../server/operations/legal/defaults.ts'
+import { legalKinds } from '../../server/operations/legal/entity.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { testApp, type TestApp } from '../app.ts'
 
 const save = (kind: string, markdown: string) => ({

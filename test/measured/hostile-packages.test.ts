@@ -5,10 +5,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { PanaTask } from '../../server/pana/analyze.ts'
-import { makeJobFolder } from '../../server/sandbox/job-folder.ts'
-import { detectCapabilities } from '../../server/sandbox/capabilities.ts'
-import { run, sandboxProblem } from '../../server/sandbox/run.ts'
+import type { PanaTask } from '../../server/analysis/pana/analyze.ts'
+import { makeJobFolder } from '../../server/platform/sandbox/job-folder.ts'
+import { detectCapabilities } from '../../server/platform/sandbox/capabilities.ts'
+import { run, sandboxProblem } from '../../server/platform/sandbox/run.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { installBubblewrap } from '../support/bubblewrap.ts'
 import { attackFiles, analyzeWithFakePana } from '../support/fake-pana.ts'
@@ -139,7 +139,7 @@ it.each(sandboxes)('what runs ends with its server, however that ends (%s)', asy
   const folder = await makeJobFolder(app.config)
   const config = JSON.stringify({ DATA_DIR: app.config.DATA_DIR, ...env })
   const job = JSON.stringify({ folder, command: ['sh', '-c', 'echo begun >begun; sleep 60'] })
-  const server = `import { run } from ${JSON.stringify(pathToFileURL(join(root, 'server/sandbox/run.ts')).href)}; await run(${config}, ${job})`
+  const server = `import { run } from ${JSON.stringify(pathToFileURL(join(root, 'server/platform/sandbox/run.ts')).href)}; await run(${config}, ${job})`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', server], { stdio: 'inherit' })
   await expect.poll(() => existsSync(join(folder, 'begun'))).toBe(true)
   expect(processesOf(folder)).not.toEqual([])

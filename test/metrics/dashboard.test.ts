@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { testApp } from '../app.ts'
 import { metricsIn } from '../support/metrics.ts'
 
-const file = new URL('../../server/deploy/grafana-dashboard.json', import.meta.url)
+const file = new URL('../../server/platform/deploy/grafana-dashboard.json', import.meta.url)
 const target = z.object({ expr: z.string().min(1) })
 const dashboard = z.object({
   panels: z.array(z.object({ id: z.int(), title: z.string().min(1), targets: z.array(target).optional() })),
   templating: z.object({ list: z.array(z.object({ name: z.string(), query: z.union([z.string(), z.object({ query: z.string() })]) })) }),
 })
 
-const alerts = new URL('../../server/deploy/prometheus-alerts.yaml', import.meta.url)
+const alerts = new URL('../../server/platform/deploy/prometheus-alerts.yaml', import.meta.url)
 
 it('has alert rules on existing metrics only', async () => {
   await using app = await testApp({ env: { METRICS_TOKEN: 'the token of the metrics' } })

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { withClient } from '../../server/backup/postgres-client.ts'
-import { planMove } from '../../server/move/plan.ts'
-import { canonicalRow } from '../../server/move/rows.ts'
-import { movedTables } from '../../server/move/tables.ts'
+import { withClient } from '../../server/operations/backup/postgres-client.ts'
+import { planMove } from '../../server/operations/move/plan.ts'
+import { canonicalRow } from '../../server/operations/move/rows.ts'
+import { movedTables } from '../../server/operations/move/tables.ts'
 import { testApp } from '../app.ts'
 
 /** Tables that each database fills by itself, with their source. */

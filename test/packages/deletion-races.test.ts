@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { jobHandlers } from '../../server/job-handlers.ts'
-import { startWorker } from '../../server/jobs/worker.ts'
+import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { runJobs } from '../support/jobs.ts'

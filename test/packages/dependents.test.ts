@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { describeChains, dependentsOfVersion, publicDependents } from '../../server/packages/dependents/breakage.ts'
-import { countDependents, listDependents } from '../../server/packages/dependents/service.ts'
+import { describeChains, dependentsOfVersion, publicDependents } from '../../server/registry/packages/dependents/breakage.ts'
+import { countDependents, listDependents } from '../../server/registry/packages/dependents/service.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { latestOf, latestPrereleaseOf } from '../../server/packages/versions/latest.ts'
+import { latestOf, latestPrereleaseOf } from '../../server/registry/packages/versions/latest.ts'
 import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'

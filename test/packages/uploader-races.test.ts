@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { Package, PackageUploader } from '../../server/packages/entity.ts'
-import { User } from '../../server/users/entity.ts'
+import { Package, PackageUploader } from '../../server/registry/packages/entity.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import { type Actor, statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'

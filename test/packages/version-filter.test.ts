@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { allows, parseConstraint } from '../../server/pub/constraint.ts'
+import { allows, parseConstraint } from '../../server/platform/pub/constraint.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 

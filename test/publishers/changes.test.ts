@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Package } from '../../server/packages/entity.ts'
+import { Package } from '../../server/registry/packages/entity.ts'
 import type { TestApp } from '../app.ts'
 import { acme, error, team } from '../support/publishers.ts'
 import { publish } from '../support/publish.ts'

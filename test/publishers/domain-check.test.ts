@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { enqueueDomainChecks } from '../../server/publishers/domain-check.ts'
+import { enqueueDomainChecks } from '../../server/registry/publishers/domain-check.ts'
 import { testApp } from '../app.ts'
 import { startDns } from '../support/dns-server.ts'
 import { runJobs } from '../support/jobs.ts'

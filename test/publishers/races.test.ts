@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { Publisher, PublisherMember } from '../../server/publishers/entity.ts'
-import { User } from '../../server/users/entity.ts'
+import { Publisher, PublisherMember } from '../../server/registry/publishers/entity.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 

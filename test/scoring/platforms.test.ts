@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest'
-import { openAnalyzer } from '../../server/analysis/analyze.ts'
+import { openAnalyzer } from '../../server/analysis/report/analyze.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'

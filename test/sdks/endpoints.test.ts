@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../server/db/base.ts'
+import { newId } from '../../server/platform/db/base.ts'
 import { testApp } from '../app.ts'
 import { SdkSite } from '../support/sdk-site.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { installStatuses, SdkInstall } from '../../server/sdks/entity.ts'
-import { thisPlatform } from '../../server/sdks/platform.ts'
+import { installStatuses, SdkInstall } from '../../server/analysis/sdks/entity.ts'
+import { thisPlatform } from '../../server/analysis/sdks/platform.ts'
 import { testApp } from '../app.ts'
 import { SdkSite } from '../support/sdk-site.ts'
 

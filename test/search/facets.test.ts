@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { completeQuery, searchPackages } from '../../server/search/service.ts'
+import { completeQuery, searchPackages } from '../../server/registry/search/service.ts'
 import { testApp } from '../app.ts'
 import { change, publishSearchFixtures } from '../support/search.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { searchPackages } from '../../server/search/service.ts'
+import { searchPackages } from '../../server/registry/search/service.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { addRealPackages } from './real-packages.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { newId } from '../../server/db/base.ts'
-import { skeletonOf } from '../../server/names/skeleton.ts'
-import { storeDocument } from '../../server/search/index-package.ts'
+import { newId } from '../../server/platform/db/base.ts'
+import { skeletonOf } from '../../server/registry/names/skeleton.ts'
+import { storeDocument } from '../../server/registry/search/index-package.ts'
 import type { TestApp } from '../app.ts'
 
 /** A package of a public registry with plausible figures. README and API contain only the relevant words. */

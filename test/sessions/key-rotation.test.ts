@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Config } from '../../server/config/config.ts'
+import type { Config } from '../../server/platform/config/config.ts'
 import { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 

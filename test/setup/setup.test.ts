@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { announceSetupCode } from '../../server/setup/service.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { statuses } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 

@@ -1,4 +1,4 @@
-import { runAdmin } from '../../server/admin/run.ts'
+import { runAdmin } from '../../server/operations/admin/run.ts'
 import type { TestApp } from '../app.ts'
 
 /** Returns the environment variables of an operator's shell: the settings of the server. */

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AnalysisTask, type Answer, archiveName, type PackageFacts } from '../../server/analysis/task.ts'
-import { work } from '../../server/analysis/work.ts'
+import { type AnalysisTask, type Answer, archiveName, type PackageFacts } from '../../server/analysis/report/task.ts'
+import { work } from '../../server/analysis/report/work.ts'
 import { type ArchiveOptions, packageArchive } from './archive.ts'
 
 /** Facts about a package without dependencies, for a registry without other packages or SDKs. */

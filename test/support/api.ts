@@ -1,5 +1,5 @@
-import type { About } from '../../server/api-pages/site.ts'
-import type { Api, Declaration, Library, Member } from '../../server/dart/api.ts'
+import type { About } from '../../server/analysis/api-pages/site.ts'
+import type { Api, Declaration, Library, Member } from '../../server/analysis/dart/api.ts'
 
 export const about: About = {
   name: 'shapes',

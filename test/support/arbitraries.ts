@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseVersion } from '../../server/pub/version.ts'
+import { parseVersion } from '../../server/platform/pub/version.ts'
 
 const identifier = fc.oneof(
   fc.constantFrom('0', '1', '9', '10', '-1', '-9', '-10', 'a', 'A', 'a-', 'ab', '-', '--', 'dev', '1a', '0x', 'z'),

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { beforeAll, expect, it } from 'vitest'
-import { inspectPackage, type InspectedPackage } from '../../server/archive/inspect.ts'
+import { inspectPackage, type InspectedPackage } from '../../server/registry/archive/inspect.ts'
 import { packageArchive } from './archive.ts'
 import { measureRefusal } from './hostile-archives.ts'
 import { tarEntry } from './tar.ts'

@@ -1,4 +1,4 @@
-import { AuditEntry } from '../../server/audit/entity.ts'
+import { AuditEntry } from '../../server/accounts/audit/entity.ts'
 import type { TestApp } from '../app.ts'
 
 /** Adds `count` audit entries, oldest first. */

@@ -3,9 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type BackupSource, createBackup } from '../../server/backup/create.ts'
-import { blobKey, blobsKey, manifestKey, ownerKey, partialKey, snapshotKey, snapshotsKey } from '../../server/backup/place/layout.ts'
-import type { Config } from '../../server/config/config.ts'
+import { type BackupSource, createBackup } from '../../server/operations/backup/create.ts'
+import {
+  blobKey,
+  blobsKey,
+  manifestKey,
+  ownerKey,
+  partialKey,
+  snapshotKey,
+  snapshotsKey,
+} from '../../server/operations/backup/place/layout.ts'
+import type { Config } from '../../server/platform/config/config.ts'
 import type { TestApp } from '../app.ts'
 import { createDatabase } from './postgres.ts'
 

@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openFilesystemBlobs } from '../../server/blobs/filesystem.ts'
-import { openS3Blobs } from '../../server/blobs/s3/s3.ts'
-import type { BlobStore } from '../../server/blobs/store.ts'
-import { readConfig } from '../../server/config/config.ts'
+import { openFilesystemBlobs } from '../../server/platform/blobs/filesystem.ts'
+import { openS3Blobs } from '../../server/platform/blobs/s3/s3.ts'
+import type { BlobStore } from '../../server/platform/blobs/store.ts'
+import { readConfig } from '../../server/platform/config/config.ts'
 import { type S3Bucket, s3Bucket } from './s3-service.ts'
 
 /** Blob store with methods that bypass its interface. Files are named by their path in a folder or their key in a bucket. */

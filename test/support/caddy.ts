@@ -20,7 +20,7 @@ export async function startCaddy({ instances, tls = false, port }: Options): Pro
   // Options that protect the machine: no other ports, and no changes to its list of trusted authorities.
   const options = `admin off\nskip_install_trust\nauto_https disable_redirects\ndefault_bind 127.0.0.1 ::1\nstorage file_system ${folder}`
   const config = join(folder, 'Caddyfile')
-  writeFileSync(config, `{\n${options}\n}\nimport ${join(root, 'server/deploy/Caddyfile')}\n`)
+  writeFileSync(config, `{\n${options}\n}\nimport ${join(root, 'server/platform/deploy/Caddyfile')}\n`)
   const env = {
     HOME: folder,
     SNUG_SITE: tls ? `localhost:${chosen}` : `:${chosen}`,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { variables } from '../../server/config/variables.ts'
+import { variables } from '../../server/platform/config/variables.ts'
 import { root } from './sources.ts'
 
 /** Reads a file by its path relative to the repository root. */

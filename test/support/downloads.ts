@@ -1,4 +1,4 @@
-import { saveDownloads } from '../../server/downloads/tally.ts'
+import { saveDownloads } from '../../server/registry/downloads/tally.ts'
 import type { TestApp } from '../app.ts'
 
 /** Flushes the download counters of every instance to the database. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { analyzeOn, analyzeWithPana, type PanaResult, type PanaTask } from '../../server/pana/analyze.ts'
+import { analyzeOn, analyzeWithPana, type PanaResult, type PanaTask } from '../../server/analysis/pana/analyze.ts'
 import type { TestApp } from '../app.ts'
 import type { ArchiveOptions } from './archive.ts'
 import { installFakeSdk } from './fake-sdk.ts'

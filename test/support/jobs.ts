@@ -1,6 +1,6 @@
 import { jobHandlers } from '../../server/job-handlers.ts'
-import { analysisKind, panaKind } from '../../server/scoring/requests.ts'
-import { startWorker } from '../../server/jobs/worker.ts'
+import { analysisKind, panaKind } from '../../server/analysis/scoring/requests.ts'
+import { startWorker } from '../../server/platform/jobs/worker.ts'
 import type { TestApp } from '../app.ts'
 
 /** Runs all due jobs, as the worker of the server does. Analyses only run with `analyses`. */

@@ -11,7 +11,7 @@ import {
   isNonNullType,
   parse,
 } from 'graphql'
-import type { BinaryRoute, Route } from '../../server/rest/route.ts'
+import type { BinaryRoute, Route } from '../../server/platform/rest/route.ts'
 
 /** Id that does not exist. */
 const unknownId = '00000000-0000-7000-8000-000000000000'

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { migrationNames } from '../../server/db/schema/migration-files.ts'
-import { version } from '../../server/version.ts'
+import { migrationNames } from '../../server/platform/db/schema/migration-files.ts'
+import { version } from '../../server/platform/config/version.ts'
 import { root } from './sources.ts'
 
 /** Version of the simulated next release. */
@@ -20,8 +20,8 @@ export function writeNextRelease(folder: string): string[] {
   for (const linked of ['node_modules', 'web']) symlinkSync(join(root, linked), join(folder, linked))
   write('package.json', readFileSync(join(root, 'package.json'), 'utf8').replace(`"version": "${version}"`, `"version": "${nextVersion}"`))
   const previousRelease = { version, lastMigration: migrationNames('postgres').at(-1) }
-  write('server/db/schema/previous-release.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
-  write(`server/db/migrations/postgres/${nextMigration}.ts`, migration)
+  write('server/platform/db/schema/previous-release.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
+  write(`server/platform/db/migrations/postgres/${nextMigration}.ts`, migration)
   return [process.execPath, join(folder, 'server', 'main.ts')]
 }
 

@@ -46,10 +46,10 @@ function example(folder: string, port: number, { instances: [first = '', ...othe
   return changes.reduce(
     (text, [from, to]) => {
       if (typeof from === 'string' ? !text.includes(from) : text.search(from) === -1)
-        throw new Error(`server/deploy/nginx.conf has no ${String(from)} any more.`)
+        throw new Error(`server/platform/deploy/nginx.conf has no ${String(from)} any more.`)
       return text.replace(from, to)
     },
-    readFileSync(join(root, 'server/deploy/nginx.conf'), 'utf8'),
+    readFileSync(join(root, 'server/platform/deploy/nginx.conf'), 'utf8'),
   )
 }
 

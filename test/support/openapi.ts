@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import findMyWay from 'find-my-way'
 import { schema } from '../../server/schema.ts'
-import { describeRoutes, openApiPath } from '../../server/rest/openapi.ts'
+import { describeRoutes, openApiPath } from '../../server/platform/rest/openapi.ts'
 import { routeGroups, routes } from '../../server/routes.ts'
 import type { Exchange } from './leaks.ts'
 

@@ -1,6 +1,6 @@
-import { Package } from '../../server/packages/entity.ts'
-import { Publisher, PublisherMember } from '../../server/publishers/entity.ts'
-import { User } from '../../server/users/entity.ts'
+import { Package } from '../../server/registry/packages/entity.ts'
+import { Publisher, PublisherMember } from '../../server/registry/publishers/entity.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { ApiError } from '../../server/errors.ts'
-import { checkPubspec } from '../../server/archive/check-pubspec.ts'
-import { describePubspec } from '../../server/archive/pubspec.ts'
+import { checkPubspec } from '../../server/registry/archive/check-pubspec.ts'
+import { describePubspec } from '../../server/registry/archive/pubspec.ts'
 
 const rules = {
   serverUrl: 'https://pub.example.com/registry/',

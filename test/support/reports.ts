@@ -1,6 +1,6 @@
-import type { Report, Section } from '../../server/analysis/report.ts'
-import { PackageVersion } from '../../server/packages/entity.ts'
-import { beginRun, type Findings, storeFailure, storeFindings } from '../../server/scoring/store.ts'
+import type { Report, Section } from '../../server/analysis/report/report.ts'
+import { PackageVersion } from '../../server/registry/packages/entity.ts'
+import { beginRun, type Findings, storeFailure, storeFindings } from '../../server/analysis/scoring/store.ts'
 import type { TestApp } from '../app.ts'
 
 /** Returns a report with these points. */

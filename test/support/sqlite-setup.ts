@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../server/config/config.ts'
-import { openDatabase } from '../../server/db/open/orm.ts'
+import { readConfig } from '../../server/platform/config/config.ts'
+import { openDatabase } from '../../server/platform/db/open/orm.ts'
 
 const requiredForTests = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 

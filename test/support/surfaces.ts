@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Surface } from '../../server/dart/surface.ts'
+import type { Surface } from '../../server/analysis/dart/surface.ts'
 import type { TestApp } from '../app.ts'
 import { begin, reportOf, store, versionId } from './reports.ts'
 

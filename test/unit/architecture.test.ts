@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { checksums, migrationNames, sealFile } from '../../server/db/schema/migration-files.ts'
+import { checksums, migrationNames, sealFile } from '../../server/platform/db/schema/migration-files.ts'
 import { namedFiles } from '../support/several-files.ts'
 import { folderOf, roleOf, root, type Source, sources } from '../support/sources.ts'
 
@@ -40,7 +40,7 @@ describe('arrows run one way', () => {
 
   it('keeps GraphQL out of services and entities', () => {
     const speakers = inFeatures.filter(({ path }) => ['service', 'entity'].includes(roleOf(path)))
-    expect(offences(speakers, (_from, to) => to === 'server/graphql/builder.ts')).toEqual([])
+    expect(offences(speakers, (_from, to) => to === 'server/platform/graphql/builder.ts')).toEqual([])
   })
 
   it('leaves the server unaware of console and tests, and the console of the server', () => {
@@ -54,7 +54,7 @@ describe('no circle', () => {
   const lists = new Set(
     ['schema.ts', 'entities.ts', 'routes.ts', 'job-handlers.ts', 'after-package-change.ts'].map((file) => `server/${file}`),
   )
-  const everything = server.concat(sources('server/db/migrations/**/*.ts', []))
+  const everything = server.concat(sources('server/platform/db/migrations/**/*.ts', []))
   const graph = new Map(everything.map(({ path, imports }) => [path, imports]))
   /** A folder, or one of the files at the root, which each stand alone. */
   const placeOf = (path: string) => (dirname(path) === 'server' ? path : dirname(path))
@@ -72,7 +72,7 @@ describe('no circle', () => {
   })
 
   it('leads from a migration to live code, which goes on changing', () => {
-    const migrations = everything.filter(({ path }) => path.startsWith('server/db/migrations/'))
+    const migrations = everything.filter(({ path }) => path.startsWith('server/platform/db/migrations/'))
     expect(migrations.length).toBeGreaterThan(40)
     expect(migrations.filter(({ imports }) => imports.length > 0).map(({ path }) => path)).toEqual([])
   })
@@ -202,7 +202,7 @@ describe('the checkout', () => {
 
   it('reads the environment in one place', () => {
     const readers = server.filter(({ text }) => /\bprocess\.(env\b|loadEnvFile)/.test(text)).map(({ path }) => path)
-    expect(readers).toEqual(['server/config/config.ts'])
+    expect(readers).toEqual(['server/platform/config/config.ts'])
   })
 
   it('names no path of the machine it was written on', () => {

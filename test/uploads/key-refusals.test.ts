@@ -4,7 +4,7 @@ import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { announce, finish, publish, upload as sendUpload } from '../support/publish.ts'
 import { finishWithKey, isPublished, sendWithKey, startUpload, type StartedUpload, uploadForm } from '../support/upload-keys.ts'
-import { withJobToken } from '../../server/tokens/job-token.ts'
+import { withJobToken } from '../../server/accounts/tokens/job-token.ts'
 
 const start = new Date('2026-05-01T12:00:00Z')
 const later = (minutes: number) => new Date(start.getTime() + minutes * 60_000)

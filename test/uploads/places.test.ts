@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { Upload } from '../../server/uploads/entity.ts'
+import { Upload } from '../../server/registry/uploads/entity.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'

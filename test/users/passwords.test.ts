@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { generatePassword } from '../../server/users/generate-password.ts'
-import { estimateStrength } from '../../server/users/strength.ts'
+import { generatePassword } from '../../server/accounts/users/generate-password.ts'
+import { estimateStrength } from '../../server/accounts/users/strength.ts'
 import { testApp } from '../app.ts'
 
 const advised = (field: string) => ({

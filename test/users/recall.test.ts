@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { User } from '../../server/users/entity.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 
 const sql = 'select display_name from users where id = ?'
 

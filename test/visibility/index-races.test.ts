@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
-import { isPublicVersion } from '../../server/packages/policy.ts'
+import { isPublicVersion } from '../../server/registry/packages/policy.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 

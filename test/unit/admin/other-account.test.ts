@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { secretForTests } from '../../support/server-process.ts'
 import { root } from '../../support/sources.ts'
 
-const run = pathToFileURL(join(root, 'server/admin/run.ts')).href
+const run = pathToFileURL(join(root, 'server/operations/admin/run.ts')).href
 const advice = 'permission denied. Run the command as the account of the server.'
 
 /** Creates the data of a server that only its account can read, and a backup folder. */

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, it } from 'vitest'
-import { showProgress } from '../../../server/admin/progress-line.ts'
+import { showProgress } from '../../../server/operations/admin/progress-line.ts'
 
 /** Simulates a terminal with a number of columns, or a file, and records what is written to it. */
 function screen(columns?: number) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { affectedVersions, fixedVersions, isAffected } from '../../../server/advisories/affected.ts'
-import { affectedPackages, parseAdvisories } from '../../../server/advisories/osv.ts'
+import { affectedVersions, fixedVersions, isAffected } from '../../../server/registry/advisories/affected.ts'
+import { affectedPackages, parseAdvisories } from '../../../server/registry/advisories/osv.ts'
 import { advisory } from '../../support/advisories.ts'
 
 const entriesOf = (...events: object[]) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pointsOf } from '../../../server/analysis/report.ts'
+import { pointsOf } from '../../../server/analysis/report/report.ts'
 import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const no = (...said: string[]) => ({ granted: 0, reason: expect.stringContaining(said[0] ?? ''), remedy: expect.stringMatching(/\w{3}/) })

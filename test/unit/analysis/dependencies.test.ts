@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { DependencyFacts } from '../../../server/analysis/task.ts'
+import type { DependencyFacts } from '../../../server/analysis/report/task.ts'
 import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const longAgo = '2025-01-01T00:00:00.000Z'

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it } from 'vitest'
-import { AnalysisFailed, type AnalysisTask, type AnalyzerLimits, openAnalyzer } from '../../../server/analysis/analyze.ts'
-import type { PackageFacts } from '../../../server/analysis/task.ts'
+import { AnalysisFailed, type AnalysisTask, type AnalyzerLimits, openAnalyzer } from '../../../server/analysis/report/analyze.ts'
+import type { PackageFacts } from '../../../server/analysis/report/task.ts'
 
 const facts = (name: string): PackageFacts => ({
   name,

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { readApi } from '../../../server/dart/read-api.ts'
-import { surfaceOf } from '../../../server/dart/surface.ts'
+import { readApi } from '../../../server/analysis/dart/read-api.ts'
+import { surfaceOf } from '../../../server/analysis/dart/surface.ts'
 import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { buildPages } from '../../../server/api-pages/build.ts'
-import { packPages, PagesTooLarge } from '../../../server/api-pages/pack.ts'
-import { readIndex } from '../../../server/api-pages/read-index.ts'
+import { buildPages } from '../../../server/analysis/api-pages/build.ts'
+import { packPages, PagesTooLarge } from '../../../server/analysis/api-pages/pack.ts'
+import { readIndex } from '../../../server/analysis/api-pages/read-index.ts'
 import { about, apiOf, declared, memberOf, shapes } from '../../support/api.ts'
 
 const pagesOf = (...args: Parameters<typeof buildPages>) => new Map([...buildPages(...args)].map(({ path, content }) => [path, content]))

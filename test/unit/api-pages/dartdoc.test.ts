@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { importDartdoc } from '../../../server/api-pages/dartdoc.ts'
-import { readIndex } from '../../../server/api-pages/read-index.ts'
+import { importDartdoc } from '../../../server/analysis/api-pages/dartdoc.ts'
+import { readIndex } from '../../../server/analysis/api-pages/read-index.ts'
 import { dartdocFolder } from '../../support/dartdoc.ts'
 
 const about = { name: 'shapes', version: '1.2.0' }

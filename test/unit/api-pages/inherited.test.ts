@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { buildPages } from '../../../server/api-pages/build.ts'
-import { readApi } from '../../../server/dart/read-api.ts'
+import { buildPages } from '../../../server/analysis/api-pages/build.ts'
+import { readApi } from '../../../server/analysis/dart/read-api.ts'
 import { about } from '../../support/api.ts'
 
 /** Returns the text of the main part of a page, without tags. */

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { licenseOf, licensesOf } from '../../../server/archive/license.ts'
+import { licenseOf, licensesOf } from '../../../server/registry/archive/license.ts'
 import { root } from '../../support/sources.ts'
 
 const manifests = globSync('node_modules/{*,@*/*}/package.json', { cwd: root }).map((path) => join(root, path))

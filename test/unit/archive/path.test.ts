@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { plainPath } from '../../../server/archive/path.ts'
+import { plainPath } from '../../../server/registry/archive/path.ts'
 
 describe('path of an archive', () => {
   it.each([

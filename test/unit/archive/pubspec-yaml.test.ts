@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { readYaml } from '../../../server/archive/yaml.ts'
+import { readYaml } from '../../../server/registry/archive/yaml.ts'
 import { extended, fault, start } from '../../support/pubspec.ts'
 
 describe('YAML of a pubspec', () => {

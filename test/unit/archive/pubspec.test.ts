@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readYaml } from '../../../server/archive/yaml.ts'
+import { readYaml } from '../../../server/registry/archive/yaml.ts'
 import { extended, fault, read, start } from '../../support/pubspec.ts'
 
 const many = (count: number) => `${start}dependencies:\n${Array.from({ length: count }, (_, index) => `  d${index}: any\n`).join('')}`

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { expect, it, onTestFinished } from 'vitest'
-import { folderPlace } from '../../../server/backup/place/folder.ts'
+import { folderPlace } from '../../../server/operations/backup/place/folder.ts'
 
 const id = '20261122T031500000Z'
 const name = 'registry.sqlite'

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { crc32c, encodeCrc32c } from '../../../server/blobs/crc32c.ts'
-import { type BlobStore, DamagedBytes } from '../../../server/blobs/store.ts'
+import { crc32c, encodeCrc32c } from '../../../server/platform/blobs/crc32c.ts'
+import { type BlobStore, DamagedBytes } from '../../../server/platform/blobs/store.ts'
 import { kindsOfStores, pathOf } from '../../support/blob-stores.ts'
 
 const day = 86_400_000

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
-import { openFilesystemBlobs } from '../../../server/blobs/filesystem.ts'
+import { openFilesystemBlobs } from '../../../server/platform/blobs/filesystem.ts'
 import { shaOf } from '../../support/stored-blobs.ts'
 
 function folderOfTest(): string {

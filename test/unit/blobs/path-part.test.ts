@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { blobKey, fileKey, manifestKey, snapshotKey, tableFile } from '../../../server/backup/place/layout.ts'
-import { removedName, stagedName, storedAt } from '../../../server/blobs/names.ts'
-import { attemptFolder } from '../../../server/sdks/platform.ts'
+import { blobKey, fileKey, manifestKey, snapshotKey, tableFile } from '../../../server/operations/backup/place/layout.ts'
+import { removedName, stagedName, storedAt } from '../../../server/platform/blobs/names.ts'
+import { attemptFolder } from '../../../server/analysis/sdks/platform.ts'
 
 const hash = 'ab'.repeat(32)
 const id = '20261122T031500000Z'

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { configTable } from '../../../server/config/table.ts'
-import { ConfigError, describeConfig, readConfig } from '../../../server/config/config.ts'
+import { configTable } from '../../../server/platform/config/table.ts'
+import { ConfigError, describeConfig, readConfig } from '../../../server/platform/config/config.ts'
 
 const needed = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
-import { folderPlace } from '../../../server/backup/place/folder.ts'
-import { ConfigError, readConfig } from '../../../server/config/config.ts'
-import { makeFolders } from '../../../server/config/make-folders.ts'
-import { explainPathError } from '../../../server/config/path-errors.ts'
-import { openForInspection } from '../../../server/db/open/orm.ts'
-import { openLog } from '../../../server/http/log.ts'
+import { folderPlace } from '../../../server/operations/backup/place/folder.ts'
+import { ConfigError, readConfig } from '../../../server/platform/config/config.ts'
+import { makeFolders } from '../../../server/platform/config/make-folders.ts'
+import { explainPathError } from '../../../server/platform/config/path-errors.ts'
+import { openForInspection } from '../../../server/platform/db/open/orm.ts'
+import { openLog } from '../../../server/platform/http/log.ts'
 import { openServices } from '../../../server/open-services.ts'
 import { secretForTests } from '../../support/server-process.ts'
 import { root } from '../../support/sources.ts'
@@ -104,7 +104,7 @@ it('does not change other errors', () => {
 })
 
 it('names the uid of accounts without a name, as in containers', () => {
-  const script = pathToFileURL(join(root, 'server/config/path-errors.ts')).href
+  const script = pathToFileURL(join(root, 'server/platform/config/path-errors.ts')).href
   const code = `const { explainPathError } = await import('${script}')
     if (process.getuid() === 0) process.setuid(4242)
     console.log(explainPathError(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { compareSurfaces } from '../../../server/dart/compare/compare.ts'
-import { readApi } from '../../../server/dart/read-api.ts'
-import { surfaceOf, surfaceSchema } from '../../../server/dart/surface.ts'
+import { compareSurfaces } from '../../../server/analysis/dart/compare/compare.ts'
+import { readApi } from '../../../server/analysis/dart/read-api.ts'
+import { surfaceOf, surfaceSchema } from '../../../server/analysis/dart/surface.ts'
 
 type Sources = string | Record<string, string>
 

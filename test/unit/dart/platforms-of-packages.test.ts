@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { platformsOf } from '../../../server/dart/platforms.ts'
-import { readApi } from '../../../server/dart/read-api.ts'
-import type { KnownPackage } from '../../../server/dart/reachable-libraries.ts'
+import { platformsOf } from '../../../server/analysis/dart/platforms.ts'
+import { readApi } from '../../../server/analysis/dart/read-api.ts'
+import type { KnownPackage } from '../../../server/analysis/dart/reachable-libraries.ts'
 
 type Other = Partial<Omit<KnownPackage, 'files'>> & { files?: Record<string, string> }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type PlatformFacts, platformsOf, type PlatformSupport } from '../../../server/dart/platforms.ts'
-import { readApi } from '../../../server/dart/read-api.ts'
+import { type PlatformFacts, platformsOf, type PlatformSupport } from '../../../server/analysis/dart/platforms.ts'
+import { readApi } from '../../../server/analysis/dart/read-api.ts'
 
 const plain: PlatformFacts = {
   name: 'own',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readApi } from '../../../server/dart/read-api.ts'
+import { readApi } from '../../../server/analysis/dart/read-api.ts'
 
 /** Returns the signatures of the constructors of class `A` in this code. */
 async function constructorsOf(code: string, more: Record<string, string> = {}): Promise<string[]> {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { checkpointInThread } from '../../../server/db/sqlite/checkpoints.ts'
-import { SqliteWriter } from '../../../server/db/sqlite/sqlite-writer.ts'
-import { guardWrites } from '../../../server/db/location/write-guard.ts'
+import { checkpointInThread } from '../../../server/platform/db/sqlite/checkpoints.ts'
+import { SqliteWriter } from '../../../server/platform/db/sqlite/sqlite-writer.ts'
+import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
 
 it('checkpoints the WAL in a thread while the writing connection is in use', async () => {
   const { path, writer, insert, close } = opened(1000)

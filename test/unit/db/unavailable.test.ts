@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { endsConnection, unavailable } from '../../../server/db/unavailable.ts'
+import { endsConnection, unavailable } from '../../../server/platform/db/unavailable.ts'
 
 const coded = (code: string, more: object = {}) => Object.assign(new Error('It failed.'), { code, ...more })
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createMutex, type Mutex } from '../../../server/db/mutex.ts'
-import { Lease } from '../../../server/db/sqlite/sqlite-lease.ts'
-import { guardWrites } from '../../../server/db/location/write-guard.ts'
-import { skipsSync, withoutSync } from '../../../server/db/sqlite/without-sync.ts'
+import { createMutex, type Mutex } from '../../../server/platform/db/mutex.ts'
+import { Lease } from '../../../server/platform/db/sqlite/sqlite-lease.ts'
+import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
+import { skipsSync, withoutSync } from '../../../server/platform/db/sqlite/without-sync.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
 let native: SqliteDatabase.Database

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { SqliteWriter } from '../../../server/db/sqlite/sqlite-writer.ts'
-import { guardWrites } from '../../../server/db/location/write-guard.ts'
+import { SqliteWriter } from '../../../server/platform/db/sqlite/sqlite-writer.ts'
+import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
 
 const never = () => new Promise(() => {})
 

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { promtool } from '../../support/promtool.ts'
 import { root } from '../../support/sources.ts'
 
-const file = join(root, 'server/deploy/prometheus-alerts.yaml')
+const file = join(root, 'server/platform/deploy/prometheus-alerts.yaml')
 const rule = z.object({
   alert: z.string().startsWith('Snug'),
   expr: z.string(),

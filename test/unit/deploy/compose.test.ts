@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { readConfig } from '../../../server/config/config.ts'
-import { variables } from '../../../server/config/variables.ts'
+import { readConfig } from '../../../server/platform/config/config.ts'
+import { variables } from '../../../server/platform/config/variables.ts'
 import { read, secretValue, unknownSettings } from '../../support/deployment.ts'
 import { root } from '../../support/sources.ts'
 
@@ -102,7 +102,7 @@ describe('compose.yaml', () => {
   })
 
   it('configures the proxy with the addresses of the instances', () => {
-    const asked = read('server/deploy/Caddyfile').matchAll(/\{\$(\w+)/g)
+    const asked = read('server/platform/deploy/Caddyfile').matchAll(/\{\$(\w+)/g)
     expect(Object.keys(services.proxy?.environment ?? {})).toEqual(Array.from(asked, ([, name]) => name))
     const port = variables.LISTEN_PORT.default
     expect(services.proxy?.environment.SNUG_INSTANCES).toBe(`snug-1:${port} snug-2:${port}`)
@@ -114,11 +114,11 @@ describe('compose.sandbox.yaml', () => {
     const change = z.object({ environment: z.record(z.string(), z.string()), security_opt: z.array(z.string()) })
     const { services: changed } = z
       .object({ services: z.record(z.string(), change) })
-      .parse(parse(read('server/deploy/compose.sandbox.yaml'), { merge: true }))
+      .parse(parse(read('server/platform/deploy/compose.sandbox.yaml'), { merge: true }))
     expect(Object.keys(changed)).toEqual(servers.map(([name]) => name))
     for (const { environment, security_opt } of Object.values(changed)) {
       expect(environment).toEqual({ SCORING_SANDBOX: 'bwrap' })
-      expect(security_opt).toEqual(['seccomp=server/deploy/seccomp.json', 'systempaths=unconfined', 'apparmor=unconfined'])
+      expect(security_opt).toEqual(['seccomp=server/platform/deploy/seccomp.json', 'systempaths=unconfined', 'apparmor=unconfined'])
     }
   })
 
@@ -126,7 +126,7 @@ describe('compose.sandbox.yaml', () => {
     const rule = z.object({ names: z.array(z.string()), action: z.literal('SCMP_ACT_ERRNO'), args: z.array(z.unknown()).optional() })
     const profile = z
       .object({ defaultAction: z.literal('SCMP_ACT_ALLOW'), syscalls: z.array(rule) })
-      .parse(JSON.parse(read('server/deploy/seccomp.json')))
+      .parse(JSON.parse(read('server/platform/deploy/seccomp.json')))
     const denied = profile.syscalls.filter(({ args }) => args === undefined).flatMap(({ names }) => names)
     expect(denied).toEqual(denied.toSorted())
     expect(denied).toEqual(

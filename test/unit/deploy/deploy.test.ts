@@ -2,7 +2,7 @@ import { existsSync, globSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { variables } from '../../../server/config/variables.ts'
+import { variables } from '../../../server/platform/config/variables.ts'
 import { read, unknownSettings } from '../../support/deployment.ts'
 import { root } from '../../support/sources.ts'
 
@@ -68,25 +68,25 @@ describe('Dockerfile', () => {
 it('has proxy examples that reach the server and accept the same upload size', () => {
   const least = Number(variables.MAX_UPLOAD_BYTES.default) / 1024 ** 2
   for (const path of ['Caddyfile', 'nginx.conf', 'kubernetes/ingress.yaml']) {
-    const [, size] = /(?:max_size|max_body_size|body-size:) (\d+)m/i.exec(read(`server/deploy/${path}`)) ?? []
+    const [, size] = /(?:max_size|max_body_size|body-size:) (\d+)m/i.exec(read(`server/platform/deploy/${path}`)) ?? []
     expect([path, Number(size) > least]).toEqual([path, true])
   }
-  for (const path of ['Caddyfile', 'nginx.conf']) expect(read(`server/deploy/${path}`)).toContain(`127.0.0.1:${port}`)
+  for (const path of ['Caddyfile', 'nginx.conf']) expect(read(`server/platform/deploy/${path}`)).toContain(`127.0.0.1:${port}`)
 })
 
 it('has a systemd unit that starts a package with known variables', () => {
-  const unit = read('server/deploy/snug.service')
+  const unit = read('server/platform/deploy/snug.service')
   expect(/^ExecStart=\/opt\/snug\/(\S+) start$/m.exec(unit)?.[1]).toBe('snug')
-  expect(read('server/launch/snug.mjs').split('\n')[0]).toBe(`#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node ${startFlags}`)
+  expect(read('server/platform/launch/snug.mjs').split('\n')[0]).toBe(`#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node ${startFlags}`)
   expect(unknownSettings(Array.from(unit.matchAll(/^Environment=(\w+)/gm), ([, name = '']) => name))).toEqual([])
   expect(unit).toContain('RestartPreventExitStatus=64 78')
 })
 
-it('mentions every example in the help pages and in server/deploy/README.md', () => {
-  const files = globSync('server/deploy/**/*.*', { cwd: root, exclude: ['**/*.md'] })
-  const examples = files.concat('server/deploy/Caddyfile', 'Dockerfile', 'compose.yaml')
+it('mentions every example in the help pages and in server/platform/deploy/README.md', () => {
+  const files = globSync('server/platform/deploy/**/*.*', { cwd: root, exclude: ['**/*.md'] })
+  const examples = files.concat('server/platform/deploy/Caddyfile', 'Dockerfile', 'compose.yaml')
   const pages = globSync('web/help/*.md', { cwd: root }).map(read).join('\n')
   expect(examples.filter((path) => !pages.includes(path.replace(/kubernetes\/.*/, 'kubernetes')))).toEqual([])
-  const overview = read('server/deploy/README.md')
-  expect(examples.filter((path) => !overview.includes(`](${relative('server/deploy', path)})`))).toEqual([])
+  const overview = read('server/platform/deploy/README.md')
+  expect(examples.filter((path) => !overview.includes(`](${relative('server/platform/deploy', path)})`))).toEqual([])
 })

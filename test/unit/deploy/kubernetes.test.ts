@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'
-import { readConfig } from '../../../server/config/config.ts'
-import { variables } from '../../../server/config/variables.ts'
+import { readConfig } from '../../../server/platform/config/config.ts'
+import { variables } from '../../../server/platform/config/variables.ts'
 import { read, secretValue, unknownSettings } from '../../support/deployment.ts'
 
 const { version } = z.object({ version: z.string() }).parse(JSON.parse(read('package.json')))
@@ -77,7 +77,7 @@ const resource = z.object({
   spec: z.unknown(),
 })
 
-const textOf = (name: string) => read(`server/deploy/kubernetes/${name}.yaml`)
+const textOf = (name: string) => read(`server/platform/deploy/kubernetes/${name}.yaml`)
 const resources = (name: string) =>
   parseAllDocuments(textOf(name), { uniqueKeys: true }).map((document) => {
     expect([name, document.errors]).toEqual([name, []])

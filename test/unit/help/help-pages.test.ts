@@ -5,7 +5,14 @@ import { read } from '../../support/deployment.ts'
 import { root } from '../../support/sources.ts'
 
 const pages = globSync('web/help/*.md', { cwd: root }).toSorted()
-const documents = [...pages, 'README.md', 'server/README.md', 'server/deploy/README.md', '.github/CONTRIBUTING.md', '.github/SECURITY.md']
+const documents = [
+  ...pages,
+  'README.md',
+  'server/README.md',
+  'server/platform/deploy/README.md',
+  '.github/CONTRIBUTING.md',
+  '.github/SECURITY.md',
+]
 const linksIn = (text: string): string[] => Array.from(text.matchAll(/\]\(([^)\s]+)\)/g), ([, target = '']) => target)
 
 /** Returns the anchors of the headings in a page, as GitHub derives them. */

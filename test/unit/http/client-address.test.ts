@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { isIP } from 'node:net'
 import { expect, it } from 'vitest'
-import { clientAddress, parseAddress, proxyTrust } from '../../../server/http/client-address.ts'
+import { clientAddress, parseAddress, proxyTrust } from '../../../server/platform/http/client-address.ts'
 
 const noProxy = proxyTrust(false)
 const oneHop = proxyTrust(true)

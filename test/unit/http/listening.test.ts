@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { ConfigError } from '../../../server/config/config.ts'
-import { explainListenError } from '../../../server/http/connections/listening.ts'
+import { ConfigError } from '../../../server/platform/config/config.ts'
+import { explainListenError } from '../../../server/platform/http/connections/listening.ts'
 
 const place = { host: '0.0.0.0', port: 80, settings: { host: 'HOST', port: 'LISTEN_PORT' } }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
-import { isBusy, watchSockets } from '../../../server/http/connections/sockets.ts'
+import { isBusy, watchSockets } from '../../../server/platform/http/connections/sockets.ts'
 
 it.each([
   ['that keep connections open', true],

@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-const script = pathToFileURL(join(root, 'server/launch/build.mjs')).href
+const script = pathToFileURL(join(root, 'server/platform/launch/build.mjs')).href
 
 /** Creates the sources of a server with a fake build that only records its runs. */
 function sources(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-build-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  for (const path of ['server/dist', 'server/rest', 'node_modules/.bin']) mkdirSync(join(folder, path), { recursive: true })
-  for (const name of ['package-lock.json', 'server/main.ts', 'server/rest/route.ts']) writeFileSync(join(folder, name), name)
+  for (const path of ['server/dist', 'server/platform/rest', 'node_modules/.bin']) mkdirSync(join(folder, path), { recursive: true })
+  for (const name of ['package-lock.json', 'server/main.ts', 'server/platform/rest/route.ts']) writeFileSync(join(folder, name), name)
   writeFileSync(join(folder, 'node_modules/.bin/vite'), '#!/bin/sh\necho built >>server/dist/builds\n', { mode: 0o755 })
   return folder
 }
@@ -28,7 +28,7 @@ function ensure(folder: string): number {
 it('builds again only after a source changes', () => {
   const folder = sources()
   expect([ensure(folder), ensure(folder)]).toEqual([1, 1])
-  const path = join(folder, 'server/rest/route.ts')
+  const path = join(folder, 'server/platform/rest/route.ts')
   const { atime, mtime } = statSync(path)
   writeFileSync(path, readFileSync(path, 'utf8').toUpperCase())
   utimesSync(path, atime, mtime) // the size and time do not change, only the content

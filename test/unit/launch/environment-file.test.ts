@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-const script = pathToFileURL(join(root, 'server/launch/environment.mjs')).href
+const script = pathToFileURL(join(root, 'server/platform/launch/environment.mjs')).href
 
 /** Returns the `.env` file after a start with these environment variables, or null if none exists. */
 function madeWith(env: Record<string, string>, before?: string): string | null {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { licenseTexts } from '../../../server/launch/package-licenses.ts'
+import { licenseTexts } from '../../../server/platform/launch/package-licenses.ts'
 
 /** Creates the folder of a package with these files. */
 function folderOf(manifest: object, files: Record<string, string> = {}): string {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-const address = (name: string) => pathToFileURL(join(root, 'server/launch', name)).href
+const address = (name: string) => pathToFileURL(join(root, 'server/platform/launch', name)).href
 
 /** Runs a program as a step, and returns its result and the progress output. */
 function step(program: string, ...args: string[]) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { renderMarkdown } from '../../../server/markdown/render.ts'
-import { repositoryLinks } from '../../../server/markdown/repository-links.ts'
+import { renderMarkdown } from '../../../server/registry/markdown/render.ts'
+import { repositoryLinks } from '../../../server/registry/markdown/repository-links.ts'
 
 const render = (source: string, repository: string | null = null, path = 'README.md') =>
   renderMarkdown(source, repositoryLinks(repository, path)).trim()

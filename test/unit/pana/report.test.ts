@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { logLine } from '../../../server/pana/log.ts'
-import { readSummary } from '../../../server/pana/summary.ts'
-import { toReport } from '../../../server/pana/to-report.ts'
+import { logLine } from '../../../server/analysis/pana/log.ts'
+import { readSummary } from '../../../server/analysis/pana/summary.ts'
+import { toReport } from '../../../server/analysis/pana/to-report.ts'
 import { recordedReport } from '../../support/recorded-report.ts'
 
 /** Returns the report for pana output with one section. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { allows, isBounded, isImpossible, parseConstraint } from '../../../server/pub/constraint.ts'
-import { fitsClient, isPrerelease, parseVersion } from '../../../server/pub/version.ts'
+import { allows, isBounded, isImpossible, parseConstraint } from '../../../server/platform/pub/constraint.ts'
+import { fitsClient, isPrerelease, parseVersion } from '../../../server/platform/pub/version.ts'
 import { compareVersions } from '../../support/versions.ts'
 import { version as anyVersion } from '../../support/arbitraries.ts'
 

@@ -7,7 +7,7 @@ import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { schema } from '../../../server/schema.ts'
-import { describeRoutes, openApiPath } from '../../../server/rest/openapi.ts'
+import { describeRoutes, openApiPath } from '../../../server/platform/rest/openapi.ts'
 import { routeGroups, routes } from '../../../server/routes.ts'
 import { type Access, rest } from '../../support/policy-rest.ts'
 

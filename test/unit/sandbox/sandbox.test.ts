@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { findFreeAccount, jobAccounts, jobGroup } from '../../../server/sandbox/account.ts'
-import { openProxy, removeStaleProxies } from '../../../server/sandbox/proxy.ts'
-import { makeJobFolder, removeFolder, sweepJobFolders } from '../../../server/sandbox/job-folder.ts'
-import { type Job, run, sandboxProblem } from '../../../server/sandbox/run.ts'
+import { findFreeAccount, jobAccounts, jobGroup } from '../../../server/platform/sandbox/account.ts'
+import { openProxy, removeStaleProxies } from '../../../server/platform/sandbox/proxy.ts'
+import { makeJobFolder, removeFolder, sweepJobFolders } from '../../../server/platform/sandbox/job-folder.ts'
+import { type Job, run, sandboxProblem } from '../../../server/platform/sandbox/run.ts'
 
 const megabyte = 1024 * 1024
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { queryTerms, spellingTerms, termsOf } from '../../../server/search/terms.ts'
+import { queryTerms, spellingTerms, termsOf } from '../../../server/registry/search/terms.ts'
 
 it('indexes camel case words whole and in parts', () => {
   for (const [text, terms] of Object.entries({

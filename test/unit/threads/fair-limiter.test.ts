@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { type Lane, createFairLimiter } from '../../../server/threads/fair-limiter.ts'
+import { type Lane, createFairLimiter } from '../../../server/platform/threads/fair-limiter.ts'
 
 /** Creates clients that request turns of a few milliseconds, and records the order in which the turns start. */
 function clients(bounds: Parameters<typeof createFairLimiter>[0]) {

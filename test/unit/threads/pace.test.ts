@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { executeInTurn } from '../../../server/graphql/turns.ts'
-import { isSliceOver, nextSlice } from '../../../server/threads/slices.ts'
+import { executeInTurn } from '../../../server/platform/graphql/turns.ts'
+import { isSliceOver, nextSlice } from '../../../server/platform/threads/slices.ts'
 
 type Caller = Parameters<typeof executeInTurn>[0]
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { openThreadPool } from '../../../server/threads/pool.ts'
-import { passwordThreads } from '../../../server/users/password-threads.ts'
+import { openThreadPool } from '../../../server/platform/threads/pool.ts'
+import { passwordThreads } from '../../../server/accounts/users/password-threads.ts'
 
 const script = `import { parentPort, threadId } from 'node:worker_threads'
 parentPort.on('message', (question) => {

@@ -1,0 +1,103 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { setImmediate as turn } from 'node:timers/promises'
+import { toDate } from '../../platform/db/reads/reads.ts'
+import { insertRows, readRow, readRows } from '../../platform/db/statements.ts'
+import { sha256 } from '../../platform/http/keys.ts'
+import type { Services } from '../../services.ts'
+
+/** A row of the table audit_entries. */
+export type EntryRow = {
+  id: string
+  created_at: number | string | Date
+  kind: string
+  summary: string
+  actor_id: string | null
+  user_id: string | null
+  package: string | null
+  publisher: string | null
+  version: string | null
+  client_ip: string | null
+}
+const contents = ['kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip'] as const
+
+/** The columns that `hashOf` needs, of the table alias `e`. */
+export const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
+
+/** Returns the hash of an entry in the chain. Each hash covers the previous one, so changing an entry requires changing all later hashes. */
+export const hashOf = (before: string, entry: EntryRow): string =>
+  sha256(`${before}\n${JSON.stringify([entry.id, toDate(entry.created_at).toISOString(), ...contents.map((name) => entry[name])])}`)
+
+/** Initial hash of the chain, which the hash of the first entry builds on. */
+export const start = '0'.repeat(64)
+
+/** A position in the hash chain and the hash at that position. */
+export type Place = { position: number; hash: string }
+
+/** Entries sealed per transaction. Between transactions, other requests are served. */
+const atOnce = 100
+/** How far back to look for entries that committed later than entries with newer ids. Limits the scan to recent entries. */
+const lookBackMs = 3_600_000
+
+/**
+ * Appends entries that are not yet in the hash chain. This happens outside of the transactions that create entries, so that they do not wait for
+ * each other. The new head of the chain is logged as evidence outside of the database. If several instances run this at the same time, one
+ * succeeds.
+ */
+export async function sealEntries({ database, log, now }: Pick<Services, 'database' | 'log' | 'now'>): Promise<void> {
+  let [sealed, head]: [number, Place | undefined] = [0, undefined]
+  for (;;) {
+    const added = await sealSome(database.fork(), now())
+    if (!added) break
+    ;[sealed, head] = [sealed + added.count, added.head]
+    if (added.count < atOnce) break
+    await turn()
+  }
+  if (head) log.info(`audit log: sealed ${sealed} entries up to position ${head.position}, hash ${head.hash}`)
+}
+
+async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Place } | null> {
+  // Usually every entry is already sealed. Checking that first avoids a transaction.
+  if ((await readUnsealed(em, now, 1)).entries.length === 0) return null
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const { last, entries } = await readUnsealed(inner, now, atOnce)
+      let head: Place = last
+      const links = entries.map((entry) => {
+        head = { position: head.position + 1, hash: hashOf(head.hash, entry) }
+        return { entry_id: entry.id, ...head }
+      })
+      await insertRows(inner, 'audit_chain', links)
+      return { count: links.length, head }
+    })
+  } catch (error) {
+    // Another instance has sealed entries at the same positions first.
+    if (error instanceof UniqueConstraintViolationException) return null
+    throw error
+  }
+}
+
+async function readUnsealed(em: EntityManager, now: Date, limit: number): Promise<{ last: Place; entries: EntryRow[] }> {
+  const row = await readRow<{ position: number | string; hash: string; entry_id: string }>(
+    em,
+    'select position, hash, entry_id from audit_chain order by position desc limit 1',
+    [],
+  )
+  const latest = row === undefined ? 0 : Math.min(momentOfId(row.entry_id), now.getTime())
+  const entries = await readRows<EntryRow>(
+    em,
+    `select ${entryColumns} from audit_entries e
+     where e.id > ? and not exists (select 1 from audit_chain c where c.entry_id = e.id) order by e.id limit ${limit}`,
+    [idAt(latest - lookBackMs)],
+  )
+  return { last: { position: Number(row?.position ?? 0), hash: row?.hash ?? start }, entries }
+}
+
+/** Returns a lower bound for the ids that are created at this time or later. Ids are UUIDv7 and start with their timestamp. */
+export function idAt(ms: number): string {
+  const digits = Math.max(ms, 0).toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
+}
+
+/** Returns the time at which an audit entry's id was created, in milliseconds. */
+const momentOfId = (id: string): number => Number.parseInt(id.slice(0, 13).replace('-', ''), 16)

@@ -1,0 +1,107 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import { idOf } from '../../platform/db/base.ts'
+import { invalidInput } from '../../errors.ts'
+import { personId } from '../users/person-id.ts'
+import { AuditEntry } from './entity.ts'
+
+/** Filters for audit entries. Omitted fields do not restrict the result. */
+export type AuditFilter = {
+  /** An event kind such as `user.login`, or a prefix such as `user.`. */
+  kind?: string | null | undefined
+  /** The acting user: an e-mail address or an id. */
+  actor?: string | null | undefined
+  /** The affected user: an e-mail address or an id. */
+  user?: string | null | undefined
+  package?: string | null | undefined
+  publisher?: string | null | undefined
+  /** Only entries at or after this time. */
+  from?: Date | null | undefined
+  /** Only entries before this time. */
+  to?: Date | null | undefined
+  /** Only entries older than the entry with this id. */
+  olderThan?: string | null | undefined
+  /** Only entries newer than the entry with this id. */
+  newerThan?: string | null | undefined
+}
+
+type Condition = FilterQuery<AuditEntry>
+
+export type AuditOrder = 'newest' | 'oldest'
+
+/**
+ * Lists audit entries as a connection.
+ * @throws ApiError InvalidInput for a malformed kind or id.
+ */
+export async function listAuditEntries(em: EntityManager, filter: AuditFilter, page: PageArguments, order: AuditOrder = 'newest') {
+  const where = await conditionOf(em, filter)
+  return pageByKey(page, {
+    keyOf: (entry: AuditEntry) => entry.id,
+    load: (limit, after) => load(em, where, limit, after === undefined ? after : known(after), order),
+    count: () => em.count(AuditEntry, where),
+  })
+}
+
+/**
+ * Reads the matching entries in batches of `size`. Each batch uses a new entity manager from `fork`, so that no entries accumulate in memory.
+ * @throws ApiError as `listAuditEntries`, before the first batch.
+ */
+export async function batchAuditEntries(fork: () => EntityManager, filter: AuditFilter, size = 500): Promise<AsyncIterable<AuditEntry[]>> {
+  const where = await conditionOf(fork(), filter)
+  return (async function* batches() {
+    let batch: AuditEntry[] = []
+    do {
+      batch = await load(fork(), where, size, batch.at(-1)?.id)
+      yield batch
+    } while (batch.length === size)
+  })()
+}
+
+/** Loads up to `limit` entries after the entry with this id. Ids are ordered by time. */
+function load(
+  em: EntityManager,
+  where: Condition,
+  limit: number,
+  after: string | undefined,
+  order: AuditOrder = 'newest',
+): Promise<AuditEntry[]> {
+  const further = after === undefined ? {} : { id: order === 'newest' ? { $lt: after } : { $gt: after } }
+  return em.find(AuditEntry, { $and: [where, further] }, { orderBy: { id: order === 'newest' ? 'desc' : 'asc' }, limit })
+}
+
+async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
+  const { kind, actor, user, package: name, publisher, from, to, olderThan, newerThan } = filter
+  const all: Condition[] = []
+  if (kind) all.push({ kind: ofKind(kind) })
+  if (actor) all.push({ actorId: await personId(em, actor) })
+  if (user) all.push({ userId: await personId(em, user) })
+  if (name) all.push({ package: name })
+  if (publisher) all.push({ publisher })
+  if (from) all.push({ createdAt: { $gte: from } })
+  if (to) all.push({ createdAt: { $lt: to } })
+  if (olderThan) all.push({ id: { $lt: known(olderThan) } })
+  if (newerThan) all.push({ id: { $gt: newerThan } })
+  return all.length ? { $and: all } : {}
+}
+
+/**
+ * Returns the id of the entry about the deletion of an earlier publisher with this identifier. Entries up to it concern other people; times do
+ * not separate them, since both publishers may exist within one millisecond.
+ */
+export async function lastDeletionOf(em: EntityManager, publisher: string): Promise<string | null> {
+  const where = { publisher, kind: 'publisher.deleted' }
+  const entry = await em.findOne(AuditEntry, where, { fields: ['id'], orderBy: { id: 'desc' } })
+  return entry?.id ?? null
+}
+
+function known(id: string): string {
+  const plain = idOf(id)
+  if (plain) return plain
+  throw invalidInput('olderThan: must be the id of an entry, from a previous response.', 'olderThan')
+}
+
+function ofKind(kind: string) {
+  if (!/^[a-z]+\.[a-z_]*$/.test(kind)) throw invalidInput('kind: must be a kind such as user.login, or a prefix such as user.', 'kind')
+  return kind.endsWith('.') ? { $like: `${kind}%` } : kind
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { type Data, route } from '../../platform/rest/route.ts'
+import { exportedAs } from './export.ts'
+import { csv, ndjson } from './formats.ts'
+import { agent, agentSchema, nextBefore } from './people.ts'
+
+const person = '{ userId: uuid displayName email }'
+const variables =
+  '$kind: String, $actor: String, $user: String, $package: String, $publisher: String, $from: DateTime, $to: DateTime, $before: ID'
+const filter = 'kind: $kind, actor: $actor, user: $user, package: $package, publisher: $publisher, from: $from, to: $to, olderThan: $before'
+
+type Entry = Data & {
+  id: string
+  actorId: string | null
+  actor: Parameters<typeof agent>[1]
+  userId: string | null
+  user: Parameters<typeof agent>[1]
+}
+type Connection = { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
+
+const auditPage = z.object({
+  entries: z.array(
+    z.object({
+      id: z.uuid(),
+      createdAt: z.iso.datetime(),
+      kind: z.string(),
+      summary: z.string(),
+      version: z.string().nullable(),
+      package: z.string().nullable(),
+      publisher: z.string().nullable(),
+      agent: agentSchema,
+      user: agentSchema,
+      clientIp: z.string().nullable(),
+    }),
+  ),
+  nextBefore,
+})
+
+export const auditRoutes = [
+  route(
+    'GET /api/admin/audit-log',
+    `query (${variables}) { auditEntries(first: 50, ${filter}) { nodes { id: uuid createdAt kind summary version package publisher actorId actor ${person} userId user ${person} clientIp } pageInfo { hasNextPage } } }`,
+    {
+      summary:
+        'The audit log, newest first, 50 entries per page. With `Accept: text/csv` or `application/x-ndjson`, all entries as a file.',
+      names: { before: 'olderThan' },
+      answer: { from: ({ auditEntries }) => answer(auditEntries as Connection), schema: auditPage },
+      alternatives: [exportedAs(csv), exportedAs(ndjson)],
+    },
+  ),
+]
+
+function answer({ nodes, pageInfo }: Connection) {
+  const entries = nodes.map(({ actorId, actor, userId, user, clientIp, ...entry }) => ({
+    ...entry,
+    agent: agent(actorId, actor),
+    user: agent(userId, user),
+    clientIp,
+  }))
+  return { entries, nextBefore: pageInfo.hasNextPage ? (nodes.at(-1)?.id ?? null) : null }
+}

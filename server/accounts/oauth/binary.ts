@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { passwordIsDue } from '../../platform/roles/viewer.ts'
+import type { Context, SignedInContext } from '../../platform/access/context.ts'
+import { acceptForms } from '../../platform/http/bodies/bodies.ts'
+import { addressKey } from '../../platform/http/limits/limits.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { binary } from '../../platform/rest/route.ts'
+import { OauthError, oauthErrorSchema } from './errors.ts'
+import { exchangeCode } from './exchange.ts'
+import { answerInOauthWords } from './error-answer.ts'
+import { sendFaultPage } from './page.ts'
+import { clientFault, clientId, optional, type Parameters, readAuthorization, required, stateOf } from './parameters.ts'
+import { withParameters } from './redirect-uri.ts'
+import { requestAuthorization } from './service.ts'
+
+const issued = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  scope: z.string().describe('The scopes, separated by commas.'),
+  email: z.string(),
+})
+
+/** The endpoints of the OAuth flow: the authorization endpoint for browsers and the token endpoint for clients (RFC 6749, RFC 7636). */
+export const oauthBinaries = [
+  binary('GET /oauth/authorize', {
+    access: 'open',
+    anyCredential: true,
+    summary: 'Asks the signed-in user to grant a token to a command-line client.',
+    handler: authorize,
+    errorStatuses: [429],
+    query: {
+      response_type: '`code`.',
+      client_id: '`cli`.',
+      redirect_uri: 'URL of the listening client: http on localhost, 127.0.0.1 or [::1], with a port.',
+      code_challenge: 'SHA-256 of the verifier in base64url.',
+      code_challenge_method: '`S256`.',
+      state: 'Returned unchanged.',
+      scope: 'Scopes, separated by commas or spaces. Default: `read,write`.',
+    },
+    produces: {
+      302: { description: 'Redirects to the login page, to the consent page, or to the client with `error` and `state`.' },
+      400: { description: 'The client or its redirect URI is invalid, so the browser is not redirected.', type: 'text/html' },
+    },
+  }),
+  binary('POST /oauth/token', {
+    access: 'open',
+    anyCredential: true,
+    summary:
+      'Exchanges a code and its PKCE verifier for a personal access token. Errors have the format of RFC 6749: `{error, error_description}`.',
+    admit: ({ limits, ip }) => limits.use('oauth', `token ${addressKey(ip)}`),
+    handler: token,
+    accept: async (scope) => {
+      await acceptForms(scope)
+      scope.setErrorHandler(answerInOauthWords)
+    },
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    produces: { 200: { description: 'The token.', type: 'application/json', schema: issued } },
+    errorSchema: oauthErrorSchema,
+  }),
+]
+
+async function authorize(context: Context): Promise<unknown> {
+  const { request, reply, config, limits, ip } = context
+  await limits.use('oauth', `authorize ${addressKey(ip)}`)
+  reply.header('cache-control', 'no-store')
+  const query = request.query as Parameters
+  const fault = clientFault(query)
+  if (fault) return sendFaultPage(reply, fault)
+  const base = publicUrl(request, config.SERVER_URL)
+  try {
+    const requested = readAuthorization(query)
+    if (!mayAuthorize(context)) return await reply.redirect(`${base}/login?redirect=${encodeURIComponent(sameAgain(request.url))}`)
+    return await reply.redirect(`${base}/oauth/consent?request_id=${await requestAuthorization(context, requested)}`)
+  } catch (error) {
+    if (!(error instanceof OauthError)) throw error
+    const answer = { error: error.code, error_description: error.message, state: stateOf(query) }
+    return reply.redirect(withParameters(String(query.redirect_uri), answer))
+  }
+}
+
+/**
+ * Returns whether the caller can authorize a client: only with a session, since a token must not create other tokens, and only after a required
+ * password change.
+ */
+function mayAuthorize(context: Context): context is SignedInContext {
+  return context.credential?.kind === 'session' && !passwordIsDue(context)
+}
+
+/** Returns the path of this request relative to the server's base, for the console to redirect to after the sign-in. */
+const sameAgain = (url: string): string => `/oauth/authorize${url.slice(url.indexOf('?'))}`
+
+async function token(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const parameters = (request.body ?? {}) as Parameters
+  if (required(parameters, 'grant_type') !== 'authorization_code') {
+    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
+  }
+  if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
+  const { secret, scopes, email } = await exchangeCode(context, {
+    code: required(parameters, 'code'),
+    redirectUri: required(parameters, 'redirect_uri'),
+    codeVerifier: required(parameters, 'code_verifier'),
+  })
+  reply.header('cache-control', 'no-store').header('pragma', 'no-cache')
+  return reply.send({ access_token: secret, token_type: 'Bearer', scope: scopes.join(','), email })
+}

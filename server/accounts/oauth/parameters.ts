@@ -1,0 +1,65 @@
+import { type Scope, scopes } from '../../platform/roles/roles.ts'
+import { OauthError } from './errors.ts'
+import { isLoopbackRedirect } from './redirect-uri.ts'
+
+/** Raw request parameters. A repeated parameter has several values. */
+export type Parameters = Readonly<Record<string, unknown>>
+
+/** The id of the only client: any command-line program on the user's computer. It has no secret. */
+export const clientId = 'cli'
+
+/** The validated parameters of an authorization request. */
+export type RequestedAuthorization = { redirectUri: string; state: string; codeChallenge: string; scopes: Scope[] }
+
+/** Returns what is wrong with the client or the redirect URI, otherwise null. Invalid ones must not be redirected to (RFC 6749 §4.1.2.1). */
+export function clientFault({ client_id: client, redirect_uri: redirectUri }: Parameters): string | null {
+  if (client !== clientId) return 'Unknown client: client_id must be "cli".'
+  if (typeof redirectUri !== 'string' || !isLoopbackRedirect(redirectUri)) {
+    return 'Invalid redirect_uri: it must be http://localhost, http://127.0.0.1 or http://[::1] with a port.'
+  }
+  return null
+}
+
+/**
+ * Reads an authorization request whose client and redirect URI were validated.
+ * @throws OauthError that is reported to the client by a redirect.
+ */
+export function readAuthorization(query: Parameters): RequestedAuthorization {
+  const responseType = required(query, 'response_type')
+  if (responseType !== 'code') throw new OauthError('unsupported_response_type', 'response_type must be code.')
+  const codeChallenge = required(query, 'code_challenge')
+  if (required(query, 'code_challenge_method') !== 'S256') throw new OauthError('invalid_request', 'code_challenge_method must be S256.')
+  if (!/^[\w-]{43}$/.test(codeChallenge))
+    throw new OauthError('invalid_request', 'code_challenge must be a SHA-256 in base64url: 43 characters.')
+  const state = stateOf(query)
+  if (query.state !== undefined && state === undefined)
+    throw new OauthError('invalid_request', 'state must be given once, in at most 1000 printable ASCII characters.')
+  return { redirectUri: required(query, 'redirect_uri'), state: state ?? '', codeChallenge, scopes: readScopes(optional(query, 'scope')) }
+}
+
+/** Returns the `state` parameter if it can be returned to the client (RFC 6749 appendix A.5). */
+export const stateOf = ({ state }: Parameters): string | undefined =>
+  typeof state === 'string' && /^[\x20-\x7e]{1,1000}$/.test(state) ? state : undefined
+
+/** Returns an optional parameter. Empty counts as absent (RFC 6749 §3.1). @throws OauthError when it is repeated. */
+export function optional(parameters: Parameters, name: string): string | undefined {
+  const value = parameters[name]
+  if (value === undefined || value === '') return undefined
+  if (typeof value !== 'string') throw new OauthError('invalid_request', `${name} must be given once.`)
+  return value
+}
+
+/** Returns a required parameter. @throws OauthError when it is missing or repeated. */
+export function required(parameters: Parameters, name: string): string {
+  const value = optional(parameters, name)
+  if (value === undefined) throw new OauthError('invalid_request', `${name} is required.`)
+  return value
+}
+
+/** Parses scopes separated by commas or spaces. */
+function readScopes(text = 'read,write'): Scope[] {
+  const wanted = text.split(/[ ,]+/).filter(Boolean)
+  if (wanted.length === 0 || wanted.some((scope) => !scopes.includes(scope as Scope)))
+    throw new OauthError('invalid_scope', `scope must name one or more of ${scopes.join(', ')}.`)
+  return scopes.filter((scope) => wanted.includes(scope))
+}

@@ -1,0 +1,126 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import { payload } from '../../platform/graphql/payload.ts'
+import { createUser, resetPassword, updateUser } from './administer.ts'
+import { displayName, email, inviteHours } from '../users/input.ts'
+import { transferOwnership } from './ownership.ts'
+import { formerMemberRole, UserRef } from '../users/refs.ts'
+
+const AssignableRoleEnum = builder.enumType('AssignableRole', {
+  description: 'A role that an administrator can assign. The ownership is transferred instead.',
+  values: {
+    EDITOR: formerMemberRole,
+    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
+    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
+    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+  },
+})
+
+const UserCreationMode = builder.enumType('UserCreationMode', {
+  description: 'How a new user gets access.',
+  values: {
+    PASSWORD: { value: 'password', description: 'With a one-time password, which the response contains.' },
+    INVITE: { value: 'invite', description: 'With an invitation link, which the response contains.' },
+  },
+})
+
+builder.mutationField('createUser', (t) =>
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('CreateUserPayload', 'A new account, with the password or invitation to pass on. Nothing is sent by e-mail.', {
+      user: { type: UserRef, description: 'The account.' },
+      mode: { type: UserCreationMode, description: 'How the user gets access.' },
+      generatedPassword: {
+        extensions: { secret: true },
+        type: 'String',
+        nullable: true,
+        description: 'The one-time password, shown only once.',
+      },
+      inviteUrl: {
+        extensions: { secret: true },
+        type: 'String',
+        nullable: true,
+        description: 'URL of the invitation, shown only once.',
+      },
+      inviteExpiresInHours: { type: 'Int', nullable: true, description: 'Validity of the invitation in hours.' },
+    }),
+    description: 'Creates an account for a user.',
+    typeOptions: { description: 'The account to create.' },
+    argOptions: { description: 'The account.' },
+    input: {
+      email: t.input.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
+      displayName: t.input.string({ required: true, description: 'Display name.', validate: displayName }),
+      role: t.input.field({ type: AssignableRoleEnum, description: 'Role. Default: VIEWER.' }),
+      mode: t.input.field({ type: UserCreationMode, description: 'How the user gets access. Default: PASSWORD.' }),
+      expiresInHours: t.input.int({ description: 'Validity of the invitation, 1 to 720 hours. Default: 168.', validate: inviteHours }),
+    },
+    resolve: (_root, { input }, context) => {
+      const { email, displayName, role, mode, expiresInHours } = input
+      return createUser(context, {
+        email,
+        displayName,
+        role: role ?? 'viewer',
+        mode: mode ?? 'password',
+        expiresInHours: expiresInHours ?? 168,
+      })
+    },
+  }),
+)
+
+builder.mutationField('updateUser', (t) =>
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('UserPayload', 'The updated account.', { user: { type: UserRef, description: 'The account.' } }),
+    description: "Changes a user's account, for administrators. The owner cannot be changed, nor your own role and active state.",
+    typeOptions: { description: 'Changes to an account. Omitted fields stay unchanged.' },
+    argOptions: { description: 'The changes.' },
+    input: {
+      id: t.input.globalID({ required: true, for: [UserRef], description: 'The account.' }),
+      role: t.input.field({ type: AssignableRoleEnum, description: 'New role.' }),
+      displayName: t.input.string({ description: 'New name.', validate: displayName.nullish() }),
+      isActive: t.input.boolean({ description: 'False disables the account: no sign-in, no sessions, no tokens.' }),
+    },
+    resolve: async (_root, { input: { id, role, ...rest } }, context) => ({
+      user: await updateUser(context, id.id, { ...rest, role: role ?? undefined }),
+    }),
+  }),
+)
+
+builder.mutationField('resetPassword', (t) =>
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('ResetPasswordPayload', 'An account whose password must be changed at the next sign-in.', {
+      user: { type: UserRef, description: 'The account.' },
+      generatedPassword: {
+        extensions: { secret: true },
+        type: 'String',
+        nullable: true,
+        description: 'The generated password, shown only once; null if you provided one.',
+      },
+    }),
+    description: "Resets a user's password and ends their sessions. The user must choose another password at the next sign-in.",
+    typeOptions: { description: 'The account and the new password.' },
+    argOptions: { description: 'The account and the new password.' },
+    input: {
+      id: t.input.globalID({ required: true, for: [UserRef], description: 'The account.' }),
+      password: t.input.string({ description: 'The new password. Generated if omitted.' }),
+    },
+    resolve: (_root, { input }, context) => resetPassword(context, input.id.id, input.password),
+  }),
+)
+
+builder.mutationField('transferOwnership', (t) =>
+  t.withAuth({ owner: true }).fieldWithInput({
+    type: payload('TransferOwnershipPayload', 'The new and the previous owner.', {
+      owner: { type: UserRef, description: 'The new owner.' },
+      previousOwner: { type: UserRef, description: 'The previous owner, now an administrator.' },
+    }),
+    description: 'Transfers the ownership of the server to an administrator. You become an administrator.',
+    typeOptions: { description: 'The new owner of the server.' },
+    argOptions: { description: 'The new owner.' },
+    input: {
+      email: t.input.string({
+        required: true,
+        description: 'E-mail address of an active administrator.',
+        extensions: { maxLength: 254 },
+      }),
+    },
+    resolve: (_root, { input }, context) => transferOwnership(context, input.email),
+  }),
+)

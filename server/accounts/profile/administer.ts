@@ -1,0 +1,148 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { conflict, insufficientPermissions } from '../../errors.ts'
+import { Invite } from '../invites/entity.ts'
+import { issueInvite } from '../invites/service.ts'
+import { requireRecentProof } from '../../platform/access/proof.ts'
+import { revokeSessions } from '../sessions/service.ts'
+import { changeUnlessOwner, editable, replacePassword } from '../users/editable.ts'
+import { type Role } from '../../platform/roles/roles.ts'
+import { User } from '../users/entity.ts'
+import { generatePassword } from '../users/generate-password.ts'
+import { hashPassword } from '../users/hashing.ts'
+import { emailKey } from '../users/input.ts'
+import { acceptPassword } from '../users/password.ts'
+import { isOneself } from '../users/policy.ts'
+
+export type AssignableRole = Exclude<Role, 'owner'>
+export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
+export type CreatedUser = {
+  user: User
+  mode: NewUser['mode']
+  generatedPassword: string | null
+  inviteUrl: string | null
+  inviteExpiresInHours: number | null
+}
+
+/**
+ * Creates an account with a one-time password or an invitation link, either of which is returned.
+ * @throws ApiError Conflict when the e-mail address is taken; InsufficientPermissions for creating an administrator in a session without a recent
+ * password confirmation.
+ */
+export async function createUser(context: SignedInContext, input: NewUser): Promise<CreatedUser> {
+  const { request, em, viewer, config, ip, now } = context
+  if (input.role === 'admin') requireRecentProof(context)
+  const { email, displayName, role, mode, expiresInHours } = input
+  const generatedPassword = mode === 'password' ? generatePassword() : null
+  const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
+  const serverUrl = publicUrl(request, config.SERVER_URL)
+  try {
+    return await em.transactional(async (inner) => {
+      const user = inner.create(User, {
+        email,
+        emailKey: emailKey(email),
+        displayName,
+        role,
+        passwordHash,
+        mustChangePassword: mode === 'password',
+        createdAt: now(),
+      })
+      audit(inner, {
+        kind: 'user.created',
+        actor: viewer,
+        user,
+        summary: `${viewer.displayName} created an account for ${displayName} (${role})`,
+        ip,
+      })
+      await inner.flush()
+      const inviteUrl =
+        mode === 'invite' ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl, ip, now: now() }) : null
+      return { user, mode, generatedPassword, inviteUrl, inviteExpiresInHours: inviteUrl === null ? null : expiresInHours }
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw conflict('An account with this e-mail address already exists.')
+    throw error
+  }
+}
+
+export type UserChanges = {
+  role?: AssignableRole | null | undefined
+  displayName?: string | null | undefined
+  isActive?: boolean | null | undefined
+}
+
+/**
+ * Changes the role, the name or the active state of a user. Omitted fields stay unchanged. Disabling an account ends its sessions; its tokens get
+ * 401 until the account is active again.
+ * @throws ApiError NotFound; InsufficientPermissions for the owner, for the caller's own role or active state, and for promoting or activating an
+ * administrator in a session without a recent password confirmation.
+ */
+export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
+  const { em, viewer, ip } = context
+  const { role, displayName, isActive } = changes
+  if (isOneself(context, { id }) && (role != null || isActive != null))
+    throw insufficientPermissions('You cannot change your own role or active state. Ask another administrator.')
+  await em.transactional(async (inner) => {
+    const user = await editable(inner, id)
+    const changed = [
+      role != null && role !== user.role && `role ${role}`,
+      displayName != null && displayName !== user.displayName && `name ${displayName}`,
+      isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled'),
+    ].filter(Boolean)
+    if (changed.length === 0) return
+    const willAdminister = (role ?? user.role) === 'admin'
+    if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
+    const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
+    await changeUnlessOwner(inner, id, columns)
+    if (isActive === false) await revokeAccess(inner, id)
+    audit(inner, {
+      kind: 'user.updated',
+      actor: viewer,
+      user: { id },
+      summary: `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`,
+      ip,
+    })
+  })
+  return em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+}
+
+/**
+ * Sets the password of a user to the given one, or to a generated one that is returned. Ends the user's sessions. The user must choose another
+ * password at the next sign-in.
+ * @throws ApiError NotFound; InvalidInput; InsufficientPermissions for the owner, for the caller's own account, and for a session without a recent
+ * password confirmation; Conflict when the password was changed concurrently.
+ */
+export async function resetPassword(
+  context: SignedInContext,
+  id: string,
+  given?: string | null,
+): Promise<{ user: User; generatedPassword: string | null }> {
+  const { em, viewer, ip } = context
+  if (isOneself(context, { id }))
+    throw insufficientPermissions('You cannot reset your own password here. Change it in your account settings.')
+  requireRecentProof(context)
+  const user = await editable(em, id)
+  const generatedPassword = given == null ? generatePassword() : null
+  const password = generatedPassword ?? (await acceptPassword(context, given ?? '', user))
+  const passwordHash = await hashPassword(context, password)
+  await em.transactional(async (inner) => {
+    await replacePassword(inner, user, passwordHash)
+    await revokeAccess(inner, id)
+    audit(inner, {
+      kind: 'user.password_reset',
+      actor: viewer,
+      user,
+      summary: `${viewer.displayName} reset the password of ${user.displayName}`,
+      ip,
+    })
+  })
+  return { user: await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true }), generatedPassword }
+}
+
+async function revokeAccess(em: EntityManager, userId: string): Promise<void> {
+  await revokeSessions(em, userId)
+  await em.nativeDelete(Invite, { user: userId })
+}

@@ -1,0 +1,22 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../../platform/db/base.ts'
+import { User } from '../users/entity.ts'
+
+/** A signed-in browser. Only the HMAC of the cookie's value is stored. */
+export const Session = defineEntity({
+  name: 'Session',
+  tableName: 'sessions',
+  extends: Base,
+  properties: {
+    user: () => p.manyToOne(User).deleteRule('cascade').index(),
+    hash: p.string().length(64).unique(),
+    lastUsedAt: p.datetime(3),
+    /** When the password was last confirmed; null if not since the sign-in. */
+    provedAt: p.datetime(3).nullable(),
+    /** Expiry time, 30 days after the sign-in. A session ends earlier after 7 days without use. */
+    expiresAt: p.datetime(3),
+    clientIp: p.string().length(45),
+    userAgent: p.string().length(256),
+  },
+})
+export type Session = InferEntity<typeof Session>

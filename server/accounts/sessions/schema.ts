@@ -1,0 +1,108 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import { done, payload } from '../../platform/graphql/payload.ts'
+import { UserRef } from '../users/refs.ts'
+import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
+import { Session } from './entity.ts'
+import { confirmPassword } from './proof.ts'
+import { listSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
+import { signIn } from './sign-in.ts'
+
+export const SessionRef = builder.objectRef<Session>('Session')
+builder.node(SessionRef, {
+  description: 'A signed-in browser.',
+  id: { resolve: (session) => session.id },
+  loadOne: (id, context) => {
+    const seen = visibleBelongings(context)
+    return seen && context.em.findOne(Session, { ...sessionIsLive(context.now()), ...seen, id })
+  },
+  fields: (t) => ({
+    uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the session started.' }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When the session was last used, to the minute.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      description: 'When the session expires. It ends earlier after 7 days without use.',
+    }),
+    clientIp: t.exposeString('clientIp', { description: 'IP address of the sign-in.' }),
+    userAgent: t.exposeString('userAgent', { description: 'User agent of the browser that signed in.' }),
+    current: t.boolean({
+      description: 'Whether this request was made with this session.',
+      resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,
+    }),
+  }),
+})
+
+builder.objectField(UserRef, 'sessions', (t) =>
+  t.connection(
+    {
+      type: SessionRef,
+      nullable: true,
+      authScopes: (user, _args, context) => belongingsScope(user, context),
+      description:
+        'Active sessions, newest first; null for other users than their owner and administrators. A token needs the scope WRITE.',
+      resolve: (user, args, context) =>
+        canSeeBelongings(context, user) ? listSessions(context.em, user.id, { ...args, now: context.now() }) : null,
+    },
+    { description: 'A page of sessions.' },
+    { description: 'A session in a page.' },
+  ),
+)
+
+builder.mutationField('login', (t) =>
+  t.fieldWithInput({
+    type: payload('LoginPayload', 'A new session.', { user: { type: UserRef, description: 'The user who signed in.' } }),
+    description: 'Signs in with a password: starts a session and sets its cookies.',
+    skipTypeScopes: true,
+    extensions: { ownOrigin: true, limit: 'login' },
+    typeOptions: { description: 'The credentials.' },
+    argOptions: { description: 'E-mail address and password.' },
+    input: {
+      email: t.input.string({ required: true, description: "The account's e-mail address." }),
+      password: t.input.string({ required: true, description: "The account's password." }),
+    },
+    resolve: async (_root, { input }, context) => ({ user: await signIn(context, input) }),
+  }),
+)
+
+builder.mutationField('logout', (t) =>
+  t.withAuth({ session: true }).boolean({
+    skipTypeScopes: true,
+    description: 'Signs out: ends the session of this request and clears its cookies. Always true.',
+    resolve: (_root, _args, context) => done(signOut(context)),
+  }),
+)
+
+builder.mutationField('confirmPassword', (t) =>
+  t.withAuth({ session: true }).fieldWithInput({
+    type: 'Boolean',
+    description:
+      'Confirms your password. For the next ten minutes this session may perform operations that require a confirmed password (their error has `password` in `extensions.proof`). Always true.',
+    typeOptions: { description: 'The password to confirm.' },
+    argOptions: { description: 'The password.' },
+    input: { currentPassword: t.input.string({ required: true, description: 'Your password.' }) },
+    resolve: (_root, { input }, context) => done(confirmPassword(context, input.currentPassword)),
+  }),
+)
+
+builder.mutationField('revokeSession', (t) =>
+  t.withAuth({ ownAccount: true }).fieldWithInput({
+    type: payload('RevokeSessionPayload', 'A session that has ended.', {
+      session: { type: SessionRef, description: 'The session that ended.' },
+    }),
+    description: 'Ends one of your sessions immediately.',
+    typeOptions: { description: 'The session to end.' },
+    argOptions: { description: 'The session.' },
+    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.' }) },
+    resolve: async (_root, { input }, context) => ({ session: await revokeSession(context, input.id.id) }),
+  }),
+)
+
+builder.mutationField('revokeOtherSessions', (t) =>
+  t.withAuth({ ownAccount: true }).field({
+    type: payload('RevokeOtherSessionsPayload', 'The result of ending your other sessions.', {
+      revokedCount: { type: 'Int', description: 'Number of sessions that were ended.' },
+    }),
+    description: 'Ends all your sessions except the one of this request; with an access token, all of them.',
+    resolve: async (_root, _args, context) => ({ revokedCount: await revokeOtherSessions(context) }),
+  }),
+)

@@ -1,0 +1,129 @@
+import { raw, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { audit } from '../audit/service.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { insufficientPermissions, invalidInput, notFound } from '../../errors.ts'
+import { clearSetupCookie, isSecure, setSetupCookie, setupCookie } from '../../platform/http/cookies.ts'
+import { equalSecrets, randomText, sha256 } from '../../platform/http/keys.ts'
+import type { Services } from '../../services.ts'
+import { User } from '../users/entity.ts'
+import { hashPassword } from '../users/hashing.ts'
+import { emailKey } from '../users/input.ts'
+import { acceptPassword } from '../users/password.ts'
+import { isSetUp } from '../../platform/access/setup-gate.ts'
+import { codeForStart, fits, isExpired, makeCode, newestCode } from './code.ts'
+import { SetupCode } from './entity.ts'
+
+const completionMs = 30 * 60_000
+const maxFailures = 20
+
+/** Logs a setup code if the server has no owner. Creates a new code, which invalidates older ones, unless another instance has announced one. */
+export async function announceSetupCode(services: Services): Promise<void> {
+  if (await isSetUp(services)) return
+  announce(services, await services.database.fork().transactional((em) => codeForStart(em, services)))
+}
+
+/**
+ * Verifies the setup code. After that, only the same IP address can complete the setup within 30 minutes, with the one-time secret that is returned
+ * and set as a cookie. Verifying again replaces the secret.
+ * @throws ApiError InvalidInput for a wrong code; InsufficientPermissions when another address verified the code first.
+ */
+export async function verifySetupCode(context: Context, code: string): Promise<string> {
+  const { em, ip, now, request, reply, config } = context
+  const current = await newestCode(em)
+  if (!current || isExpired(current, now())) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
+  if (!fits(current, code)) return refuseWrongCode(context, current)
+  const token = randomText()
+  const claimed = await em.nativeUpdate(
+    SetupCode,
+    { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] },
+    { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) },
+  )
+  if (!claimed) throw otherAddress()
+  setSetupCookie(reply, isSecure(request, config.SERVER_URL), token, completionMs / 1000)
+  return token
+}
+
+export type OwnerAccount = { email: string; displayName: string; password: string }
+
+/**
+ * Creates the owner. Requires the IP address that verified the code, and its secret as `setupToken` or in the cookie.
+ * @throws ApiError NotFound after the setup; InsufficientPermissions without a verified code; InvalidInput for the account.
+ */
+export async function completeSetup(context: Context, input: OwnerAccount & { setupToken?: string | null | undefined }): Promise<User> {
+  const { em, ip, now, config, request, reply } = context
+  const secure = isSecure(request, config.SERVER_URL)
+  const code = await newestCode(em)
+  // Codes are deleted when the setup is completed, possibly by a concurrent request.
+  if (!code) await refuseAfterSetup(context)
+  const proven = requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
+  const password = await acceptPassword(context, input.password, input)
+  const passwordHash = await hashPassword(context, password)
+  const owner = await makeOwner(context, proven, { ...input, passwordHash })
+  clearSetupCookie(reply, secure)
+  return owner
+}
+
+type NewOwner = Pick<OwnerAccount, 'email' | 'displayName'> & { passwordHash: string }
+
+/** Creates the owner and ends the setup, unless another client has verified the code since. */
+async function makeOwner(context: Context, proven: SetupCode, { email, displayName, passwordHash }: NewOwner): Promise<User> {
+  const { em, ip, now } = context
+  try {
+    return await em.transactional(async (inner) => {
+      const taken = await inner.nativeDelete(SetupCode, { id: proven.id, tokenHash: proven.tokenHash })
+      if (!taken) throw (await isSetUp(context)) ? alreadySetUp() : otherClient()
+      const account = { email, emailKey: emailKey(email), displayName, role: 'owner', passwordHash, createdAt: now() } as const
+      const owner = inner.create(User, account)
+      audit(inner, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${displayName} completed the setup`, ip })
+      await inner.nativeDelete(SetupCode, {})
+      return owner
+    })
+  } catch (error) {
+    // A unique index allows only one owner, so one of two concurrent completions fails here.
+    if (error instanceof UniqueConstraintViolationException) throw alreadySetUp()
+    throw error
+  }
+}
+
+const alreadySetUp = () => notFound('The server is already set up. Sign in instead.')
+const otherAddress = () =>
+  insufficientPermissions(
+    'The code was verified from another address. Restart the server for a new code; behind a proxy, check TRUST_PROXY.',
+  )
+
+const otherClient = () =>
+  insufficientPermissions(
+    'Another client verified the code. Enter the code again here, or send the setupToken that POST /api/setup/verify returned.',
+  )
+
+/** Checks that the setup is not complete yet. @throws ApiError NotFound once there is an owner. */
+export async function refuseAfterSetup(context: Context): Promise<void> {
+  if (await isSetUp(context)) throw alreadySetUp()
+}
+
+async function refuseWrongCode(context: Context, { id }: SetupCode): Promise<never> {
+  const replacement = await context.em.transactional(async (inner) => {
+    // Incremented by the statement itself, so that concurrent wrong attempts are all counted and exactly one reaches the limit.
+    await inner.nativeUpdate(SetupCode, { id }, { failures: raw('failures + 1') })
+    const counted = await inner.findOne(SetupCode, { id }, { refresh: true })
+    return counted?.failures === maxFailures ? makeCode(inner, context.keys, context.now()) : null
+  })
+  if (replacement) announce(context, replacement)
+  throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
+}
+
+type Claim = { ip: string; token: string | undefined; now: Date }
+
+function requireVerified(current: SetupCode | undefined, { ip, token, now }: Claim): SetupCode {
+  if (!current?.verifiedAt || !current.verifiedIp || !current.tokenHash) throw insufficientPermissions('Enter the setup code first.')
+  if (current.verifiedIp !== ip) throw otherAddress()
+  if (current.verifiedAt.getTime() + completionMs <= now.getTime())
+    throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')
+  if (!token || !equalSecrets(sha256(token), current.tokenHash)) throw otherClient()
+  return current
+}
+
+function announce({ log, config }: Pick<Services, 'log' | 'config'>, code: string): void {
+  log.announce(`Setup code: ${code}`)
+  log.announce(`Open ${config.SERVER_URL}/setup and enter it.`)
+}

@@ -1,0 +1,24 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../../platform/db/base.ts'
+import { User } from '../users/entity.ts'
+
+/** A personal access token. Only the SHA-256 of the secret is stored. */
+export const AccessToken = defineEntity({
+  name: 'AccessToken',
+  tableName: 'access_tokens',
+  extends: Base,
+  properties: {
+    user: () => p.manyToOne(User).deleteRule('cascade').index(),
+    name: p.string().length(100),
+    hash: p.string().length(64).unique(),
+    prefix: p.string().length(12),
+    /** The granted scopes, separated by commas. The role of the owner may currently allow less. */
+    scopes: p.string().length(20),
+    expiresAt: p.datetime(3).nullable(),
+    lastUsedAt: p.datetime(3).nullable(),
+    revokedAt: p.datetime(3).nullable(),
+    /** The token that created this one and whose revocation also revokes this one; null if created in a session. */
+    madeWith: () => p.manyToOne(AccessToken).nullable().deleteRule('cascade').index(),
+  },
+})
+export type AccessToken = InferEntity<typeof AccessToken>

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { builder } from '../../platform/graphql/builder.ts'
+import { done, payload } from '../../platform/graphql/payload.ts'
+import { label } from '../users/input.ts'
+import { visibleBelongings } from '../users/policy.ts'
+import { type Scope } from '../../platform/roles/roles.ts'
+import { AccessToken } from './entity.ts'
+import { TokenScope } from './refs.ts'
+import { revokeBySecret, revokeToken } from './revoke.ts'
+import { createToken } from './service.ts'
+
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+builder.node(AccessTokenRef, {
+  description: 'A personal access token, without its secret.',
+  id: { resolve: (token) => token.id },
+  loadOne: (id, context) => {
+    const seen = visibleBelongings(context)
+    return seen && context.em.findOne(AccessToken, { ...seen, id })
+  },
+  fields: (t) => ({
+    uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
+    name: t.exposeString('name', { description: 'Name chosen by the owner.' }),
+    prefix: t.exposeString('prefix', { description: 'First characters of the secret, to distinguish tokens.' }),
+    scopes: t.field({
+      extensions: { size: 3 },
+      type: [TokenScope],
+      description: "The granted scopes. The owner's role may currently allow less.",
+      resolve: (token) => token.scopes.split(',') as Scope[],
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the token was created.' }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the token expires; null if it never expires.',
+      resolve: (token) => token.expiresAt ?? null,
+    }),
+    lastUsedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the token was last used, to the minute.',
+      resolve: (token) => token.lastUsedAt ?? null,
+    }),
+  }),
+})
+
+builder.mutationField('createToken', (t) =>
+  t.withAuth({ ownAccount: true }).fieldWithInput({
+    type: payload('CreateTokenPayload', 'A new token.', {
+      secret: { extensions: { secret: true }, type: 'String', description: 'The secret, shown only once.' },
+      token: { type: AccessTokenRef, description: 'The token itself.' },
+    }),
+    description: 'Creates a personal access token for you. The secret is shown only once.',
+    typeOptions: { description: 'The token to create.' },
+    argOptions: { description: 'Name, scopes and lifetime of the token.' },
+    input: {
+      name: t.input.string({ required: true, description: 'Name of the token.', validate: label(100) }),
+      scopes: t.input.field({
+        type: [TokenScope],
+        description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE.',
+      }),
+      expiresInDays: t.input.int({
+        description:
+          'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
+        validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
+      }),
+    },
+    resolve: (_root, { input }, context) => createToken(context, input),
+  }),
+)
+
+builder.mutationField('revokeToken', (t) =>
+  t.withAuth({ ownAccount: true }).fieldWithInput({
+    type: payload('RevokeTokenPayload', 'A token that was revoked.', {
+      token: { type: AccessTokenRef, description: 'The revoked token.' },
+    }),
+    description: 'Permanently revokes one of your access tokens, and the tokens that were created with it.',
+    typeOptions: { description: 'The token to revoke.' },
+    argOptions: { description: 'The token.' },
+    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }) },
+    resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.id.id) }),
+  }),
+)
+
+builder.mutationField('revokeTokenBySecret', (t) =>
+  t.fieldWithInput({
+    type: 'Boolean',
+    skipTypeScopes: true,
+    extensions: { ownOrigin: true, limit: 'tokenRevocation' },
+    description:
+      'Revokes the token with this secret, and the tokens that were created with it. Anyone who found the secret may do this without signing in. Always true, even when there is no such token.',
+    typeOptions: { description: 'A leaked secret.' },
+    argOptions: { description: 'The secret.' },
+    input: {
+      secret: t.input.string({ required: true, description: 'The complete secret.' }),
+    },
+    resolve: (_root, { input }, context) => done(revokeBySecret(context, input.secret)),
+  }),
+)

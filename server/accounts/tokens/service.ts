@@ -1,0 +1,83 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { invalidInput } from '../../errors.ts'
+import { unauthenticated } from '../../platform/access/refusal.ts'
+import { sha256 } from '../../platform/http/keys.ts'
+import { requireRecentProof } from '../../platform/access/proof.ts'
+import { User } from '../users/entity.ts'
+import type { Scope } from '../../platform/roles/roles.ts'
+import { AccessToken } from './entity.ts'
+import { endOfToken, grantableScopes, needsProof } from './policy.ts'
+import { newSecret, prefixOf } from '../../platform/access/token-secret.ts'
+
+export type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
+export type IssuedToken = { token: AccessToken; secret: string }
+
+/**
+ * Creates a personal access token. Scopes are limited to the caller's role. A token created with another token has at most its scopes and lifetime,
+ * and is revoked along with it. The secret is returned only here.
+ * @throws ApiError InsufficientPermissions for the scope admin in a session without a recent password confirmation; InvalidInput for an empty list
+ * of scopes, or for a lifetime longer than the server allows; MissingAuthentication when the creating token was revoked concurrently.
+ */
+export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
+  const { em, viewer, credential, config, ip, now } = context
+  const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
+  if (granted.length === 0) throw invalidInput('scopes: must contain at least one of read, write, admin.', 'scopes')
+  if (needsProof(granted)) requireRecentProof(context)
+  const createdAt = now()
+  const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
+  const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt, ip }
+  return em.transactional(async (inner) => {
+    // Lock the user before the token, in the same order as the deletion of a user.
+    const owner = await inner.findOne(User, { id: viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
+    if (!owner) throw unauthenticated(context)
+    const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
+    return issueToken(inner, { ...issue, madeWith })
+  })
+}
+
+/** Returns the token, locked against revocation until the transaction of `em` ends. */
+async function lockLive(em: EntityManager, context: SignedInContext, id: string): Promise<AccessToken> {
+  const token = await em.findOne(AccessToken, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+  if (!token) throw unauthenticated(context)
+  return token
+}
+
+type TokenIssue = {
+  owner: { id: string; displayName: string }
+  name: string
+  scopes: readonly Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  ip: string
+  /** The token that creates the new token, if any. */
+  madeWith?: AccessToken | null
+}
+
+/** Adds a token with exactly these scopes and its audit entry to the unit of work. The caller must limit the scopes and flush. */
+export function issueToken(
+  em: EntityManager,
+  { owner, name, scopes: granted, createdAt, expiresAt, ip, madeWith }: TokenIssue,
+): IssuedToken {
+  const secret = newSecret()
+  const token = em.create(AccessToken, {
+    user: em.getReference(User, owner.id),
+    name,
+    hash: sha256(secret),
+    prefix: prefixOf(secret),
+    scopes: granted.join(','),
+    createdAt,
+    expiresAt,
+    madeWith: madeWith ?? null,
+  })
+  audit(em, {
+    kind: 'token.created',
+    actor: owner,
+    user: owner,
+    summary: `${owner.displayName} created the token "${name}" (${granted.join(', ')})`,
+    ip,
+  })
+  return { token, secret }
+}

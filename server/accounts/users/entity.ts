@@ -1,0 +1,25 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { roles } from '../../platform/roles/roles.ts'
+import { Base } from '../../platform/db/base.ts'
+
+/** A user account. `passwordHash` is null until an invitation is accepted. */
+export const User = defineEntity({
+  name: 'User',
+  tableName: 'users',
+  extends: Base,
+  properties: {
+    email: p.string().length(254),
+    /** The e-mail address in lower case, used for uniqueness and lookups. */
+    emailKey: p.string().length(254).unique(),
+    displayName: p.string().length(100),
+    role: p.enum(roles),
+    isActive: p.boolean().default(true),
+    mustChangePassword: p.boolean().default(false),
+    passwordHash: p.string().length(100).nullable().lazy(),
+    lastLoginAt: p.datetime(3).nullable(),
+    /** Start of the picture's SHA-256, used as its version in URLs; null for no picture. */
+    avatarTag: p.string().length(16).nullable(),
+  },
+  uniques: [{ name: 'users_one_owner', properties: ['role'], where: "role = 'owner'" }],
+})
+export type User = InferEntity<typeof User>

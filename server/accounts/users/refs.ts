@@ -1,0 +1,69 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import type { Config } from '../../platform/config/config.ts'
+import { basePath } from '../../platform/http/public-url.ts'
+import type { Role } from '../../platform/roles/roles.ts'
+import type { Viewer } from '../../platform/roles/viewer.ts'
+
+/** The public fields of an account. Both a database row and a viewer have them. */
+export type PublicUser = Viewer & { passwordHash?: string | null | undefined }
+
+/** The GraphQL type of accounts. Its fields are defined separately, because many features refer to it. */
+export const UserRef = builder.objectRef<PublicUser>('User')
+
+/** The fields of a user in REST responses. */
+export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status avatarUrl createdAt lastLoginAt'
+
+/** Returns the same fields as `userFields`, for responses that do not use GraphQL. */
+export const describeUser = (user: PublicUser, config: Config) => {
+  const { id: userId, email, displayName, role, isActive, mustChangePassword, createdAt, lastLoginAt = null } = user
+  return {
+    userId,
+    email,
+    displayName,
+    role,
+    isActive,
+    mustChangePassword,
+    status: statusOf(user),
+    avatarUrl: avatarUrl(user, config),
+    createdAt,
+    lastLoginAt,
+  }
+}
+
+/** Returns the state of an account: invited, active or inactive. */
+export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
+  if (!user.isActive) return 'inactive'
+  // Only database rows can lack a password: a viewer has signed in, so the account has one.
+  return user.passwordHash === null ? 'invited' : 'active'
+}
+
+/** Returns the path of a user's picture, relative to the host; null without a picture. The path changes with the picture. */
+export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config): string | null {
+  return avatarTag ? `${basePath(SERVER_URL)}/api/users/${id}/avatar?v=${avatarTag}` : null
+}
+
+/**
+ * The former name of the role `member`, for enums in requests. When several names have the same value, the last one is used in responses, so this one
+ * must come first.
+ */
+export const formerMemberRole = { value: 'member', description: 'Former name of MEMBER.', deprecationReason: 'Use MEMBER.' } as const
+
+export const RoleEnum = builder.enumType('Role', {
+  description: 'Permissions of a user on this server. Each role includes the previous ones.',
+  values: {
+    EDITOR: formerMemberRole,
+    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
+    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
+    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+    OWNER: { value: 'owner', description: 'Full access. There is exactly one owner.' },
+  } satisfies Record<Uppercase<Role> | 'EDITOR', { value: Role; description: string }>,
+})
+
+export const UserStatus = builder.enumType('UserStatus', {
+  description: 'State of an account.',
+  values: {
+    INVITED: { value: 'invited', description: 'Has not accepted the invitation yet and cannot sign in.' },
+    ACTIVE: { value: 'active', description: 'Can sign in.' },
+    INACTIVE: { value: 'inactive', description: 'Was disabled by an administrator.' },
+  },
+})

@@ -1,0 +1,73 @@
+import { loadDownloads30d } from '../../registry/downloads/service.ts'
+import { latestOf } from '../../registry/packages/versions/latest.ts'
+import { findPackage } from '../../registry/packages/service.ts'
+import type { Context } from '../../platform/access/context.ts'
+import type { Services } from '../../services.ts'
+import type { Audience } from '../../platform/access/audience.ts'
+import { scoreOf } from '../scoring/status.ts'
+import { hostedHere } from '../../registry/packages/hosting/hosted-here.ts'
+import { isPublicVersion } from '../../registry/packages/policy.ts'
+import type { Badge } from './svg.ts'
+
+type Reader = Pick<Services, 'database' | 'config'>
+
+/** Returns a badge with the latest version, labeled with the package's name; null if the package does not exist for this audience. */
+export async function versionBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
+  const found = await find(reader, audience, name)
+  if (!found) return null
+  if (found.isDiscontinued) return { label: name, value: 'discontinued', color: 'red' }
+  return found.isRetracted ? { label: name, value: 'retracted', color: 'red' } : { label: name, value: `v${found.version}`, color: 'blue' }
+}
+
+/** Returns a badge with the points of the latest version, or the state of its analysis; null if the package does not exist for this audience. */
+export async function scoreBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
+  const found = await find(reader, audience, name)
+  if (!found) return null
+  const { status, granted, maximum, percent } = await scoreOf(
+    { config: reader.config, database: reader.database, em: reader.database.fork() },
+    found.versionId,
+  )
+  if (granted === null || percent === null)
+    return { label: 'score', value: status.replace('_', ' '), color: status === 'failed' ? 'red' : 'gray' }
+  return { label: 'score', value: `${granted}/${maximum}`, color: percent >= 80 ? 'green' : percent >= 50 ? 'orange' : 'red' }
+}
+
+/**
+ * Returns a badge with the downloads of the last 30 days; null if the package does not exist, and for the public audience, which cannot see
+ * downloads.
+ */
+export async function downloadsBadge(context: Context, audience: Audience, name: string): Promise<Badge | null> {
+  const pkg = audience === 'members' ? await findPackage(context, name) : null
+  if (!pkg) return null
+  const count = (await loadDownloads30d(context, pkg.id)) ?? 0
+  return { label: 'downloads', value: `${compact.format(count)}/month`, color: 'green' }
+}
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+type Found = { version: string; versionId: string; isRetracted: boolean; isDiscontinued: boolean }
+type Row = { id: string; version: string; retracted_at: unknown; is_discontinued: boolean | number }
+
+const selectLatest = `select v.id, v.version, v.retracted_at, p.is_discontinued
+  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.name = ?`
+
+async function find({ database, config }: Reader, audience: Audience, name: string): Promise<Found | null> {
+  if (audience === 'members') {
+    const row = await database.reads.recall<Row>(selectLatest, name)
+    return row ? fromRow(row) : null
+  }
+  const rows = await database.reads.all<Row>(
+    `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isPublicVersion}`,
+    name,
+    hostedHere(config),
+  )
+  const displayed = latestOf(rows.map((row) => ({ row, version: row.version, retracted: row.retracted_at !== null })))
+  return displayed && fromRow(displayed.row)
+}
+
+const fromRow = ({ id, version, retracted_at, is_discontinued }: Row): Found => ({
+  version,
+  versionId: id,
+  isRetracted: retracted_at !== null,
+  isDiscontinued: Boolean(is_discontinued),
+})

@@ -1,0 +1,107 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { audienceOf } from '../../platform/access/audience.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { notFound } from '../../errors.ts'
+import { acceptedEncoding } from '../../platform/http/caching/compression.ts'
+import { isFresh, prefers, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { isPackageName } from '../../platform/pub/package-name.ts'
+import { parseVersion } from '../../platform/pub/version.ts'
+import { binary } from '../../platform/rest/route.ts'
+import { findDocs, type FoundVersion } from './find.ts'
+import { pageHeaders } from './headers.ts'
+import { PagesLost, regenerateLost } from './lost.ts'
+import { sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
+import { findPage, readPage } from './read-page.ts'
+import type { KnownDocs } from './service.ts'
+
+const readers = { access: 'browse', failurePage: sendRefusal } as const
+const found = { 303: { description: '`Location` is the URL of the documentation.' } }
+
+/** Routes of the generated API documentation, for callers who may read the package. */
+export const docsBinaries = [
+  binary('GET /documentation/:pkg', {
+    ...readers,
+    summary: 'Redirects to the documentation of the latest version.',
+    handler: (context) => redirect(context, 'latest'),
+    produces: found,
+  }),
+  binary('GET /documentation/:pkg/:version', {
+    ...readers,
+    summary: 'Redirects to the documentation of a version.',
+    handler: (context) => redirect(context, parameters(context).version),
+    produces: found,
+  }),
+  binary('GET /documentation/:pkg/:version/*', {
+    ...readers,
+    summary: 'Returns a documentation page of a version, or of `latest`.',
+    handler: sendPage,
+    produces: { 200: { description: 'The page.', type: 'text/html' }, 304: { description: 'Not modified.' } },
+  }),
+]
+
+function parameters({ request }: Context): { name: string; version: string; path: string } {
+  const { pkg = '', version: named, '*': path = '' } = request.params as Record<string, string>
+  const version = named || 'latest'
+  if (!isPackageName(pkg) || !(version === 'latest' || parseVersion(version))) throw notFound('Documentation not found.')
+  return { name: pkg, version, path: path === '' || path.endsWith('/') ? `${path}index.html` : path }
+}
+
+async function redirect(context: Context, to: string): Promise<unknown> {
+  const { request, reply, config } = context
+  const { name } = parameters(context)
+  if (!(await findDocs(context, audienceOf(context), name, to))) throw unknownDocs(name, to)
+  return reply.redirect(`${publicUrl(request, config.SERVER_URL)}/documentation/${name}/${encodeURIComponent(to)}/`, 303)
+}
+
+const unknownDocs = (name: string, version: string) =>
+  notFound(version === 'latest' ? `There is no package ${name} on this server.` : `There is no ${name} ${version} on this server.`)
+
+async function sendPage(context: Context): Promise<unknown> {
+  const { name, version: wanted } = parameters(context)
+  const version = await findDocs(context, audienceOf(context), name, wanted)
+  if (!version) throw unknownDocs(name, wanted)
+  const packed = packedOf(version.docs)
+  if (!packed) return sendMissing(context, name, version)
+  try {
+    return await sendPacked(context, version, packed)
+  } catch (error) {
+    if (!(error instanceof PagesLost)) throw error
+    await regenerateLost(context, packed.sha256)
+    return sendMissing(context, name, (await findDocs(context, audienceOf(context), name, wanted)) ?? version)
+  }
+}
+
+function sendMissing(context: Context, name: string, version: FoundVersion): unknown {
+  if (prefers(context.request, 'text/html')) return sendNotGenerated(context, name, version)
+  throw notFound(`${name} ${version.version} has no documentation yet.`)
+}
+
+async function sendPacked(context: Context, version: FoundVersion, packed: Packed): Promise<unknown> {
+  const { name, version: wanted, path } = parameters(context)
+  const page = await findPage(context, packed, path)
+  if (!page) {
+    if (prefers(context.request, 'text/html')) return sendNoPage(context, name, wanted, version.version)
+    throw notFound(`The documentation of ${name} ${version.version} does not contain this page.`)
+  }
+  return send(context, `W/"${page.etag}"`, page.size, () => readPage(context, packed, page))
+}
+
+type Packed = { sha256: string; bytes: number }
+
+const packedOf = (docs: KnownDocs | null): Packed | null =>
+  docs && docs.sha256 !== null ? { sha256: docs.sha256, bytes: docs.bytes } : null
+
+async function send(context: Context, etag: string, size: number, read: () => Promise<Buffer>): Promise<unknown> {
+  const { request, reply } = context
+  if (isFresh(request, etag)) return sendHeadersOnly(request, pageHeaders(context).header('etag', etag).code(304))
+  const gzipped = await read()
+  const isGzip = acceptedEncoding(request, ['gzip']) !== null
+  const bytes = isGzip ? gzipped : await decompress(gzipped, { maxOutputLength: size })
+  pageHeaders(context).header('etag', etag).header('content-length', bytes.length).type('text/html; charset=utf-8')
+  if (isGzip) reply.header('content-encoding', 'gzip')
+  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(bytes)
+}
+
+const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)

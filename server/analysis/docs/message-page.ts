@@ -1,0 +1,96 @@
+import { html } from '../api-pages/html.ts'
+import type { Context } from '../../platform/access/context.ts'
+import type { ApiError } from '../../errors.ts'
+import { challenge } from '../../platform/http/failures.ts'
+import { noStore, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { basePath } from '../../platform/http/public-url.ts'
+import type { FoundVersion } from './find.ts'
+import { pageHeaders } from './headers.ts'
+import { type ShownState, stateOf } from './service.ts'
+import { areDocsOn } from './switch.ts'
+
+type Message = { status: number; title: string; text: string; links: readonly { label: string; href: string }[] }
+
+/** Sends an HTML page with a message and links. */
+export function sendMessage(context: Context, { status, title, text, links }: Message): unknown {
+  const { request, reply, config } = context
+  const base = basePath(config.SERVER_URL)
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>${title}</title>
+        <link rel="stylesheet" href="${base}/documentation/-/docs.css" />
+      </head>
+      <body>
+        <main class="message">
+          <h1>${title}</h1>
+          <p>${text}</p>
+          ${links.map(({ label, href }) => html`<p><a href="${base}${href}">${label}</a></p>`)}
+        </main>
+      </body>
+    </html> `
+  // The state can change at any time, so the response must not be cached.
+  pageHeaders(context).header('cache-control', noStore).code(status).type('text/html; charset=utf-8')
+  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
+}
+
+/** Sends an error as an HTML page. */
+export function sendRefusal(context: Context, { status, message, retryAfter }: ApiError): unknown {
+  const { request, reply, config } = context
+  if (status === 401 || status === 403) reply.header('www-authenticate', challenge(message))
+  if (retryAfter) reply.header('retry-after', String(retryAfter))
+  const here = request.url.slice(basePath(config.SERVER_URL).length)
+  const titles: Record<number, string> = {
+    401: 'Sign in to read this documentation',
+    403: 'Access denied',
+    404: 'Page not found',
+  }
+  return sendMessage(context, {
+    status,
+    title: titles[status] ?? 'The documentation cannot be shown',
+    text: status === 401 ? 'The package is not public or does not exist on this server.' : message,
+    links:
+      status === 401
+        ? [{ label: 'Sign in', href: `/login?redirect=${encodeURIComponent(here)}` }]
+        : [{ label: 'All packages', href: '/packages' }],
+  })
+}
+
+/** Sends an HTML page about the state of documentation that has no pages yet. */
+export async function sendNotGenerated(context: Context, name: string, { version, docs, isAwaited }: FoundVersion): Promise<unknown> {
+  const texts: Record<ShownState, string> = {
+    disabled: 'This server does not generate documentation.',
+    not_analyzed: 'The documentation has not been requested yet. An administrator can generate it.',
+    pending: 'The documentation is waiting to be generated. Try again in a moment.',
+    running: 'The documentation is being generated. Try again in a moment.',
+    completed: 'The documentation was generated without pages. An administrator can generate it again.',
+    failed: `The documentation could not be generated: ${docs?.error ?? 'no reason was recorded.'}`,
+  }
+  return sendMessage(context, {
+    status: 404,
+    title: `${name} ${version} has no documentation yet`,
+    text: texts[stateOf(docs, await areDocsOn(context), isAwaited)],
+    links: [toPackage(name, version)],
+  })
+}
+
+/** Sends an HTML page for a path that is not in the documentation. */
+export function sendNoPage(context: Context, name: string, at: string, version: string): unknown {
+  return sendMessage(context, {
+    status: 404,
+    title: 'Page not found',
+    text: `The documentation of ${name} ${version} does not contain this page. The page may have a different name in this version.`,
+    links: [
+      { label: `Documentation of ${name} ${version}`, href: `/documentation/${name}/${encodeURIComponent(at)}/` },
+      { label: 'Search the documentation', href: `/documentation/${name}/${encodeURIComponent(at)}/search.html` },
+      toPackage(name, version),
+    ],
+  })
+}
+
+const toPackage = (name: string, version: string) => ({
+  label: `${name} ${version}`,
+  href: `/packages/${name}/versions/${encodeURIComponent(version)}`,
+})

@@ -1,0 +1,105 @@
+import type { Dependency } from '../../registry/archive/dependencies.ts'
+import { allows, isImpossible, parseConstraint } from '../../platform/pub/constraint.ts'
+import { compareParsed, isPrerelease, known, parseVersion } from '../../platform/pub/version.ts'
+import { allOrNothing, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
+import type { DependencyFacts, PackageFacts } from './task.ts'
+
+/** Rates how well the package keeps up with its dependencies in this registry. Source: pana's rules, without running pub. */
+export function judgeDependencies({ contents, facts }: Subject): Finding[] {
+  const hosted = contents.pubspec.dependencies.filter(({ kind, source }) => kind === 'direct' && source === 'hosted')
+  return [judgeFreshness(hosted, facts), judgeLowerBounds(hosted, facts), downgrade]
+}
+
+const downgrade = {
+  id: 'downgrade',
+  title: 'Compiles with the lowest versions of its dependencies',
+  reason: 'The built-in engine has no Dart SDK to resolve and analyze the package with.',
+}
+
+/** Grace period in days for supporting a new release of a dependency. */
+const graceDays = 30
+const dayMs = 24 * 3_600_000
+
+function judgeFreshness(hosted: readonly Dependency[], { dependencies, now }: PackageFacts): Finding {
+  const criterion = { id: 'dependencies', title: 'Support the latest versions of all dependencies', maximum: 10 }
+  if (hosted.length === 0) return allOrNothing(criterion, [], 'It has no hosted dependencies.')
+  const judged = hosted.flatMap((dependency) => {
+    const facts = dependencies[dependency.name]
+    return facts ? [{ dependency, facts }] : []
+  })
+  const others = hosted.filter(({ name }) => !dependencies[name]).map(({ name }) => code(name))
+  if (judged.length === 0) return { ...criterion, reason: `This registry does not have ${firstOf(others)}.` }
+  const unknown = others.length > 0 ? ` Not checked because they are not in this registry: ${firstOf(others)}.` : ''
+  const faults = judged.flatMap(({ dependency, facts }) => freshnessFaults(dependency, facts, new Date(now)))
+  return allOrNothing(
+    criterion,
+    faults,
+    `The latest versions here of ${firstOf(judged.map(({ dependency }) => code(dependency.name)))} are supported.${unknown}`,
+  )
+}
+
+function freshnessFaults({ name, constraint }: Dependency, { versions, isDiscontinued, replacedBy }: DependencyFacts, now: Date): Fault[] {
+  const stated = parseConstraint(constraint)
+  const admitted = stated ? versions.filter(({ version }) => allows(stated, version)) : []
+  const dependency = `${code(name)} (${code(constraint)})`
+  const faults: Fault[] = []
+  if (isDiscontinued) {
+    const remedy = replacedBy
+      ? `Depend on ${code(replacedBy)} in place of ${code(name)}.`
+      : `Look for a maintained package in place of ${code(name)}.`
+    faults.push({ fault: `${code(name)} is discontinued.`, remedy })
+  }
+  if (versions.length === 0) return faults
+  if (admitted.length === 0)
+    return [
+      ...faults,
+      {
+        fault: `No version of ${dependency} is in this registry, so the package cannot be resolved.`,
+        remedy: `Correct the constraint on ${code(name)}, or publish such a version.`,
+      },
+    ]
+  return [...faults, ...lagOf(name, dependency, versions, admitted, now)]
+}
+
+type Versions = DependencyFacts['versions']
+
+/** Returns a fault if the newest allowed version is older than the newest stable version. */
+function lagOf(name: string, dependency: string, versions: Versions, admitted: Versions, now: Date): Fault[] {
+  const newest = newestOf(admitted)
+  const beyond = versions.filter(({ version, publishedAt }) => {
+    const isOld = now.getTime() - new Date(publishedAt).getTime() > graceDays * dayMs
+    return isOld && !isPrerelease(version) && (newest === null || compareParsed(known(version), known(newest)) > 0)
+  })
+  const latest = newestOf(beyond)
+  if (!latest) return []
+  const [is, was] = [known(latest).release, known(newest ?? '0.0.0').release]
+  const majors = is[0] - was[0]
+  const distance =
+    majors > 0n ? `${majors} major version${majors === 1n ? '' : 's'}` : `${beyond.length} release${beyond.length === 1 ? '' : 's'}`
+  const fault = `${dependency} does not allow ${code(latest)}: it is ${distance} behind.`
+  return [{ fault, remedy: `Run \`dart pub upgrade --major-versions ${name}\`, adapt the code, and publish a version.` }]
+}
+
+function newestOf(versions: Versions): string | null {
+  const texts = versions.map(({ version }) => version).filter((version) => parseVersion(version) !== null)
+  return texts.toSorted((a, b) => compareParsed(known(b), known(a)))[0] ?? null
+}
+
+function judgeLowerBounds(hosted: readonly Dependency[], { dependencies }: PackageFacts): Finding {
+  const criterion = { id: 'lower-bounds', title: 'State lower bounds for all dependencies', maximum: 10 }
+  const faults = hosted.flatMap(({ name, constraint }) => boundFaults(name, constraint, dependencies[name] ?? null))
+  return allOrNothing(
+    criterion,
+    faults,
+    hosted.length === 0 ? 'It has no hosted dependencies.' : 'All dependency constraints have a lower bound.',
+  )
+}
+
+function boundFaults(name: string, constraint: string, facts: DependencyFacts | null): Fault[] {
+  const stated = parseConstraint(constraint)
+  const dependency = `${code(name)} (${code(constraint)})`
+  const remedy = `Write the lowest version that the package works with, such as ${code(`${name}: ^${(facts && newestOf(facts.versions)) ?? '1.2.0'}`)}.`
+  if (!stated) return [{ fault: `${dependency} has a constraint that cannot be read.`, remedy }]
+  if (isImpossible(stated)) return [{ fault: `${dependency} allows no version.`, remedy }]
+  return stated.min ? [] : [{ fault: `${dependency} has no lower bound, so pub may select untested versions.`, remedy }]
+}

@@ -1,0 +1,75 @@
+import { otherSdksOf } from '../../registry/archive/pubspec.ts'
+import { isObject, type Json } from '../../registry/archive/yaml.ts'
+import { type PlatformSupport, platformsOf } from '../dart/platforms.ts'
+import { code, type Fault, type Finding, grantPoints, type Subject } from './judge.ts'
+import type { NativeBuilds } from './native-builds.ts'
+
+/** Determines the platforms that the package supports. */
+export function supportOf({ contents, api, packages }: Subject): PlatformSupport {
+  const { pubspec, document, files } = contents
+  const sdks = otherSdksOf(pubspec)
+  return platformsOf(api, {
+    name: pubspec.name,
+    sdks,
+    usesFlutter: sdks.includes('flutter') || 'flutter' in document || pubspec.dependencies.some(({ name }) => name === 'flutter'),
+    platforms: pubspec.platforms,
+    pluginPlatforms: pubspec.pluginPlatforms,
+    webPlugin: webPluginOf(document.flutter, new Set(files.map(({ path }) => path)), pubspec.name),
+    hasPrograms: files.some(({ path }) => /^bin\/.+\.dart$/.test(path)),
+    dependencies: pubspec.dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? [name] : [])),
+    packages,
+  })
+}
+
+/** Returns the file below `lib/` that registers the plugin for the web, or null. */
+function webPluginOf(flutter: Json | undefined, paths: ReadonlySet<string>, name: string): string | null {
+  const plugin = isObject(flutter) ? flutter.plugin : null
+  const platforms = isObject(plugin) ? plugin.platforms : null
+  const web = isObject(platforms) ? platforms.web : null
+  if (!isObject(web)) return null
+  const file = typeof web.fileName === 'string' ? web.fileName : `${name}_web.dart`
+  return paths.has(`lib/${file}`) ? file : null
+}
+
+const names: ReadonlyMap<string, string> = new Map(
+  Object.entries({ android: 'Android', ios: 'iOS', linux: 'Linux', macos: 'macOS', web: 'web', windows: 'Windows' }).map(
+    ([platform, name]) => [`platform:${platform}`, name],
+  ),
+)
+
+/** Rates how many of Flutter's platforms are supported, and whether by current means (WebAssembly, Swift packages). Source: pana's rules. */
+export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): Finding {
+  const criterion = { id: 'platforms', title: 'Support as many platforms as possible', maximum: 20 }
+  const unread = contents.tooLarge.length + contents.notText.length
+  if (api.files.length === 0 && unread > 0) return { ...criterion, reason: 'No library below `lib/` could be read.' }
+  const supported = [...names].filter(([tag]) => tags.includes(tag)).map(([, name]) => name)
+  const missing = hindrances.flatMap((each) => (names.has(each.tag) ? [`- ${names.get(each.tag)}: ${because(each)}`] : []))
+  const isWebSlow = supported.includes('web') && !tags.includes('is:wasm-ready')
+  const faults = [...(isWebSlow ? [wasmFault(hindrances)] : []), ...(builds.withoutSwiftPackage ?? []).map(swiftFault)]
+  const granted = supported.length === 0 ? 0 : faults.length === 0 ? criterion.maximum : criterion.maximum / 2
+  const summary = supported.length === 0 ? 'No platform is supported.' : `It supports ${supported.join(', ')}.`
+  const reason = [summary, ...faults.map(({ fault }) => fault), ...(missing.length > 0 ? ['Not supported:\n'] : [])].join(' ')
+  const remedy = faults.length > 0 ? faults.map((fault) => fault.remedy).join(' ') : granted === 0 ? remedyForAll : null
+  return grantPoints(criterion, granted, [reason, ...missing].join('\n'), remedy)
+}
+
+const remedyForAll =
+  'Import libraries such as `dart:io` and `dart:js_interop` only where they exist, by conditional imports, or declare the platforms under `platforms:` in `pubspec.yaml`.'
+
+function because({ path }: Pick<PlatformSupport['hindrances'][number], 'path'>): string {
+  if (path.length === 0) return 'the pubspec declares other platforms.'
+  return `${path.map(code).join(' → ')}.`
+}
+
+function wasmFault(hindrances: PlatformSupport['hindrances']): Fault {
+  const path = hindrances.find(({ tag }) => tag === 'is:wasm-ready')?.path ?? []
+  return {
+    fault: `On the web it cannot be compiled to WebAssembly: ${path.map(code).join(' → ')}.`,
+    remedy: 'Use `dart:js_interop` and `package:web` in place of `dart:html`, `dart:js` and `package:js`.',
+  }
+}
+
+const swiftFault = (path: string): Fault => ({
+  fault: `The plugin for iOS or macOS is not a Swift package: ${code(path)} is missing.`,
+  remedy: `Add ${code(path)}, so that it can be built by the Swift Package Manager.`,
+})

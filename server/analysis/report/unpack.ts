@@ -1,0 +1,77 @@
+import { createReadStream } from 'node:fs'
+import { pickExample, textOf, type TextFile } from '../../registry/archive/documents.ts'
+import { describePubspec, type Pubspec } from '../../registry/archive/pubspec.ts'
+import { readArchive, type ArchiveContents, type FileVisitor } from '../../registry/archive/read.ts'
+import { type JsonObject, readYaml } from '../../registry/archive/yaml.ts'
+
+/** The contents of a package that an analysis reads. Held in memory only. */
+export type PackageContents = Pick<ArchiveContents, 'readme' | 'changelog' | 'license' | 'files'> & {
+  pubspec: Pubspec
+  /** The parsed pubspec with all keys. */
+  document: JsonObject
+  example: TextFile | null
+  /** Source files below `lib/` by their path in the archive. */
+  sources: Map<string, string>
+  /** Paths of source files below `lib/` that exceed the size limit. */
+  tooLarge: string[]
+  /** Paths of `.dart` files below `lib/` that are not text. */
+  notText: string[]
+  /** Texts of other files that are evaluated, by path. */
+  others: Map<string, string>
+}
+
+/** Only generated files, such as a list of all icons, come close to this size. */
+const maxSourceBytes = 8 * 1024 ** 2
+const maxSourcesBytes = 24 * 1024 ** 2
+const maxOtherBytes = 64 * 1024
+
+/** Reads the archive with the same rules as publishing. @throws PackageRejected when the archive breaks a rule. */
+export async function unpack(archive: string): Promise<PackageContents> {
+  const taken = new Map<string, Buffer[]>()
+  const tooLarge: string[] = []
+  const { pubspecText, examples, readme, changelog, license, files } = await readArchive(
+    createReadStream(archive, { highWaterMark: 256 * 1024 }),
+    {},
+    collector(taken, tooLarge),
+  )
+  const document = readYaml(pubspecText, 'pubspec.yaml')
+  const pubspec = describePubspec(document)
+  const texts = [...taken].map(([path, chunks]) => [path, textOf(Buffer.concat(chunks), maxSourceBytes)] as const)
+  const sources = texts.filter(([path]) => isSource(path))
+  return {
+    pubspec,
+    document,
+    readme,
+    changelog,
+    license,
+    files,
+    tooLarge,
+    notText: sources.filter(([, text]) => !isText(text)).map(([path]) => path),
+    example: pickExample(examples, pubspec.name),
+    sources: new Map(sources.filter(([, text]) => isText(text))),
+    others: new Map(texts.filter(([path]) => !isSource(path))),
+  }
+}
+
+/** Whether a decoded file is text: at most a tenth of it consists of replacement characters. Files in old encodings have a few. */
+const isText = (text: string): boolean => text.split('\ufffd').length - 1 <= text.length / 10
+
+const isSource = (path: string) => path.startsWith('lib/') && path.endsWith('.dart')
+/** Build file that describes the Android part of a plugin. */
+const isOther = (path: string) => /^android\/build\.gradle(?:\.kts)?$/.test(path)
+
+function collector(taken: Map<string, Buffer[]>, tooLarge: string[]): FileVisitor {
+  let bytes = 0
+  return ({ path, size }) => {
+    const most = isSource(path) ? maxSourceBytes : maxOtherBytes
+    if (!isSource(path) && !isOther(path)) return undefined
+    if (size > most || bytes + size > maxSourcesBytes) {
+      if (isSource(path)) tooLarge.push(path)
+      return undefined
+    }
+    bytes += size
+    const chunks: Buffer[] = []
+    taken.set(path, chunks)
+    return (chunk) => void chunks.push(Buffer.from(chunk))
+  }
+}

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { buildPages } from '../api-pages/build.ts'
+import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
+import { readApi } from '../dart/read-api.ts'
+import { readPackages } from '../dart/stored-surface.ts'
+import { surfaceOf } from '../dart/surface.ts'
+import { ApiError } from '../../errors.ts'
+import { apiChangeNote } from './api-change-note.ts'
+import { buildReport } from './build-report.ts'
+import type { Subject } from './judge.ts'
+import { type Answer, archiveName, docsName, type Question } from './task.ts'
+import { unpack } from './unpack.ts'
+
+/**
+ * Analyzes the archive in a folder and, if requested, writes the documentation pages to the same folder. Calls `keep` with the answer before the
+ * pages are generated, so that the report survives a failure to do so.
+ */
+export async function work({ facts, wantsDocs, earlier }: Question, folder: string, keep: (answer: Answer) => void): Promise<Answer> {
+  const usage = measure()
+  try {
+    const contents = await unpack(join(folder, archiveName))
+    usage.sample()
+    const api = await readApi(contents.sources, contents.pubspec.name)
+    usage.sample()
+    contents.sources.clear()
+    const subject: Subject = { contents, facts, api, packages: await readPackages(facts.packages) }
+    usage.sample()
+    const outline = surfaceOf(api)
+    const change = await apiChangeNote(earlier, facts.version, outline)
+    const report = buildReport(subject, change === null ? [] : [change])
+    const surface = await compress(JSON.stringify(outline))
+    if (wantsDocs) keep({ report, surface, docsFailure: null, ...usage.totals() })
+    const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
+    return { report, surface, docsFailure, ...usage.totals() }
+  } catch (error) {
+    if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.totals() }
+    throw error
+  }
+}
+
+const compress = promisify<string, Buffer>(gzip)
+
+/** Writes the documentation pages. Returns null on success, else the reason of the failure. */
+async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
+  const { description, repository, homepage } = contents.pubspec
+  const about = {
+    name: facts.name,
+    version: facts.version,
+    description,
+    repository: repository ?? homepage,
+    readme: contents.readme?.text ?? null,
+  }
+  try {
+    await packPages(buildPages(api, about), path)
+    return null
+  } catch (error) {
+    if (error instanceof PagesTooLarge) return error.message
+    throw error
+  }
+}
+
+/** Triggers a garbage collection when the process has grown. */
+function collectGarbage(): void {
+  if (process.memoryUsage.rss() < collectAboveBytes) return
+  globalThis.gc?.({ type: 'major', flavor: 'last-resort' })
+  collectAboveBytes = process.memoryUsage.rss() + 16 * 1024 ** 2
+}
+let collectAboveBytes = 100 * 1024 ** 2
+
+/** Measures the resources used by this process from now on. The peak memory is the maximum of the samples taken by `sample`. */
+function measure() {
+  const before = process.cpuUsage()
+  let peakBytes = 0
+  const sample = () => (peakBytes = Math.max(peakBytes, process.memoryUsage.rss()))
+  return {
+    sample,
+    totals() {
+      sample()
+      collectGarbage()
+      const { user, system } = process.cpuUsage(before)
+      return { cpuMs: Math.round((user + system) / 1000), peakBytes, residentBytes: process.memoryUsage.rss() }
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../../accounts/audit/service.ts'
+import type { Context, SignedInContext } from '../../platform/access/context.ts'
+import { insufficientPermissions } from '../../errors.ts'
+import { wakeAfterCommit } from '../../platform/jobs/wake.ts'
+import { SdkInstall } from '../sdks/entity.ts'
+import { lockSetting, writeSetting } from '../../platform/settings/service.ts'
+import { analysisKind, panaKind } from './requests.ts'
+import { currentSettings, type ScoringSettings, scoringSettings } from '../../platform/settings/scoring.ts'
+
+/** The effective settings, and whether the environment allows scoring. */
+export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }
+
+export async function settingsState(context: Pick<Context, 'config' | 'database'>): Promise<SettingsState> {
+  return { ...(await currentSettings(context)), permittedByEnvironment: context.config.SCORING_ENABLED }
+}
+
+export type SettingsChange = { [Name in keyof ScoringSettings]?: ScoringSettings[Name] | null | undefined }
+
+/**
+ * Updates the given settings. Waiting analyses stay in the queue while scoring is off.
+ * @throws ApiError InsufficientPermissions when the environment does not allow scoring.
+ */
+export async function updateSettings(context: SignedInContext, change: SettingsChange): Promise<SettingsState> {
+  const { config, em, viewer, ip } = context
+  if (change.scoringEnabled && !config.SCORING_ENABLED)
+    throw insufficientPermissions('The environment of this server does not permit scoring. Set SCORING_ENABLED=true and restart it.')
+  await em.fork().transactional(async (inner) => {
+    const before = await lockSetting(inner, scoringSettings)
+    const after = { ...before, ...Object.fromEntries(Object.entries(change).filter(([, value]) => value != null)) }
+    const changes = describeChanges(before, after)
+    if (changes.length === 0) return
+    const summary = `${viewer.displayName} changed the scoring settings: ${changes.join(', ')}`
+    audit(inner, { actor: viewer, ip, kind: 'server.settings_updated', summary })
+    await writeSetting(inner, scoringSettings, after)
+    await inner.flush()
+    wakeAfterCommit(inner)
+  })
+  return settingsState(context)
+}
+
+function describeChanges(before: ScoringSettings, after: ScoringSettings): string[] {
+  const words: Record<keyof ScoringSettings, (settings: ScoringSettings) => string> = {
+    scoringEnabled: ({ scoringEnabled }) => `scoring ${onOff(scoringEnabled)}`,
+    docsEnabled: ({ docsEnabled }) => `documentation ${onOff(docsEnabled)}`,
+    concurrency: ({ concurrency }) => `${concurrency} at once`,
+    timeoutSeconds: ({ timeoutSeconds }) => `${timeoutSeconds} seconds each`,
+  }
+  return Object.values(words).flatMap((describe) => (describe(before) === describe(after) ? [] : describe(after)))
+}
+
+const onOff = (isOn: boolean) => (isOn ? 'on' : 'off')
+
+/** Returns the default Dart SDK, else the default Flutter SDK, or null. */
+export const defaultSdk = (em: EntityManager): Promise<SdkInstall | null> =>
+  em.findOne(SdkInstall, { isDefault: true }, { orderBy: { kind: 'asc' } })
+
+/** Counts all versions, and the versions that have a report. */
+export async function countCoverage({ database }: Pick<Context, 'database'>): Promise<{ versions: number; scored: number }> {
+  const row = await database.heavyReads.get<{ versions: number | string; scored: number | string }>(
+    'select (select count(*) from package_versions) as versions, (select count(*) from score_reports where granted is not null) as scored',
+  )
+  return { versions: Number(row?.versions ?? 0), scored: Number(row?.scored ?? 0) }
+}
+
+/** Counts the running and the queued analyses on all instances. */
+export async function countWork({ database }: Pick<Context, 'database'>): Promise<{ active: number; queued: number }> {
+  const rows = await database.reads.all<{ state: string; total: number | string }>(
+    `select state, count(*) as total from jobs where kind in ('${analysisKind}', '${panaKind}') and state in ('queued', 'running') group by state`,
+  )
+  const count = (wanted: string) => Number(rows.find(({ state }) => state === wanted)?.total ?? 0)
+  return { active: count('running'), queued: count('queued') }
+}

@@ -1,0 +1,34 @@
+import { gunzipSync } from 'node:zlib'
+import type { ApiChanges } from '../../dart/changes.ts'
+import { compareSurfaces } from '../../dart/compare/compare.ts'
+import { judgeVersion } from '../../dart/judge-version.ts'
+import { type Surface, surfaceSchema } from '../../dart/surface.ts'
+import { answerQuestions } from '../../../platform/threads/answer.ts'
+
+type Side = { version: string; surface: Uint8Array }
+
+/** The input of the worker thread. */
+export type Task = { earlier: Side; later: Side }
+
+/** Maximum number of changes returned per kind. */
+const maxListed = 500
+/** Maximum unpacked size of an API surface in bytes. */
+const maxBytes = 64 * 1024 ** 2
+
+answerQuestions(({ earlier, later }: Task) => {
+  const [before, after] = [read(earlier), read(later)]
+  if (!before || !after) return null
+  const changes = compareSurfaces(before, after)
+  const { isHonest = null, sentence = null } = judgeVersion(earlier.version, later.version, changes) ?? {}
+  return { isHonest, sentence, ...counted(changes) }
+})
+
+const counted = ({ added, removed, changed }: ApiChanges) => ({
+  counts: { added: added.length, removed: removed.length, changed: changed.length },
+  changes: { added: added.slice(0, maxListed), removed: removed.slice(0, maxListed), changed: changed.slice(0, maxListed) },
+})
+
+/** Unpacks an API surface. Returns null for another format, written by an earlier engine. */
+function read({ surface }: Side): Surface | null {
+  return surfaceSchema.safeParse(JSON.parse(gunzipSync(surface, { maxOutputLength: maxBytes }).toString())).data ?? null
+}

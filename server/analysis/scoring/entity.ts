@@ -1,0 +1,64 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../../platform/db/base.ts'
+import { PackageVersion } from '../../registry/packages/entity.ts'
+
+/**
+ * The result of a version's last analysis, or its error. Whether an analysis is queued or running is recorded in its job. A report stays while a
+ * later analysis runs, and if that fails.
+ */
+export const ScoreReport = defineEntity({
+  name: 'ScoreReport',
+  tableName: 'score_reports',
+  properties: {
+    version: () => p.manyToOne(PackageVersion).deleteRule('cascade').primary(),
+    /** Number of analyses begun. Each analysis takes the next number. */
+    runs: p.integer().default(0),
+    /** Number of the analysis that produced this result. Results of analyses with a lower number are discarded. */
+    generation: p.integer().default(0),
+    startedAt: p.datetime(3).nullable(),
+    finishedAt: p.datetime(3).nullable(),
+    engine: p.string().length(16).nullable(),
+    engineVersion: p.string().length(64).nullable(),
+    granted: p.integer().nullable(),
+    maximum: p.integer().nullable(),
+    /** Percentage of points, from 0 to 100, rounded down; null when nothing was measured. */
+    percent: p.integer().nullable(),
+    /** The report as JSON text. */
+    report: p.text().nullable(),
+    /** The tags that search supports, separated by spaces. */
+    tags: p.text().default(''),
+    /** Why the last analysis failed; null if it succeeded. */
+    error: p.string().length(1000).nullable(),
+    /** Log output of the analysis engine. */
+    log: p.text().nullable(),
+  },
+})
+export type ScoreReport = InferEntity<typeof ScoreReport>
+
+/** The public API of a version, for comparisons: gzipped JSON. */
+export const VersionSurface = defineEntity({
+  name: 'VersionSurface',
+  tableName: 'version_surfaces',
+  properties: {
+    version: () => p.manyToOne(PackageVersion).deleteRule('cascade').primary(),
+    surface: p.blob(),
+  },
+})
+export type VersionSurface = InferEntity<typeof VersionSurface>
+
+export const logLevels = ['info', 'warning', 'error'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+/** A line of the scoring log. Packages are referenced by name, because log entries outlive packages. */
+export const ScoringLogEntry = defineEntity({
+  name: 'ScoringLogEntry',
+  tableName: 'scoring_log',
+  extends: Base,
+  properties: {
+    level: p.enum(logLevels),
+    package: p.string().length(64).nullable(),
+    version: p.string().length(64).nullable(),
+    message: p.string().length(1000),
+  },
+})
+export type ScoringLogEntry = InferEntity<typeof ScoringLogEntry>

@@ -1,0 +1,57 @@
+import { type Report, reportSchema } from '../report/report.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { readRows } from '../../platform/db/statements.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { renderText } from '../../registry/markdown/service.ts'
+
+declare module '../../platform/caches/caches.ts' {
+  interface CachedValues {
+    /** Reports, keyed by version and generation. */
+    reports: Report
+  }
+}
+
+/** Returns the last report of a version, or null. Reports are cached until the next one. */
+export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionId: string): Promise<Report | null> {
+  const row = await loadGeneration(context, versionId)
+  if (!row) return null
+  const key = `${versionId} ${row.generation}`
+  let report = context.caches.reports.get(key)
+  if (!report) {
+    const text = await loadText(context, versionId)
+    if (text === null) return null
+    report = reportSchema.parse(JSON.parse(text))
+    context.caches.reports.set(key, report)
+  }
+  return report
+}
+
+const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
+
+const loadGeneration = batched(async (em, ids) => {
+  const rows = await readRows<{ version_id: string; generation: number }>(
+    em,
+    `select version_id, generation from score_reports where version_id in (${marks(ids)}) and granted is not null`,
+    ids,
+  )
+  return new Map(rows.map((row) => [row.version_id, row]))
+})
+
+const loadText = batched(async (em, ids) => {
+  const sql = `select version_id, report from score_reports where version_id in (${marks(ids)}) and report is not null`
+  const rows = await readRows<{ version_id: string; report: string }>(em, sql, ids)
+  return new Map(rows.map((row) => [row.version_id, row.report]))
+})
+
+/** Renders Markdown from a report as safe HTML. The text is short and repeats across reports, so the result is cached in memory only. */
+export const renderRemark = (context: Context, source: string): Promise<string> =>
+  renderText(context, { source, links: { kind: 'whole' } }, { persist: false })
+
+/** Returns the engine's output of the last successful analysis, or null. */
+export const logOf = (context: Pick<Context, 'em'>, versionId: string): Promise<string | null> => loadLog(context, versionId)
+
+const loadLog = batched(async (em, ids) => {
+  const sql = `select version_id, log from score_reports where version_id in (${marks(ids)}) and log is not null`
+  const rows = await readRows<{ version_id: string; log: string }>(em, sql, ids)
+  return new Map(rows.map((row) => [row.version_id, row.log]))
+})

@@ -1,0 +1,210 @@
+import type { Criterion, Report, Section } from '../report/report.ts'
+import { builder } from '../../platform/graphql/builder.ts'
+import { audienceOf } from '../../platform/access/audience.ts'
+import { viewerCan } from '../../platform/access/viewer-can.ts'
+import type { PackageVersion } from '../../registry/packages/entity.ts'
+import { canSeeActivity } from '../../registry/packages/policy.ts'
+import { ofPublicVersion, PackageVersionRef } from '../../registry/packages/refs.ts'
+import { loadPackage } from '../../registry/packages/service.ts'
+import { mentionsHiddenPackages } from './hidden-names.ts'
+import { logOf, renderRemark, reportOf } from './report.ts'
+import { versionTags } from './score.ts'
+import { type Score, scoreOf, type ScoreStatus } from './status.ts'
+
+const ScoreStatusEnum = builder.enumType('ScoreStatus', {
+  description: 'State of the analysis of a version.',
+  values: {
+    DISABLED: { value: 'disabled', description: 'Not analyzed; scoring is switched off.' },
+    NOT_ANALYZED: { value: 'not_analyzed', description: 'Not analyzed; no analysis was requested.' },
+    PENDING: { value: 'pending', description: 'Waiting to be analyzed.' },
+    RUNNING: { value: 'running', description: 'Being analyzed.' },
+    COMPLETED: { value: 'completed', description: 'Analyzed.' },
+    FAILED: { value: 'failed', description: 'The last analysis failed; see `error`.' },
+  } satisfies Record<Uppercase<ScoreStatus>, { value: ScoreStatus; description: string }>,
+})
+
+const SectionStatus = builder.enumType('ScoreSectionStatus', {
+  description: 'Result of a section of a report.',
+  values: {
+    PASSED: { value: 'passed', description: 'All points were granted.' },
+    PARTIAL: { value: 'partial', description: 'Some points were granted.' },
+    FAILED: { value: 'failed', description: 'No points were granted.' },
+    NOT_MEASURED: { value: 'not_measured', description: 'Nothing was measured, so the section has no points.' },
+  } satisfies Record<Uppercase<Section['status']>, { value: Section['status']; description: string }>,
+})
+
+const CriterionRef = builder.objectRef<Criterion>('ScoreCriterion').implement({
+  description: 'A criterion that points are granted for.',
+  fields: (t) => ({
+    key: t.exposeString('id', { description: 'Stable identifier across reports.' }),
+    title: t.exposeString('title', { description: 'Title.' }),
+    grantedPoints: t.exposeInt('granted', { description: 'Granted points.' }),
+    maxPoints: t.exposeInt('maximum', { description: 'Maximum points.' }),
+    reason: t.exposeString('reason', { description: 'Reason for the granted points, as Markdown.' }),
+    reasonHtml: t.string({
+      description: 'The reason as sanitized HTML.',
+      resolve: ({ reason }, _args, context) => renderRemark(context, reason),
+    }),
+    remedyHtml: t.string({
+      nullable: true,
+      description: 'The remedy as sanitized HTML.',
+      resolve: ({ remedy }, _args, context) => (remedy === null ? null : renderRemark(context, remedy)),
+    }),
+    remedy: t.exposeString('remedy', {
+      nullable: true,
+      description: 'How to get the missing points, as Markdown. Null if none are missing.',
+    }),
+  }),
+})
+
+const SectionRef = builder.objectRef<Section>('ScoreSection').implement({
+  description: 'A section of a report.',
+  fields: (t) => ({
+    key: t.exposeString('id', {
+      description: 'Stable identifier across reports: `convention`, `documentation`, `platform`, `analysis`, `dependency` or `size`.',
+    }),
+    title: t.exposeString('title', { description: 'Title.' }),
+    grantedPoints: t.exposeInt('granted', { description: 'Granted points.' }),
+    maxPoints: t.exposeInt('maximum', { description: 'Maximum points.' }),
+    status: t.expose('status', { type: SectionStatus, description: 'Result of the section.' }),
+    criteria: t.expose('criteria', { extensions: { size: 5 }, type: [CriterionRef], description: 'Criteria of the section.' }),
+  }),
+})
+
+const NotMeasuredRef = builder.objectRef<Report['notMeasured'][number]>('ScoreNotMeasured').implement({
+  description: 'A criterion that was not measured. It does not count towards the maximum points.',
+  fields: (t) => ({
+    key: t.exposeString('id', { description: 'Identifier of the criterion or section.' }),
+    title: t.exposeString('title', { description: 'Title.' }),
+    reason: t.exposeString('reason', { description: 'Why the criterion was not measured, as Markdown.' }),
+    reasonHtml: t.string({
+      description: 'The reason as sanitized HTML.',
+      resolve: ({ reason }, _args, context) => renderRemark(context, reason),
+    }),
+  }),
+})
+
+const DocumentedRef = builder.objectRef<NonNullable<Report['documented']>>('ScoreDocumented').implement({
+  description: 'Documentation coverage of the public API.',
+  fields: (t) => ({
+    documented: t.exposeInt('documented', { description: 'Number of declarations and members with a doc comment.' }),
+    total: t.exposeInt('total', { description: 'Number of declarations and members.' }),
+  }),
+})
+
+const SizeRef = builder.objectRef<Report['sizes'][number]>('ScoreSize').implement({
+  description: 'Total size of the files of one kind.',
+  fields: (t) => ({
+    kind: t.exposeString('kind', { description: 'Kind of file, such as `dart`, `image` or `font`.' }),
+    files: t.exposeInt('files', { description: 'Number of files.' }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'Unpacked size in bytes.' }),
+  }),
+})
+
+const ReportRef = builder.objectRef<Report>('ScoreReport').implement({
+  description: 'Report of the analysis of a version.',
+  fields: (t) => ({
+    sections: t.expose('sections', {
+      extensions: { size: 6 },
+      type: [SectionRef],
+      description: 'Sections of the report, with their points.',
+    }),
+    notMeasured: t.expose('notMeasured', {
+      extensions: { size: 5 },
+      type: [NotMeasuredRef],
+      description: 'Criteria that were not measured.',
+    }),
+    tags: t.exposeStringList('tags', { extensions: { size: 15 }, description: 'Tags derived from the analysis, as on pub.dev.' }),
+    notes: t.exposeStringList('notes', { extensions: { size: 5 }, description: 'Notes without points, as Markdown.' }),
+    notesHtml: t.stringList({
+      extensions: { size: 5 },
+      description: 'The notes as sanitized HTML.',
+      resolve: ({ notes }, _args, context) => Promise.all(notes.map((note) => renderRemark(context, note))),
+    }),
+    documented: t.expose('documented', {
+      type: DocumentedRef,
+      nullable: true,
+      description: 'Documentation coverage of the public API. Null if no library could be parsed.',
+    }),
+    sizes: t.expose('sizes', {
+      extensions: { size: 10 },
+      type: [SizeRef],
+      description: 'Size of the archive by kind of file, largest first.',
+    }),
+  }),
+})
+
+type Scored = Score & { of: PackageVersion }
+
+const ScoreRef = builder.objectRef<Scored>('Score').implement({
+  description:
+    'Score of a version. Points and report come from the last successful analysis, even while a later one is waiting, running or has failed.',
+  fields: (t) => ({
+    status: t.expose('status', { type: ScoreStatusEnum, description: 'State of the analysis.' }),
+    error: t.string({
+      nullable: true,
+      description: 'Error of the last analysis, if it failed. Anonymous callers only see a generic message.',
+      // Error messages can contain output of the pub client, which can mention any package.
+      resolve: ({ error }, _args, context) => (error !== null && audienceOf(context) === 'public' ? 'The analysis failed.' : error),
+    }),
+    grantedPoints: t.exposeInt('granted', { nullable: true, description: 'Granted points. Null until the version is analyzed.' }),
+    maxPoints: t.exposeInt('maximum', {
+      nullable: true,
+      description: 'Maximum points of all measured criteria. Null until the version is analyzed.',
+    }),
+    percent: t.exposeInt('percent', {
+      nullable: true,
+      description: 'Percentage of points, from 0 to 100, rounded down. Used for sorting and filtering searches.',
+    }),
+    engine: t.exposeString('engine', { nullable: true, description: 'Analysis engine: `built-in` or `pana`.' }),
+    engineVersion: t.exposeString('engineVersion', { nullable: true, description: 'Version of the engine.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When the last analysis began.' }),
+    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When the last analysis ended.' }),
+    awaitsPana: t.exposeBoolean('awaitsPana', {
+      description: 'Whether an analysis by pana is pending. Until then, the report is from the built-in engine.',
+    }),
+  }),
+})
+
+builder.objectFields(ScoreRef, (t) => ({
+  report: t.field({
+    extensions: { cost: 5 },
+    type: ReportRef,
+    nullable: true,
+    description: 'The full report. Null until the version is analyzed, or if the report mentions packages that you cannot see.',
+    resolve: async ({ versionId, granted }, _args, context) => {
+      const report = granted === null ? null : await reportOf(context, versionId)
+      return report && (await mentionsHiddenPackages(context, versionId, report)) ? null : report
+    },
+  }),
+  log: t.string({
+    extensions: { cost: 5 },
+    nullable: true,
+    description: 'Output of the engine, or null if the engine printed nothing. Visible only to those who manage the package.',
+    resolve: async ({ of }, _args, context) => ((await viewerCan(context, canSeeActivity, of.package)) ? logOf(context, of.id) : null),
+  }),
+}))
+
+builder.objectFields(PackageVersionRef, (t) => ({
+  tags: t.stringList({
+    ...ofPublicVersion,
+    description:
+      'Tags with the prefix `sdk:`, `platform:`, `license:`, `topic:`, `publisher:` or `is:`. Each tag can be used as a search filter.',
+    resolve: async (version, _args, context) => {
+      const pkg = await loadPackage(context, version.package.id)
+      return pkg ? versionTags(context, pkg, version) : []
+    },
+  }),
+  licenseId: t.string({
+    ...ofPublicVersion,
+    nullable: true,
+    description: 'SPDX identifier of the license, or `unknown` for an unrecognized text. Null if the license has not been determined.',
+    resolve: ({ license }: PackageVersion) => license ?? null,
+  }),
+  score: t.field({
+    ...ofPublicVersion,
+    type: ScoreRef,
+    description: 'Score of the version.',
+    resolve: async (version, _args, context) => ({ ...(await scoreOf(context, version.id)), of: version }),
+  }),
+}))

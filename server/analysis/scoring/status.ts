@@ -1,0 +1,104 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { batched } from '../../platform/db/batched.ts'
+import { toDate } from '../../platform/db/reads/reads.ts'
+import { readRows } from '../../platform/db/statements.ts'
+import type { Services } from '../../services.ts'
+import { analysisKind, panaKind } from './requests.ts'
+import { loadScoringSettings } from '../../platform/settings/scoring.ts'
+
+export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
+
+/** The score of a version. Points come from the last successful report, even while another analysis is waiting, running or has failed. */
+export type Score = {
+  versionId: string
+  status: ScoreStatus
+  /** Why the last analysis failed. */
+  error: string | null
+  granted: number | null
+  maximum: number | null
+  percent: number | null
+  engine: string | null
+  engineVersion: string | null
+  startedAt: Date | null
+  finishedAt: Date | null
+  /** Whether an analysis by pana is waiting or running. */
+  awaitsPana: boolean
+}
+
+type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
+
+/** Returns the score of a version. Concurrent calls share four batched reads. */
+export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
+  const [{ scoringEnabled: isOnNow }, row, job, pana] = await Promise.all([
+    loadScoringSettings(reader),
+    loadResult(reader, versionId),
+    loadJob(reader, versionId),
+    loadPana(reader, versionId),
+  ])
+  const status = statusOf(isOnNow, row, job?.state)
+  const error = status === 'failed' ? (row?.error ?? job?.error ?? null) : null
+  return {
+    versionId,
+    status,
+    error,
+    granted: row?.granted ?? null,
+    maximum: row?.maximum ?? null,
+    percent: row?.percent ?? null,
+    engine: row?.engine ?? null,
+    engineVersion: row?.engine_version ?? null,
+    startedAt: dateOrNull(row?.started_at),
+    finishedAt: dateOrNull(row?.finished_at),
+    awaitsPana: isOnNow && (pana?.state === 'queued' || pana?.state === 'running'),
+  }
+}
+
+/** Derives the state of an analysis. The job determines whether it is waiting or running; neither is the case while scoring is off. */
+function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefined): ScoreStatus {
+  if (isOn && job === 'running') return 'running'
+  if (isOn && job === 'queued') return 'pending'
+  if (row?.error != null) return 'failed'
+  if (row?.granted != null) return 'completed'
+  // The process ended before it could record the failure.
+  if (job === 'failed') return 'failed'
+  return isOn ? 'not_analyzed' : 'disabled'
+}
+
+type Result = {
+  version_id: string
+  engine: string | null
+  engine_version: string | null
+  granted: number | null
+  maximum: number | null
+  percent: number | null
+  error: string | null
+  started_at: number | string | null
+  finished_at: number | string | null
+}
+type Job = { subject: string; state: 'queued' | 'running' | 'failed'; error: string | null }
+
+const dateOrNull = (moment: number | string | null | undefined): Date | null => (moment == null ? null : toDate(moment))
+const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
+
+const loadResult = batched(async (em, ids) => {
+  const rows = await readRows<Result>(
+    em,
+    `select version_id, engine, engine_version, granted, maximum, percent, error, started_at, finished_at
+     from score_reports where version_id in (${marks(ids)})`,
+    ids,
+  )
+  return new Map(rows.map((row) => [row.version_id, row]))
+})
+
+const order = { failed: 0, queued: 1, running: 2 }
+const jobsOf = (kind: string) =>
+  batched(async (em, ids) => {
+    const rows = await readRows<Job>(
+      em,
+      `select subject, state, error from jobs where kind = '${kind}' and subject in (${marks(ids)}) and state in ('queued', 'running', 'failed')`,
+      ids,
+    )
+    // The last row per version wins, so sort running and queued jobs after failed ones.
+    return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))
+  })
+const loadJob = jobsOf(analysisKind)
+const loadPana = jobsOf(panaKind)

@@ -1,0 +1,174 @@
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { pointsOf, type Report, reportSchema } from '../report/report.ts'
+import { recordEvents } from '../../accounts/audit/service.ts'
+import { currentTimeOf } from '../../platform/db/clock.ts'
+import { changeRows, readRow } from '../../platform/db/statements.ts'
+import { PermanentFailure } from '../../platform/jobs/handler.ts'
+import type { Visibility } from '../../registry/packages/entity.ts'
+import type { Here } from '../../registry/packages/hosting/hosted-here.ts'
+import { refreshIndex } from '../../registry/search/refresh-index.ts'
+import { searchableTags } from '../../registry/search/tags.ts'
+import { mentionablePackages } from './hidden-names.ts'
+import { writeLog } from './log.ts'
+
+/** Begins an analysis. Returns its number, which is higher than that of every earlier one, or null if the version was deleted. */
+export async function beginRun(em: EntityManager, versionId: string): Promise<number | null> {
+  const row = await readRow<{ runs: number }>(
+    em,
+    `insert into score_reports (version_id, runs, started_at) select id, 1, ${isPostgres(em) ? 'cast(? as timestamptz)' : '?'} from package_versions where id = ?
+     on conflict (version_id) do update set runs = score_reports.runs + 1, started_at = excluded.started_at returning runs`,
+    [currentTimeOf(em), versionId],
+  )
+  return row?.runs ?? null
+}
+
+/** The result of the analysis with the number `generation`. */
+export type Findings = { generation: number; report: Report; surface?: Buffer | undefined; log?: string | undefined }
+
+/**
+ * Stores the result of an analysis in the transaction of `em`, together with audit entry, log entry and search index. Returns false if the version
+ * was deleted or a later analysis has already been stored.
+ */
+export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
+  const about = await lockVersion(em, versionId)
+  if (!about) return false
+  const found = findings.report.engine.name === 'pana' ? await withRemarks(em, versionId, findings.report) : findings.report
+  const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await mentionablePackages(em, here, versionId))])] }
+  if (!(await writeReport(em, versionId, { ...findings, report }))) return false
+  const { granted, maximum } = pointsOf(findings.report)
+  const { name, version, packageId, isShown } = about
+  const summary = `${name} ${version} got ${granted} of ${maximum} points`
+  await recordEvents(em, [{ kind: 'package.scored', actor: null, summary, package: name, version }])
+  await writeLog(em, { level: 'info', package: name, version, message: `${granted} of ${maximum} points (${engineOf(findings.report)})` })
+  if (isShown) await refreshIndex(em, here, packageId)
+  return true
+}
+
+/**
+ * Stores only the public API, for a version whose report by another engine stays, in the transaction of `em`. Returns false if the version was
+ * deleted or a later analysis has already been stored.
+ */
+export async function storeSurface(em: EntityManager, here: Here, versionId: string, { generation, surface }: Surface): Promise<boolean> {
+  const about = await lockVersion(em, versionId)
+  if (!about) return false
+  const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
+  if ((await changeRows(em, update, [generation, currentTimeOf(em), versionId, generation])) === 0) return false
+  await writeSurface(em, versionId, surface)
+  if (about.isShown) await refreshIndex(em, here, about.packageId)
+  return true
+}
+
+type Surface = { generation: number; surface: Buffer }
+
+/** Returns whether the last report of a version is by this engine. */
+export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
+  (await readRow(em, 'select 1 from score_reports where version_id = ? and engine = ?', [versionId, engine])) !== undefined
+
+/**
+ * Adds a note to a version's report on why pana did not analyze it (again), in the transaction of `em`. Returns the package and version, or null if
+ * the version was deleted or has no report.
+ */
+export async function notePana(em: EntityManager, versionId: string, reason: string): Promise<{ package: string; version: string } | null> {
+  const about = await lockVersion(em, versionId)
+  const report = about && (await readReport(em, versionId))
+  if (!report) return null
+  const note = `${notJudged}${report.engine.name === 'pana' ? ' again' : ''}: ${reason}`
+  const notes = [...report.notes.filter((one) => !one.startsWith(notJudged)), note]
+  // Use a new generation, so that caches notice the change. Do not take the number of an analysis that is in progress.
+  const update = `update score_reports set generation = generation + 1, runs = case when runs > generation then runs else generation + 1 end,
+    report = ? where version_id = ?`
+  await changeRows(em, update, [JSON.stringify({ ...report, notes }), versionId])
+  return { package: about.name, version: about.version }
+}
+const notJudged = 'pana did not judge this version'
+
+/** Records that the last analysis of a version failed permanently, in the transaction of `em`. An existing report stays. */
+export async function storeFailure(em: EntityManager, versionId: string, error: string): Promise<void> {
+  const about = await lockVersion(em, versionId)
+  if (!about) return
+  await changeRows(
+    em,
+    `insert into score_reports (version_id, runs, finished_at, error) values (?, 1, ?, ?)
+     on conflict (version_id) do update set error = excluded.error, finished_at = excluded.finished_at
+     where score_reports.generation < score_reports.runs`,
+    [versionId, currentTimeOf(em), error],
+  )
+  const { name, version } = about
+  const summary = `The analysis of ${name} ${version} failed: ${error}`
+  await recordEvents(em, [{ kind: 'package.score_failed', actor: null, summary, package: name, version }])
+  await writeLog(em, { level: 'error', package: name, version, message: error })
+}
+
+/**
+ * Adds the findings of the built-in engine that pana does not cover to pana's report: notes, such as those on the public API, and documentation
+ * coverage.
+ */
+async function withRemarks(em: EntityManager, versionId: string, report: Report): Promise<Report> {
+  const earlier = await readReport(em, versionId)
+  if (!earlier) return report
+  const notes = earlier.notes.filter((note) => !note.startsWith(notJudged) && !report.notes.includes(note))
+  const { leadsTo } = earlier
+  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented, leadsTo }
+}
+
+async function readReport(em: EntityManager, versionId: string): Promise<Report | null> {
+  const row = await readRow<{ report: string }>(em, 'select report from score_reports where version_id = ? and report is not null', [
+    versionId,
+  ])
+  return row ? reportSchema.parse(JSON.parse(row.report)) : null
+}
+
+export const engineOf = ({ engine }: Pick<Report, 'engine'>): string => `${engine.name} ${engine.version}`
+
+const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgreSqlPlatform
+
+type About = { name: string; version: string; packageId: string; isShown: boolean }
+
+/**
+ * Locks the version's package until the end of the transaction and returns the version, or null if it was deleted. SQLite has a single writer and
+ * needs no lock.
+ */
+async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
+  const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
+  if (isPostgres(em)) await readRow(em, lock, [versionId])
+  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string; visibility: Visibility }>(
+    em,
+    `select p.name, v.version, v.package_id, p.latest_version, p.visibility
+     from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
+    [versionId],
+  )
+  if (!row) return null
+  // Anonymous callers may see another version than the latest of a public package.
+  const isShown = row.version === row.latest_version || row.visibility === 'public'
+  return { name: row.name, version: row.version, packageId: row.package_id, isShown }
+}
+
+async function writeReport(em: EntityManager, versionId: string, { generation, report, surface, log }: Findings): Promise<boolean> {
+  const { granted, maximum } = pointsOf(report)
+  const percent = maximum > 0 ? Math.floor((100 * granted) / maximum) : null
+  const text = JSON.stringify(report)
+  if (text.length > maxReportLength)
+    throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
+  const { name, version } = report.engine
+  const result = [name, version.slice(0, 64), granted, maximum, percent]
+  const written = await changeRows(
+    em,
+    `update score_reports set generation = ?, finished_at = ?, engine = ?, engine_version = ?, granted = ?, maximum = ?, percent = ?,
+       report = ?, tags = ?, error = null, log = ? where version_id = ? and generation < ?`,
+    [generation, currentTimeOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
+  )
+  if (written === 0) return false
+  if (surface) await writeSurface(em, versionId, surface)
+  return true
+}
+
+async function writeSurface(em: EntityManager, versionId: string, surface: Buffer): Promise<void> {
+  const upsert =
+    'insert into version_surfaces (version_id, surface) values (?, ?) on conflict (version_id) do update set surface = excluded.surface'
+  await changeRows(em, upsert, [versionId, surface])
+}
+
+/**
+ * Maximum length of a report in UTF-16 code units. Reports list only the first findings of each kind, so real ones have about a tenth of this size.
+ */
+const maxReportLength = 512 * 1024

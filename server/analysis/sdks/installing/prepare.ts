@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process'
+import { access, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { SandboxUnusable } from '../../../platform/sandbox/problem.ts'
+import { type Outcome, run } from '../../../platform/sandbox/run.ts'
+import { trustGit } from '../../../platform/sandbox/trust-git.ts'
+import type { Services } from '../../../services.ts'
+import type { pathsOf } from '../ready.ts'
+import { InstallRefused } from './refused.ts'
+import type { Track } from './track.ts'
+
+type Prepared = { dartVersion: string; panaVersion: string | null }
+type Places = ReturnType<typeof pathsOf>
+
+const execute = promisify(execFile)
+
+/** Extracts the version from the output of `dart --version`. */
+const versionLine = /Dart SDK version: (\d\S*)/
+const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
+
+/**
+ * Runs the unpacked SDK to read its version, and activates pana in a PUB_CACHE of its own. The PUB_CACHE must not be moved, since pub writes absolute
+ * paths into it.
+ * @throws InstallRefused when the SDK does not run on this machine or has another version; Error when pana cannot be installed.
+ */
+export async function prepare({ config }: Pick<Services, 'config'>, places: Places, track: Track): Promise<Prepared> {
+  const { kind, version } = track.install
+  await access(places.dart).catch(() => {
+    throw new InstallRefused(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
+  })
+  await rm(places.pubCache, { recursive: true, force: true })
+  await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
+  const dart = (...args: string[]) => runIn(config, places, track, [places.dart, ...args])
+  const versionOutput = await dart('--version')
+  const dartVersion = versionLine.exec(versionOutput.lines.join('\n'))?.[1]
+  if (versionOutput.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(versionOutput)}`)
+  if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
+  if (kind === 'flutter') {
+    const flutter = await runIn(config, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
+    if (flutter.code !== 0)
+      track.addLine('`flutter --version` failed, so the analysis of packages that need Flutter may fail with this SDK.')
+  }
+  track.addLine(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
+  const outcome = await dart('pub', 'global', 'activate', 'pana')
+  const isActivated = await access(places.panaPath).then(
+    () => true,
+    () => false,
+  )
+  if (outcome.code !== 0 || !isActivated)
+    throw new Error(`pana cannot be installed from ${config.SDK_PUB_HOSTED_URL} (SDK_PUB_HOSTED_URL): ${describe(outcome)}`)
+  await keepForServer(places.pubCache)
+  return { dartVersion, panaVersion: activated.exec(outcome.lines.join('\n'))?.[1] ?? null }
+}
+
+async function runIn(config: Services['config'], { path, pubCache }: Places, track: Track, command: string[]): Promise<Outcome> {
+  const env = { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true', ...trustGit }
+  const onLine = (line: string) => track.addLine(line)
+  try {
+    const limits = { seconds: 300 }
+    const outcome = await run(config, {
+      folder: pubCache,
+      readable: [path],
+      network: true,
+      command,
+      env,
+      limits,
+      onLine,
+      signal: track.signal,
+    })
+    track.signal.throwIfAborted()
+    return outcome
+  } catch (error) {
+    throw error instanceof SandboxUnusable ? new InstallRefused(error.message) : error
+  }
+}
+
+const describe = ({ end, code, lines }: Outcome): string =>
+  lines.at(-1) ?? (end === 'exited' ? `it exited with ${code ?? 'a signal'} and printed nothing` : `it was stopped because of its ${end}`)
+
+/**
+ * Makes root the owner of the files. Sandboxed commands run as a separate user, and the next command that runs as the same user must not be able to
+ * change them.
+ */
+async function keepForServer(folder: string): Promise<void> {
+  if (process.getuid?.() === 0) await execute('chown', ['-RP', '0:0', folder])
+}

@@ -1,0 +1,81 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../../platform/config/config.ts'
+import type { Services } from '../../services.ts'
+import { SdkInstall, type SdkKind } from './entity.ts'
+import { attemptFolder, thisPlatform } from './platform.ts'
+
+/** An SDK that is usable on this machine. */
+export type ReadySdk = {
+  id: string
+  kind: SdkKind
+  version: string
+  /** Folder with the unpacked archive. */
+  path: string
+  /** Path of the `dart` executable. In a Flutter SDK, this is the bundled Dart SDK's. */
+  dart: string
+  dartVersion: string
+  /** PUB_CACHE in which pana is activated. Read-only. */
+  pubCache: string
+  /** Path of the pana script. It needs `dart` in PATH and the PUB_CACHE variable. */
+  panaPath: string
+  panaVersion: string | null
+  /** Path of the mark file, which exists while the SDK is complete. */
+  mark: string
+}
+
+/** Name of the file that marks an SDK folder as complete. */
+export const markName = 'ready'
+
+type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
+
+/**
+ * Returns the paths of an install. All paths are inside the install's folder.
+ * @throws RangeError for an id that is not a plain file name.
+ */
+export function pathsOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
+  const folder = attemptFolder(config, { id, generation })
+  const path = join(folder, 'sdk')
+  const binaries = kind === 'dart' ? join(path, 'bin') : join(path, 'bin', 'cache', 'dart-sdk', 'bin')
+  const pubCache = join(folder, 'pub-cache')
+  return {
+    folder,
+    /** Imported and downloaded archives have different names, so that one is never mistaken for the other. */
+    archive: join(folder, importedSha256 ? 'imported' : 'archive'),
+    unpacking: join(folder, 'unpacking'),
+    path,
+    dart: join(binaries, 'dart'),
+    pubCache,
+    panaPath: join(pubCache, 'bin', 'pana'),
+    /** Written last. An SDK without this file is incomplete. */
+    mark: join(folder, markName),
+  }
+}
+
+/**
+ * Returns the default SDK of a kind if it is ready and present on this machine, else null. Instances may share the folder DATA_DIR/sdks; an instance
+ * without access to it has no SDK.
+ */
+export async function readySdk({ config, database }: Pick<Services, 'config' | 'database'>, kind: SdkKind): Promise<ReadySdk | null> {
+  // Fast path for registries without an SDK: a tenth of the cost of loading the entity.
+  if (!(await database.reads.get("select 1 from sdk_installs where kind = ? and is_default and status = 'ready'", kind))) return null
+  const install = await defaultInstall(database.fork(), kind)
+  if (!install || !(await isUsable(config, install))) return null
+  const { path, dart, pubCache, panaPath, mark } = pathsOf(config, install)
+  const { id, version, dartVersion, panaVersion } = install
+  return { id, kind, version, path, dart, dartVersion: dartVersion ?? version, pubCache, panaPath, mark, panaVersion: panaVersion ?? null }
+}
+
+/** Whether an install is ready and present on this machine. */
+export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkInstall): Promise<boolean> {
+  if (install.status !== 'ready' || install.platform !== thisPlatform().sdkPlatform) return false
+  try {
+    await stat(pathsOf(config, install).mark)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const defaultInstall = (em: EntityManager, kind: SdkKind) => em.findOne(SdkInstall, { kind, isDefault: true })

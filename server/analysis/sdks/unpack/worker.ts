@@ -1,0 +1,33 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { lowerPriority } from '../../../platform/threads/low-priority.ts'
+import { UnpackRefused } from './refusal.ts'
+import { perform, type Task } from './unpack.ts'
+
+// Runs in a worker thread, since inflating and hashing gigabytes would block requests.
+lowerPriority()
+
+const send = (message: Message): void => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+  parentPort?.postMessage(message)
+}
+
+/** Messages from the worker thread. */
+export type Message =
+  | { progress: { done: number; total: number } }
+  | { result: unknown }
+  | { failure: { message: string; isRefusal: boolean; code: string | null } }
+
+let sentAt = 0
+const report = (done: number, total: number): void => {
+  if (performance.now() - sentAt < 250) return
+  sentAt = performance.now()
+  send({ progress: { done, total } })
+}
+
+try {
+  send({ result: await perform(workerData as Task, report) })
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error)
+  const code = (error as NodeJS.ErrnoException).code ?? null
+  send({ failure: { message, isRefusal: error instanceof UnpackRefused, code } })
+}

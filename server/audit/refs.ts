@@ -1,5 +1,0 @@
-import { builder } from '../graphql/builder.ts'
-import type { AuditEntry } from './entity.ts'
-
-/** The GraphQL type of audit entries. Its fields are defined separately, because features add their own. */
-export const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry')

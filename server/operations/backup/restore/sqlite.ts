@@ -1,0 +1,85 @@
+import SqliteDatabase from 'better-sqlite3'
+import { existsSync, rmSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { syncDirectory } from '../../../platform/blobs/directories.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { lockSqlite } from '../../../platform/db/location/lock.ts'
+import { openDatabase } from '../../../platform/db/open/orm.ts'
+import { makeFolder } from '../../../platform/db/location/private-files.ts'
+import { damaged } from '../place/damaged.ts'
+import type { Manifest } from '../manifest.ts'
+import { writeHashed } from '../place/files.ts'
+import { sqliteFile } from '../place/layout.ts'
+import type { SnapshotFiles } from '../place/place.ts'
+import { settingsLeftOut, type Target } from './target.ts'
+
+/**
+ * Opens an SQLite file as the target of a restore. The data is written to a temporary file in the same folder, which is renamed at the end.
+ * @throws Error while a server uses the file.
+ */
+export async function openSqliteTarget(config: Config, manifest: Manifest): Promise<Target> {
+  const path = config.SQLITE_PATH
+  const partial = `${path}.restoring`
+  makeFolder(dirname(path))
+  const unlock = lockSqlite(`${path}.lock`)
+  return {
+    occupiedBy: async () => occupantOf(path),
+    async fill(files, prepared) {
+      removeAll(partial)
+      try {
+        await copyVerified(files, partial, manifest)
+        tidy(partial)
+        await upgradeFile({ ...config, SQLITE_PATH: partial })
+        await prepared()
+      } catch (error) {
+        removeAll(partial)
+        throw error
+      }
+      removeAll(path)
+      await rename(partial, path)
+      await syncDirectory(dirname(path))
+    },
+    // Nothing to upgrade: the temporary file was migrated to the current schema before it was renamed.
+    upgrade: async () => {},
+    close: async () => unlock(),
+  }
+}
+
+/** Returns the store id of a database file that has accounts or packages; null for an unused database. */
+function occupantOf(path: string): string | null {
+  if (!existsSync(path)) return null
+  const db = new SqliteDatabase(path, { fileMustExist: true })
+  try {
+    const has = (table: string) => db.prepare("select 1 from sqlite_master where type = 'table' and name = ?").get(table) !== undefined
+    const isUsed = ['users', 'packages'].some((table) => has(table) && db.prepare(`select 1 from ${table} limit 1`).get() !== undefined)
+    if (!isUsed) return null
+    const value = db.prepare("select value from server_settings where key = 'store.id'").pluck().get()
+    return typeof value === 'string' ? z.string().parse(JSON.parse(value)) : 'unknown'
+  } finally {
+    db.close()
+  }
+}
+
+async function copyVerified(files: SnapshotFiles, to: string, manifest: Manifest): Promise<void> {
+  const sha256 = manifest.files.find(({ name }) => name === sqliteFile)?.sha256 ?? ''
+  const copied = await writeHashed(to, files.read(sqliteFile))
+  if (copied.sha256 !== sha256) throw damaged(files.nameOf(sqliteFile))
+}
+
+function tidy(path: string): void {
+  const db = new SqliteDatabase(path)
+  for (const key of settingsLeftOut) db.prepare('delete from server_settings where key = ?').run(key)
+  db.close()
+}
+
+async function upgradeFile(config: Config): Promise<void> {
+  const database = await openDatabase(config)
+  await database.close()
+  removeAll(`${config.SQLITE_PATH}.lock`)
+}
+
+function removeAll(path: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${end}`, { force: true })
+}

@@ -1,0 +1,41 @@
+import { readBucketAddress } from '../../../platform/config/bucket-address.ts'
+import { type Config, ConfigError } from '../../../platform/config/config.ts'
+import { ApiError } from '../../../errors.ts'
+import type { Log } from '../../../platform/http/log.ts'
+import { describeOverlap } from '../place/apart.ts'
+import { openPlace } from '../place/open.ts'
+
+/**
+ * Checks that scheduled backups, if configured, can be created in BACKUP_TO, without writing anything. An unreachable bucket is logged and does
+ * not prevent the start.
+ * @throws ConfigError when the location cannot be used.
+ */
+export async function checkBackupPlace(config: Config, log: Log): Promise<void> {
+  const { BACKUP_TO } = config
+  if (BACKUP_TO === undefined) return
+  const bucket = readBucketAddress(BACKUP_TO)
+  const within = describeOverlap(config, BACKUP_TO)
+  if (within !== null) throw new ConfigError([`BACKUP_TO: ${BACKUP_TO} ${within}. Name a place apart from the data.`])
+  try {
+    await (await openPlace(config, BACKUP_TO)).inspect()
+  } catch (error) {
+    const isAway = bucket && !(error instanceof ConfigError || error instanceof ApiError)
+    if (!isAway) throw refusal(error)
+    log.warning(`No backup can be made at the moment: ${messageOf(error)}`)
+  }
+}
+
+/**
+ * Creates the folder for scheduled backups, if configured.
+ * @throws ConfigError when it cannot be created.
+ */
+export async function makeBackupFolder(config: Config): Promise<void> {
+  const { BACKUP_TO } = config
+  if (BACKUP_TO === undefined || readBucketAddress(BACKUP_TO)) return
+  await (await openPlace(config, BACKUP_TO)).prepare().catch((error: unknown) => {
+    throw refusal(error)
+  })
+}
+
+const refusal = (error: unknown) => new ConfigError([`BACKUP_TO: ${messageOf(error)}`])
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,74 @@
+import SqliteDatabase from 'better-sqlite3'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { restrictToOwner } from '../../platform/db/location/private-files.ts'
+import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
+import { lineOf, namedBlobs } from './named-blobs.ts'
+import type { Snapshot } from './manifest.ts'
+import { hashFile, writeHashed } from './place/files.ts'
+import { blobList, sqliteFile } from './place/layout.ts'
+import { summarizeTables } from './sqlite-tables.ts'
+
+/** Number of pages copied before yielding to the event loop (1 MiB). */
+const pagesAtOnce = 256
+
+/** Copies an SQLite file with SQLite's online backup API. */
+export async function snapshotSqlite(path: string, folder: string, signal: AbortSignal): Promise<Snapshot> {
+  const copy = join(folder, sqliteFile)
+  restrictToOwner(copy)
+  await copyOnline(path, copy, signal)
+  const db = new SqliteDatabase(copy)
+  try {
+    // Without a write-ahead log the copy is a single file and can be opened on read-only media.
+    db.pragma('journal_mode = DELETE')
+    const list = await writeHashed(join(folder, blobList), linesOf(db, signal))
+    const tables = await summarizeTables(db, signal)
+    const { storeId, migrations } = factsOf(db)
+    const file = await hashFile(copy)
+    return {
+      storeId,
+      migrations,
+      tables,
+      files: [
+        { name: sqliteFile, ...file },
+        { name: blobList, ...list },
+      ],
+    }
+  } finally {
+    db.close()
+  }
+}
+
+/** Copies the database inside a read transaction. Without it, SQLite restarts the backup after every write. */
+async function copyOnline(path: string, copy: string, signal: AbortSignal): Promise<void> {
+  const source = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })
+  try {
+    source.exec('begin')
+    source.prepare('select count(*) from sqlite_master').get()
+    await source.backup(copy, {
+      progress() {
+        signal.throwIfAborted()
+        return pagesAtOnce
+      },
+    })
+  } finally {
+    source.close()
+  }
+}
+
+const blobShape = z.object({ sha256: z.string(), bytes: z.number(), store: z.enum(['archives', 'docs']) })
+
+async function* linesOf(db: SqliteDatabase.Database, signal: AbortSignal): AsyncGenerator<string> {
+  for (const row of db.prepare(namedBlobs).iterate()) {
+    yield lineOf(blobShape.parse(row))
+    if (!isSliceOver()) continue
+    signal.throwIfAborted()
+    await nextSlice()
+  }
+}
+
+function factsOf(db: SqliteDatabase.Database): { storeId: string; migrations: string[] } {
+  const value = db.prepare("select value from server_settings where key = 'store.id'").pluck().get()
+  const names = db.prepare('select name from schema_migrations order by name').pluck().all()
+  return { storeId: z.string().parse(JSON.parse(z.string().parse(value))), migrations: z.array(z.string()).parse(names) }
+}

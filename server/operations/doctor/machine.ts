@@ -1,0 +1,77 @@
+import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Config } from '../../platform/config/config.ts'
+import { requireCreatable } from '../../platform/config/make-folders.ts'
+import { reasonOf } from '../../platform/config/path-errors.ts'
+import { isThere } from '../../platform/db/location/is-there.ts'
+import { oldestNode, version } from '../../platform/config/version.ts'
+import { type Check, messageOf, sizeOf } from './check.ts'
+
+/** Checks that DATA_DIR is writable, by creating and removing a folder. */
+export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
+  const check = { name: 'folder' }
+  try {
+    requireCreatable(DATA_DIR)
+    if (!isThere(DATA_DIR))
+      return [{ ...check, status: 'warning', message: `DATA_DIR: ${DATA_DIR} does not exist yet.`, advice: madeAtStart }]
+    await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))
+    return [{ ...check, status: 'ok', message: `${DATA_DIR} is writable.` }]
+  } catch (error) {
+    const reason = reasonOf(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
+    return [{ ...check, status: 'failed', message: `DATA_DIR: ${reason}` }]
+  }
+}
+
+const madeAtStart = 'The server creates it at its first start.'
+
+/** Checks the free space of all volumes that the server writes to. */
+export async function checkSpace(config: Config): Promise<Check[]> {
+  const folders = [
+    config.DATA_DIR,
+    ...(config.DB_BACKEND === 'sqlite' ? [dirname(config.SQLITE_PATH)] : []),
+    ...(config.BLOB_BACKEND === 'filesystem' ? [config.BLOB_PATH] : []),
+    ...(config.DOCS_BACKEND === 'filesystem' ? [config.DOCS_PATH] : []),
+  ]
+  const volumes = new Map<number, string>()
+  for (const folder of folders) {
+    const facts = await stat(folder).catch(() => null)
+    if (facts && !volumes.has(facts.dev)) volumes.set(facts.dev, folder)
+  }
+  return Promise.all([...volumes.values()].map((folder) => spaceOf(folder, config)))
+}
+
+async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Check> {
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  const check = { name: 'space', message: `${sizeOf(free)} are free at ${folder}.` }
+  if (free >= 10 * MIN_FREE_BYTES) return { ...check, status: 'ok' }
+  const limit = `Free up space: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}), the server rejects uploads.`
+  return { ...check, status: free < MIN_FREE_BYTES ? 'failed' : 'warning', advice: limit }
+}
+
+/** Checks that the command runs as the owner of the data. The server might not be able to modify files created by another account. */
+export async function checkAccount({ DATA_DIR }: Config): Promise<Check[]> {
+  const facts = await stat(DATA_DIR).catch(() => null)
+  const own = process.getuid?.()
+  if (!facts || own === undefined || own === facts.uid) return []
+  const message = `${DATA_DIR} is owned by uid ${facts.uid}, but this command runs as uid ${own}.`
+  const advice = `Run commands as the account of the server, for example: sudo -u '#${facts.uid}' …`
+  return [{ name: 'account', status: 'warning', message, advice }]
+}
+
+/** Checks the versions of Node and of this program, and compares the latter with the running server's; null if none is running. */
+export function checkVersions(running: string | null): Check[] {
+  const message = `This is Snug ${version} with Node ${process.versions.node}${running === null ? '' : `; the running server is Snug ${running}`}.`
+  const check = { name: 'versions', message }
+  if (isOlder(process.versions.node, oldestNode))
+    return [{ ...check, status: 'failed', advice: `Node ${oldestNode} or newer is required.` }]
+  if (running !== null && running !== version)
+    return [{ ...check, status: 'warning', advice: 'Restart the server, or run this command with the version of the server.' }]
+  return [{ ...check, status: 'ok' }]
+}
+
+function isOlder(given: string, needed: string): boolean {
+  const numbers = (text: string) => (text.match(/\d+/g) ?? []).map(Number)
+  const [[major = 0, minor = 0], [neededMajor = 0, neededMinor = 0]] = [numbers(given), numbers(needed)]
+  return major < neededMajor || (major === neededMajor && minor < neededMinor)
+}

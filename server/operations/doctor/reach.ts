@@ -1,0 +1,63 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Config } from '../../platform/config/config.ts'
+import { equalSecrets, randomText } from '../../platform/http/keys.ts'
+import { databaseId } from '../../platform/store/identity.ts'
+import { version as ownVersion } from '../../platform/config/version.ts'
+import { type Arrival, arrival, doctorHeader, doctorPath, proofsFor, sampleBytes } from './answer.ts'
+import { type Check, messageOf, sizeOf } from './check.ts'
+
+/** Results of requests to SERVER_URL, and how they arrived at the server; null if another registry responded. */
+export type Reach = { checks: Check[]; arrival: Arrival | null }
+
+const timeoutMs = 20_000
+
+/**
+ * Checks that the server at SERVER_URL uses this database, and that requests as large as a small upload reach it. `version` is the version of that
+ * server; requests are only sent to the same version, because older ones do not have the endpoint.
+ */
+export async function checkReach(config: Config, em: EntityManager | null, version: string | null): Promise<Reach> {
+  const id = em && (await databaseId(em))
+  if (id == null || version !== ownVersion) return { checks: [], arrival: null }
+  const first = await send(config, id, 0)
+  if (typeof first === 'string') return { checks: [otherRegistry(config)], arrival: null }
+  const bytes = Math.min(sampleBytes, config.MAX_UPLOAD_BYTES)
+  const second = await send(config, id, bytes)
+  const check = { name: 'upload size' }
+  if (typeof second !== 'string' && second.bytes === bytes)
+    return { checks: [{ ...check, status: 'ok', message: `A request of ${sizeOf(bytes)} reaches the server.` }], arrival: first }
+  const message = `A request of ${sizeOf(bytes)} does not reach the server: ${typeof second === 'string' ? second : `only ${second.bytes} bytes arrived`}.`
+  const advice =
+    'Increase the limit of the proxy for request bodies to slightly more than MAX_UPLOAD_BYTES. In nginx, the limit is client_max_body_size, 1 MB by default.'
+  return { checks: [{ ...check, status: 'failed', message, advice }], arrival: first }
+}
+
+/** Sends a request with a body of this size. Returns how it arrived, or a description of the failure. */
+async function send({ SERVER_URL }: Config, id: string, bytes: number): Promise<Arrival | string> {
+  const nonce = randomText(32)
+  const { question, answer } = proofsFor(id, nonce)
+  try {
+    const response = await fetch(`${SERVER_URL}${doctorPath}`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { [doctorHeader]: `${nonce}.${question}`, 'content-type': 'application/octet-stream' },
+      body: Buffer.alloc(bytes),
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const said = arrival.safeParse(await response.json().catch(() => null))
+    if (said.success && equalSecrets(said.data.proof, answer)) return said.data
+    const server = response.headers.get('server')
+    return `the response was ${response.status}${server === null ? '' : ` from ${server}`}`
+  } catch (error) {
+    return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error) || 'the connection was closed'
+  }
+}
+
+function otherRegistry({ SERVER_URL, DB_BACKEND }: Config): Check {
+  const database = DB_BACKEND === 'sqlite' ? 'SQLITE_PATH or DATA_DIR' : 'POSTGRES_URL'
+  return {
+    name: 'registry',
+    status: 'failed',
+    message: `${SERVER_URL} belongs to another registry: the server there uses a different database.`,
+    advice: `Correct SERVER_URL, the proxy, or ${database}. Check that this command uses the same settings as the server.`,
+  }
+}

@@ -1,0 +1,57 @@
+import { isMigrated } from '../../platform/db/schema/schema-state.ts'
+import { isRefusedForMove, isRefusedWrite } from '../../platform/db/unavailable.ts'
+import type { Services } from '../../services.ts'
+import { logChanges, cachedCheck } from './cached-check.ts'
+
+type CheckName = 'running' | 'database' | 'schema'
+
+/** Whether this process can serve reads, and which checks passed. */
+export type Readiness = { isReady: boolean; checks: Record<CheckName, boolean> }
+
+const timeoutMs = 1500
+const keptMs = 2000
+
+/**
+ * Returns a readiness check. The process is ready if the database answers and its writer is not stuck, the schema has the version of this program,
+ * and the process is not stopping. A full disk or an unavailable archive store does not make it unready, because reads still work; the health report
+ * shows them.
+ */
+export function openReadiness(services: Services): () => Promise<Readiness> {
+  const { log, stopping } = services
+  const check = (name: CheckName, work: () => Promise<unknown>) => {
+    const [run, note] = [
+      cachedCheck(work, { timeoutMs, keptMs }),
+      logChanges(log, { failing: `not ready: ${name}`, passing: `ready again: ${name}` }),
+    ]
+    return async () => {
+      const failure = await run()
+      note(failure)
+      return failure === null
+    }
+  }
+  const database = check('database', () => checkDatabase(services))
+  const schema = check('schema', () => checkSchema(services))
+  return async () => {
+    const [hasDatabase, hasSchema] = await Promise.all([database(), schema()])
+    const checks = { running: !stopping.signal.aborted, database: hasDatabase, schema: hasSchema }
+    return { isReady: Object.values(checks).every(Boolean), checks }
+  }
+}
+
+/**
+ * Throws if the database cannot serve reads. A database that rejects writes immediately still can, except after a move to PostgreSQL, when its data
+ * is outdated.
+ */
+async function checkDatabase({ database }: Services): Promise<void> {
+  await database.reads.get('select 1 as one')
+  try {
+    await database.probeWrite(timeoutMs)
+  } catch (error) {
+    const canServeReads = isRefusedForMove(error) ? database.moveState() !== 'moved' : isRefusedWrite(error)
+    if (!canServeReads) throw error
+  }
+}
+
+async function checkSchema({ database, config }: Services): Promise<void> {
+  if (!(await isMigrated(database.orm, config))) throw new Error('migrations of this version were not applied')
+}

@@ -1,0 +1,80 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { BlobStore } from '../../platform/blobs/store.ts'
+import { type Config, ConfigError } from '../../platform/config/config.ts'
+import { otherServers, silenceMs } from '../../platform/db/open/others.ts'
+import type { Keys } from '../../platform/http/keys.ts'
+import type { Log } from '../../platform/http/log.ts'
+import { lockSetting, readSettingIn, type Setting, writeSetting } from '../../platform/settings/service.ts'
+import { databaseId } from '../../platform/store/identity.ts'
+import { nameOfStore } from '../../platform/store/open.ts'
+import { differences, type Facts, facts, factsOf } from './agreement.ts'
+
+type Instances = Record<string, Facts | null>
+
+/** Settings that each instance recorded at startup, by the application name of its connections. Null for a format of another release. */
+const instances: Setting<Instances> = { key: 'instances', schema: z.record(z.string(), facts.nullable().catch(null)), initial: {} }
+
+type Surroundings = { config: Config; keys: Keys; log: Pick<Log, 'warning'> }
+
+/**
+ * Records the settings that instances must share. Concurrent starts are serialized by a lock. SQLite supports only one instance.
+ * @throws ConfigError if a running instance has a different JWT_SECRET, SERVER_URL or archive store, unless INSTANCES_MAY_DIFFER is set.
+ */
+export async function registerInstance(em: EntityManager, { config, keys, log }: Surroundings): Promise<void> {
+  if (config.DB_BACKEND === 'sqlite') return
+  const own = factsOf(config, keys)
+  await em.transactional(async (inner) => {
+    const recorded = await lockSetting(inner, instances)
+    const running = await runningOf(inner, recorded)
+    accept([...new Set(Object.values(running).flatMap((other) => (other ? differences(own, other) : [])))], { config, log })
+    const [row] = await inner.execute<{ name: string }[]>("select current_setting('application_name') as name")
+    await writeSetting(inner, instances, { ...running, ...(row && { [row.name]: own }) })
+  })
+}
+
+/**
+ * Throws if no server on this database has used the archive store although others are running, for example if it is a folder of the same name on
+ * another machine.
+ * @throws ConfigError unless INSTANCES_MAY_DIFFER is set.
+ */
+export async function requireSharedStore(em: EntityManager, blobs: BlobStore, { config, log }: Omit<Surroundings, 'keys'>): Promise<void> {
+  if (config.DB_BACKEND === 'sqlite' || (await databaseId(em)) === null) return
+  const until = Date.now() + markingMs
+  while ((await blobs.identity()) === null) {
+    if ((await otherServers(em)).length === 0) return
+    // An instance that started concurrently may be about to mark the store.
+    if (Date.now() < until) await sleep(100)
+    else
+      return accept([`${nameOfStore(config)} is not the archive store of the running instances with this database.`], {
+        config,
+        log,
+      })
+  }
+}
+
+/** Compares the settings with those of running instances. */
+export async function disagreements(em: EntityManager, config: Config, keys: Keys): Promise<{ running: number; problems: string[] }> {
+  const running = Object.values(await runningOf(em, await readSettingIn(em, instances)))
+  const own = factsOf(config, keys)
+  return { running: running.length, problems: [...new Set(running.flatMap((other) => (other ? differences(own, other) : [])))] }
+}
+
+const markingMs = 5000
+
+async function runningOf(em: EntityManager, recorded: Instances): Promise<Instances> {
+  const names = (await otherServers(em)).map(({ name }) => name)
+  return Object.fromEntries(names.flatMap((name) => (name in recorded ? [[name, recorded[name] ?? null]] : [])))
+}
+
+function accept(problems: string[], { config, log }: Omit<Surroundings, 'keys'>): void {
+  if (problems.length === 0) return
+  if (config.INSTANCES_MAY_DIFFER) return problems.forEach((problem) => log.warning(problem))
+  throw new ConfigError([...problems, advice])
+}
+
+const advice =
+  'The server cannot start: all instances with one database need the same settings. To change one, stop all instances, or set ' +
+  'INSTANCES_MAY_DIFFER=true during a rolling replacement. For a new JWT_SECRET, set JWT_SECRET_PREVIOUS to the old one instead. An instance ' +
+  `on a failed machine counts as running for ${silenceMs / 1000} seconds.`

@@ -1,0 +1,42 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { audit } from '../../accounts/audit/service.ts'
+import { conflict, notFound } from '../../errors.ts'
+import { Job } from '../../platform/jobs/entity.ts'
+import { cancelInstall, installKind, lockInstall } from '../../analysis/sdks/service.ts'
+
+/**
+ * Cancels a job. A waiting job is deleted. A running job fails, and its worker is notified within seconds (jobs/attempt.ts). An SDK install that the
+ * job performs fails as well.
+ * @throws ApiError NotFound; Conflict if the job has already ended.
+ */
+export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+  const { kind, subject } = await findJob(em, id)
+  await em.fork().transactional(async (inner) => {
+    // Lock the install before its job, in the same order as the start of an install.
+    if (kind === installKind) await lockInstall(inner, subject)
+    const job = await lockJob(inner, id)
+    if (job.state !== 'queued' && job.state !== 'running')
+      throw conflict(`Only queued or running jobs can be cancelled. This job is ${job.state}.`)
+    const error = `Cancelled by ${viewer.displayName}.`
+    if (job.state === 'queued') inner.remove(job)
+    else inner.assign(job, { state: 'failed', lease: null, leasedUntil: null, finishedAt: now(), error })
+    if (kind === installKind) await cancelInstall(inner, job, error, now())
+    audit(inner, { kind: 'server.job_cancelled', actor: viewer, summary: `Cancelled the job ${job.kind} of ${job.subject}`, ip })
+  })
+}
+
+/**
+ * Locks a job. Starts with a write, so that concurrent claims and renewals wait. On SQLite, a transaction that starts with a read cannot write after
+ * another writer has committed.
+ */
+async function lockJob(em: EntityManager, id: string): Promise<Job> {
+  await em.execute('update jobs set attempts = attempts where id = ?', [id])
+  return findJob(em, id)
+}
+
+async function findJob(em: EntityManager, id: string): Promise<Job> {
+  const job = await em.findOne(Job, { id })
+  if (!job) throw notFound('There is no job with this id.')
+  return job
+}

@@ -1,0 +1,203 @@
+import type { Analyzer } from '../../analysis/report/analyze.ts'
+import { readSchedule } from '../backup/schedule/state.ts'
+import type { BlobStore } from '../../platform/blobs/store.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Database } from '../../platform/db/open/orm.ts'
+import { checkHealth } from '../health/service.ts'
+import { countLookups } from '../../platform/caches/caches.ts'
+import type { Log } from '../../platform/http/log.ts'
+import { readBacklog } from '../../platform/jobs/backlog.ts'
+import { freeBytesAt, localVolumes } from '../../platform/store/free-space.ts'
+import type { Gauges } from './gauges.ts'
+
+type Watched = { config: Config; database: Database; blobs: BlobStore; analyzer: Analyzer; now: () => Date; log: Log }
+
+/** Adds gauges for the parts of the server. The parts themselves do not depend on metrics. */
+export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, now, log }: Watched): void {
+  watchCaches(gauges, database, log)
+  watchPools(gauges, database, log)
+  watchReplica(gauges, database, log)
+  watchJobs(gauges, database, now, log)
+  watchBackups(gauges, { config, database, now, log })
+  watchSpace(gauges, config, log)
+  gauges.add(
+    {
+      name: 'scoring',
+      gauges: { snug_scoring_processes: { help: 'Processes of the built-in engine that analyze versions.', labels: ['state'] } },
+      read() {
+        const { busy, idle } = analyzer.processes()
+        return { snug_scoring_processes: [sample(busy, { state: 'busy' }), sample(idle, { state: 'idle' })] }
+      },
+    },
+    log,
+  )
+  // Registered last, so that its statements do not count as waiting for a connection.
+  watchHealth(gauges, { config, database, blobs, now, log })
+}
+
+const sample = (value: number, labels: Record<string, string> = {}) => ({ value, labels })
+
+/** Timeout of health checks in milliseconds, shorter than for a health report. */
+const healthTimeoutMs = 1500
+
+function watchHealth(gauges: Gauges, watched: Omit<Watched, 'analyzer'>): void {
+  gauges.add(
+    {
+      name: 'health',
+      gauges: {
+        snug_component_up: { help: 'Whether a component works (1), by its name in /api/v1/health.', labels: ['component'] },
+      },
+      async read() {
+        const { checks } = await checkHealth(watched, healthTimeoutMs)
+        return {
+          snug_component_up: Object.entries(checks).map(([component, { status }]) => sample(status === 'error' ? 0 : 1, { component })),
+        }
+      },
+    },
+    watched.log,
+  )
+}
+
+function watchSpace(gauges: Gauges, config: Config, log: Log): void {
+  gauges.add(
+    {
+      name: 'space',
+      gauges: {
+        snug_free_bytes: { help: 'Free space of the local volumes of archives and SQLite file.', labels: ['volume'] },
+        snug_min_free_bytes: { help: 'Value of MIN_FREE_BYTES: uploads are rejected below this amount of free space.' },
+      },
+      async read() {
+        const readings = localVolumes(config).map(async ({ volume, folder }) => sample(await freeBytesAt(folder), { volume }))
+        return { snug_free_bytes: await Promise.all(readings), snug_min_free_bytes: [sample(config.MIN_FREE_BYTES)] }
+      },
+    },
+    log,
+  )
+}
+
+function watchCaches(gauges: Gauges, { reads }: Database, log: Log): void {
+  const looks = countLookups()
+  gauges.add(
+    {
+      name: 'caches',
+      gauges: {
+        snug_cache_requests_total: {
+          help: 'Lookups in memory caches by result: hit or miss.',
+          labels: ['cache', 'result'],
+          isTotal: true,
+        },
+      },
+      read() {
+        const all = [...looks, ...(reads.recalled ? [['rows', reads.recalled] as const] : [])]
+        return {
+          snug_cache_requests_total: all.flatMap(([cache, { hits, misses }]) => [
+            sample(hits, { cache, result: 'hit' }),
+            sample(misses, { cache, result: 'miss' }),
+          ]),
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchPools(gauges: Gauges, database: Database, log: Log): void {
+  gauges.add(
+    {
+      name: 'database',
+      gauges: {
+        snug_database_connections: { help: 'Connections to the database.', labels: ['pool', 'state'] },
+        snug_database_connections_max: { help: 'Maximum number of connections of a pool.', labels: ['pool'] },
+        snug_database_waiting: { help: 'Statements and transactions that wait for a connection.', labels: ['pool'] },
+      },
+      read() {
+        const pools = database.pools()
+        return {
+          snug_database_connections: pools.flatMap(({ pool, open, idle }) => [
+            sample(open - idle, { pool, state: 'busy' }),
+            sample(idle, { pool, state: 'idle' }),
+          ]),
+          snug_database_connections_max: pools.map(({ pool, max }) => sample(max, { pool })),
+          snug_database_waiting: pools.map(({ pool, waiting }) => sample(waiting, { pool })),
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchReplica(gauges: Gauges, { heavyReads: { replica } }: Database, log: Log): void {
+  gauges.add(
+    {
+      name: 'replica',
+      gauges: {
+        snug_replica_up: { help: 'Whether the replica (POSTGRES_READ_URL) responds and replicates the database (1).' },
+        snug_replica_lag_seconds: { help: 'Replication lag, 0 if the replica is up to date.' },
+        snug_replica_reads_total: {
+          help: 'Reads eligible for the replica by result: replica, or served by the primary because the replica was behind, busy, away, refused, failed.',
+          labels: ['result'],
+          isTotal: true,
+        },
+      },
+      async read() {
+        if (!replica) return {}
+        const standing = await replica.look()
+        const isUsed = standing !== null && standing.state !== 'refused'
+        return {
+          snug_replica_up: [sample(isUsed ? 1 : 0)],
+          ...(isUsed && standing.lagSeconds !== null && { snug_replica_lag_seconds: [sample(standing.lagSeconds)] }),
+          snug_replica_reads_total: Object.entries(replica.counts).map(([result, count]) => sample(count, { result })),
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchJobs(gauges: Gauges, { reads }: Database, now: () => Date, log: Log): void {
+  gauges.add(
+    {
+      name: 'jobs',
+      gauges: {
+        snug_jobs: {
+          help: 'Jobs by kind and state (queued, running, failed), counted up to 10,000. Scoring: analysis, analysis.pana.',
+          labels: ['kind', 'state'],
+        },
+        snug_jobs_oldest_due_seconds: { help: 'Age of the oldest due job.' },
+      },
+      async read() {
+        const { counts, oldestDueSeconds } = await readBacklog(reads, now())
+        return {
+          snug_jobs: counts.map(({ kind, state, total }) => sample(total, { kind, state })),
+          snug_jobs_oldest_due_seconds: [sample(oldestDueSeconds)],
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchBackups(gauges: Gauges, { config, database, now, log }: Omit<Watched, 'analyzer' | 'blobs'>): void {
+  gauges.add(
+    {
+      name: 'backups',
+      gauges: {
+        snug_backup_last_success_timestamp_seconds: { help: 'Completion time of the last successful scheduled backup, in Unix time.' },
+        snug_backup_last_failure_timestamp_seconds: { help: 'Time of the last failed scheduled backup, in Unix time.' },
+        snug_backup_next_timestamp_seconds: { help: 'Time of the next scheduled backup, in Unix time.' },
+        snug_backup_size_bytes: { help: 'Size of the last scheduled backup, including archives shared with other backups.' },
+      },
+      async read() {
+        const { lastSuccess, lastFailure, nextAt } = (await readSchedule(config, database.reads, now())) ?? {}
+        const at = (moment: string | Date) => [sample(new Date(moment).getTime() / 1000)]
+        return {
+          ...(lastSuccess && { snug_backup_last_success_timestamp_seconds: at(lastSuccess.at) }),
+          ...(lastFailure && { snug_backup_last_failure_timestamp_seconds: at(lastFailure.at) }),
+          ...(nextAt && { snug_backup_next_timestamp_seconds: at(nextAt) }),
+          ...(lastSuccess && { snug_backup_size_bytes: [sample(lastSuccess.bytes)] }),
+        }
+      },
+    },
+    log,
+  )
+}

@@ -1,0 +1,113 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Budget } from './budget.ts'
+import { requireCsrf } from '../http/csrf.ts'
+import type { Bucket } from '../http/limits/limits.ts'
+import type { RequestScope } from '../http/request-scope.ts'
+import type { Services } from '../../services.ts'
+import { authenticate, type Identity } from './authenticate.ts'
+import { recordLastUse } from './last-use.ts'
+import { secretIn, prefixOf } from './token-secret.ts'
+import { effectiveScopes, type Scope } from '../roles/roles.ts'
+import type { Credential, Viewer } from '../roles/viewer.ts'
+
+/** The context of a request for resolvers and routes. REST, GraphQL and binary routes create one per request. */
+export type Context = Services & {
+  request: FastifyRequest
+  reply: FastifyReply
+  em: EntityManager
+  viewer: Viewer | null
+  credential: Credential | null
+  /** Current permissions of the credential; empty for anonymous callers. */
+  scopes: ReadonlySet<Scope>
+  /** Remaining resource limits of the request. Only queries have limits. */
+  budget?: Budget
+  /** Cost of a GraphQL query once it is known, and the state of its rate limit. */
+  query?: { cost: number; bucket: Bucket }
+  /** IP address of the client, as seen through trusted proxies. */
+  ip: string
+}
+
+/** The context of a signed-in caller. */
+export type SignedInContext = Context & { viewer: Viewer; credential: Credential }
+
+/** Returns whether the caller is signed in. */
+export const isSignedIn = (context: Context): context is SignedInContext => context.viewer !== null && context.credential !== null
+
+const noScopes: ReadonlySet<Scope> = new Set()
+
+/** Identifies the caller by a key in the URL if the request has no token; null if the URL has no key. @throws ApiError for a wrong key. */
+export type IdentifyByKey = (services: Services, request: FastifyRequest) => Promise<Identity | null>
+
+/** Creates the context. The caller is identified by a token, or else by a key in the URL if the endpoint supports one, or else by the cookie. */
+export async function createContext(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  identifyByKey?: IdentifyByKey,
+): Promise<Context> {
+  const now = services.now()
+  const byKey = identifyByKey && request.headers.authorization === undefined ? await identifyByKey(services, request) : null
+  const identity = byKey ?? (await identify(services, request, now))
+  if (identity) recordLastUse(services, identity, now)
+  if (identity && request.scope) logCaller(request.scope, request, identity)
+  return contextOf(services, request, reply, identity)
+}
+
+/** Adds the caller to the log scope. Of a token only the first characters are logged, which lists also show. */
+function logCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
+  scope.userId = viewer.id
+  if (credential.kind === 'token' && headers.authorization !== undefined) scope.tokenPrefix = prefixOf(secretIn(headers.authorization))
+}
+
+/** Authenticates a long-running request again. Does not count as another use of the credential. */
+export async function renewContext(services: Services, { request, reply }: Context): Promise<Context> {
+  return contextOf(services, request, reply, await identify(services, request, services.now()))
+}
+
+const identify = ({ database, keys, config }: Services, request: FastifyRequest, now: Date) =>
+  authenticate(request, database.reads, keys, config.SERVER_URL, now)
+
+function contextOf(services: Services, request: FastifyRequest, reply: FastifyReply, identity: Identity | null): Context {
+  return Object.assign(Object.create(baseOf(services)) as Services & OnDemand, {
+    request,
+    reply,
+    viewer: identity?.viewer ?? null,
+    credential: identity?.credential ?? null,
+    scopes: identity ? effectiveScopes(identity.viewer, identity.credential) : noScopes,
+    ip: request.ip,
+  })
+}
+
+/** Returns the context as a plain object, for code that copies its properties. */
+export const plainContext = (services: Services, context: Context): Context => ({
+  ...services,
+  ...context,
+  em: context.em,
+})
+
+/** Rejects a change authenticated by a cookie without the CSRF token. Every API calls this before making a change. */
+export function guardChange({ request, credential, keys }: Context): void {
+  if (credential?.kind === 'session' && credential.uploadId === undefined) requireCsrf(request, keys, credential.id)
+}
+
+type OnDemand = Pick<Context, 'em'>
+type Made = { database: Services['database']; madeEm?: EntityManager }
+
+/** Returns the prototype shared by the contexts of these services. Copying ten properties per request would take 5% of its time. */
+function baseOf(services: Services): Services & OnDemand {
+  let base = bases.get(services)
+  if (!base) bases.set(services, (base = Object.create(services, Object.getOwnPropertyDescriptors(onDemand)) as Services & OnDemand))
+  return base
+}
+const bases = new WeakMap<Services, Services & OnDemand>()
+
+/**
+ * Properties that are created on first use, since the hottest routes do not need the ORM. The getters are on a shared prototype: an object with its
+ * own getters gets its own hidden class in V8, which would keep the request's memory alive until a full garbage collection.
+ */
+const onDemand: OnDemand & ThisType<Made & OnDemand> = {
+  get em() {
+    return (this.madeEm ??= this.database.fork())
+  },
+}

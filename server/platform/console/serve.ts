@@ -1,0 +1,105 @@
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isConsolePage } from './pages.ts'
+import { unknownAddress } from '../../errors.ts'
+import { compressText } from '../http/caching/compression.ts'
+import { prefers } from '../http/caching/conditional.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
+import { basePath } from '../http/public-url.ts'
+import type { Services } from '../../services.ts'
+import { isBrowsingOn } from '../access/browsing.ts'
+
+/** The console's Content-Security-Policy. The API reference (rest/reference.ts) and the OAuth error page (oauth/page.ts) have their own. */
+const policy =
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+
+/** Serves the console: hashed files, cached permanently by browsers, and its single HTML page for all paths that no other route matches. */
+export async function mountConsole(app: FastifyInstance, services: Services): Promise<void> {
+  const { config } = services
+  const base = `${basePath(config.SERVER_URL)}/`
+  if (existsSync(root)) {
+    await app.register(fastifyStatic, {
+      root: join(root, 'assets'),
+      serve: false,
+      index: false,
+      immutable: true,
+      maxAge: '1y',
+      lastModified: false,
+      preCompressed: true,
+    })
+    // Replaces the plugin's own route, which reads the whole folder for each file to reject other spellings of a name. No file here is protected, so
+    // that is not needed.
+    app.route<{ Params: { '*': string } }>({
+      method: ['HEAD', 'GET'],
+      url: '/assets/*',
+      handler: (request, reply) => reply.sendFile(request.params['*']),
+    })
+    app.get('/favicon.svg', async (_request, reply) =>
+      reply
+        .type('image/svg+xml')
+        .header('cache-control', 'public, max-age=86400')
+        .send(readFileSync(join(root, 'favicon.svg'))),
+    )
+  }
+  app.get('/robots.txt', async (_request, reply) =>
+    reply
+      .type('text/plain; charset=utf-8')
+      .header('cache-control', 'no-cache')
+      .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
+  )
+  const sendPage = consoleSender(services)
+  const exists = (request: FastifyRequest) => {
+    const path = pathBelow(base, request)
+    return !isApiPath(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
+  }
+  for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
+  // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
+  app.get('/', { onSend: compressText }, sendPage)
+  app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
+}
+
+/** Returns a handler that serves the console's HTML page, whose scripts render the page of the requested path. */
+export function consoleSender(services: Services): RouteHandlerMethod {
+  const base = `${basePath(services.config.SERVER_URL)}/`
+  const page = existsSync(join(root, 'index.html'))
+    ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
+    : notBuilt
+  const { SERVER_URL } = services.config
+  return async (request, reply) => {
+    const path = pathBelow(base, request)
+    if (isApiPath(path)) throw unknownAddress(SERVER_URL)
+    const isPage = isConsolePage(path)
+    // Browsers get the console's "not found" page; other clients get a JSON error.
+    if (!isPage && !prefers(request, 'text/html')) throw unknownAddress(SERVER_URL)
+    if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
+    return reply
+      .code(isPage ? 200 : 404)
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', policy)
+      .header('cache-control', 'no-cache')
+      .send(page)
+  }
+}
+
+const root = join(import.meta.dirname, '../../../web/dist')
+const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
+
+/** Whether the path belongs to an API or to files. The console page is never served there. */
+const isApiPath = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !isConsolePage(path)
+
+/** Pages that can show content to anonymous visitors. */
+const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/
+
+/** Returns a robots.txt that allows package pages and the files they need, for servers with anonymous browsing. */
+const robots = (base: string) => `User-agent: *
+Disallow: ${base}
+Allow: ${base}$
+Allow: ${base}packages
+Allow: ${base}assets/
+Allow: ${base}graphql
+`
+
+const notBuilt =
+  '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'

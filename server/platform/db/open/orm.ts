@@ -1,0 +1,207 @@
+import type { EntityManager, MikroORM } from '@mikro-orm/sql'
+import { dirname } from 'node:path'
+import { setClock } from '../clock.ts'
+import { isThere } from '../location/is-there.ts'
+import { lockSqlite } from '../location/lock.ts'
+import { meterStatements, type StatementWatch } from '../meter.ts'
+import { migrate, type MigrationListener } from '../schema/migrate.ts'
+import { explainMissing, nameOfDatabase } from '../location/missing.ts'
+import { refuseMoved, refuseUnfinished } from '../location/moved.ts'
+import type { OpenedDatabase } from './opened.ts'
+import type { DatabaseConfig, Logging } from '../options.ts'
+import type { PoolState } from '../pool-state.ts'
+import { makeFolder } from '../location/private-files.ts'
+import { writeProbe } from './probe.ts'
+import { openReads, type Reads } from '../reads/reads.ts'
+import type { ReplicaListener } from '../postgres/replica.ts'
+import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
+import { reportStatements } from '../statements.ts'
+import { type MoveState, moveStateOf } from '../location/write-guard.ts'
+import { adminCommand } from '../../config/version.ts'
+
+/** The open database: the ORM for units of work, and prepared reads for hot paths. */
+export type Database = {
+  backend: DatabaseConfig['DB_BACKEND']
+  orm: MikroORM
+  reads: Reads
+  /**
+   * Prepared reads for expensive queries whose result is only displayed. They run on the replica (POSTGRES_READ_URL) while it is up to date. Use
+   * `reads` for authentication, permissions, switches, limits and any value that a change is based on.
+   */
+  heavyReads: Reads
+  /** Returns a new entity manager for one request or one job. */
+  fork(): EntityManager
+  /** Returns the time shared by all instances that use this database. */
+  now: () => Date
+  /** Returns the usage of each connection pool. */
+  pools: () => PoolState[]
+  /** Returns whether the database is being moved to PostgreSQL or was moved. It is read-only in both states. */
+  moveState: () => MoveState
+  /** Writes a row to check that writes work. @throws DatabaseAway after `timeoutMs` milliseconds, or the error that prevents writes. */
+  probeWrite(timeoutMs?: number): Promise<void>
+  close(): Promise<void>
+}
+
+type Options = {
+  /** Called with the text of every statement. */
+  onQuery?: ((sql: string) => void) | undefined
+  /** Wraps the execution of every statement. */
+  watch?: StatementWatch | undefined
+  /** Called before the schema is changed. May throw to reject the database. */
+  beforeMigrating?: (orm: MikroORM) => Promise<void>
+  /** Called for each migration of a database that is not new. */
+  onMigration?: MigrationListener
+  /** Enables the configured replica. Called when its use starts or stops. */
+  onReplica?: ReplicaListener
+  /** Set by the `move-database` command, which must open a database that is being moved. */
+  isMove?: boolean
+}
+
+/**
+ * Opens the database, migrates its schema under a lock, and locks an SQLite file against a second process.
+ * @throws Error if the file is in use.
+ * @throws ConfigError if the database does not exist or cannot be used, its schema is newer than this program, it was moved elsewhere, or a move to
+ * it is incomplete.
+ */
+export async function openDatabase(
+  config: DatabaseConfig,
+  { onQuery, watch, beforeMigrating, onMigration, onReplica, isMove = false }: Options = {},
+): Promise<Database> {
+  if (!isMove) refuseMoved(config)
+  const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config) : () => {}
+  const opened = await open(config, onQuery).catch((error: unknown) => {
+    unlock()
+    throw explainMissing(error, config)
+  })
+  const { orm } = opened
+  try {
+    if (!isMove) await refuseUnfinished(orm, config)
+    refuseMoving(config)
+    // Check that the database is usable before anything else, because later steps may create directories.
+    const isCurrent = await isMigrated(orm, config)
+    await beforeMigrating?.(orm)
+    if (!isCurrent) await migrateSchema(orm, config, onMigration)
+    meterStatements(orm, watch)
+    const { reads, heavyReads } = await openSources(opened, { onQuery, watch, onReplica })
+    const close = async () => {
+      if (heavyReads !== reads) await heavyReads.close()
+      await reads.close()
+      await opened.close()
+      unlock()
+    }
+    setClock(orm.em, opened.now)
+    reportStatements(orm.em, { onQuery, watch })
+    const { now } = opened
+    const { pool } = reads
+    const { replica } = heavyReads
+    const pools = () => [opened.pool(), ...(pool ? [pool.state('reads')] : []), ...(replica ? [replica.state()] : [])]
+    const fork = () => orm.em.fork()
+    const moveState = () => moveStateOf(config)
+    return { backend: config.DB_BACKEND, orm, reads, heavyReads, fork, now, pools, moveState, probeWrite: writeProbe(orm), close }
+  } catch (error) {
+    await opened.close()
+    unlock()
+    throw explainMissing(error, config)
+  }
+}
+
+/** Opens the prepared reads. Without a replica, `heavyReads` is the same object as `reads`. */
+async function openSources(
+  opened: OpenedDatabase,
+  { onQuery, watch, onReplica }: Options,
+): Promise<Pick<Database, 'reads' | 'heavyReads'>> {
+  const source = await opened.source()
+  const reads = openReads(source, onQuery, watch)
+  const elsewhere = onReplica ? await opened.replica?.(source, onReplica) : null
+  return { reads, heavyReads: elsewhere ? openReads(elsewhere, onQuery, watch) : reads }
+}
+
+/** Throws while the database is being moved, because a starting server must write before it can respond. */
+function refuseMoving(config: DatabaseConfig): void {
+  if (moveStateOf(config) === 'moving')
+    throw new Error(`${config.SQLITE_PATH} is being moved to PostgreSQL. Start the server after the move.`)
+}
+
+/** Migrates the schema on a connection without timeouts, because migrations may take long. */
+async function migrateSchema(orm: MikroORM, config: DatabaseConfig, report?: MigrationListener): Promise<void> {
+  const unlimited = config.DB_BACKEND === 'sqlite' ? orm : await openWithoutTimeouts(config)
+  try {
+    await migrate(unlimited, config, report)
+  } finally {
+    if (unlimited !== orm) await unlimited.close(true)
+  }
+}
+
+/**
+ * Opens the database while a server may be running: without the file lock and without migrating.
+ * @throws Error if its schema is not current.
+ * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
+ */
+export async function openUnlocked(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
+  if (!isMove) refuseMoved(config)
+  // Opening a missing SQLite file would create it.
+  if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true }))
+    throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
+  const orm = await openWithoutTimeouts(config)
+  try {
+    if (!isMove) await refuseUnfinished(orm, config)
+    if (!(await isMigrated(orm, config))) throw await schemaNotCurrent(orm, config)
+    return orm
+  } catch (error) {
+    await orm.close(true)
+    throw explainMissing(error, config)
+  }
+}
+
+/** Returns the error for a database whose schema is not current. */
+async function schemaNotCurrent(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
+  const { isNew } = await migrationsOf(orm, config)
+  if (!isNew) return new Error('The database was last used by an older version. Start this version of the server once.')
+  const [name, setting] = [nameOfDatabase(config), config.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL']
+  return new Error(
+    `There is nothing in ${name} yet. Start the server once; or if it should have packages, correct ${setting} or restore a backup: ${adminCommand} restore <place>`,
+  )
+}
+
+/**
+ * Opens the database for inspection, whatever its schema version: without the file lock and without changing it. Returns null if the SQLite file does
+ * not exist.
+ * @throws Error if the database cannot be reached.
+ * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
+ */
+export async function openForInspection(config: DatabaseConfig): Promise<MikroORM | null> {
+  refuseMoved(config)
+  if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true })) return null
+  const orm = await openWithoutTimeouts(config).catch((error: unknown) => {
+    throw explainMissing(error, config)
+  })
+  try {
+    await orm.em.getConnection().execute('select 1')
+    await refuseUnfinished(orm, config)
+    return orm
+  } catch (error) {
+    await orm.close(true)
+    throw explainMissing(error, config)
+  }
+}
+
+function lockFile(config: DatabaseConfig) {
+  try {
+    makeFolder(dirname(config.SQLITE_PATH))
+    return lockSqlite(`${config.SQLITE_PATH}.lock`)
+  } catch (error) {
+    throw explainMissing(error, config)
+  }
+}
+
+async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<OpenedDatabase> {
+  const logging: Logging = onQuery ? { debug: ['query'], colors: false, logger: onQuery } : {}
+  if (config.DB_BACKEND === 'sqlite') return (await import('./open-sqlite.ts')).openSqlite(config, logging)
+  return (await import('./open-postgres.ts')).openPostgres(config, logging)
+}
+
+/** Opens a database without timeouts, for migrations and operator commands. */
+async function openWithoutTimeouts(config: DatabaseConfig): Promise<MikroORM> {
+  if (config.DB_BACKEND === 'sqlite') return (await open(config)).orm
+  return (await import('./open-postgres.ts')).openWithoutTimeouts(config)
+}

@@ -1,0 +1,70 @@
+import { GraphQLError } from 'graphql'
+import { ApiError, invalidInput } from '../../errors.ts'
+
+/**
+ * Converts an error of an execution: an ApiError is unchanged; an invalid variable becomes 400 with its field; an error thrown by a resolver is
+ * unwrapped, to be masked and logged by the caller.
+ */
+export function toApiError(error: GraphQLError): Error {
+  if (error instanceof ApiError) return error
+  return invalidVariable(error) ?? rootCause(error) ?? error
+}
+
+/** Returns a 400 error for an invalid value. The message names the path, the expected type, and the value unless the field is secret. */
+export function invalidValue(path: string[], wanted: string, value: unknown): ApiError {
+  const field = path.join('.')
+  return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
+}
+
+/** Returns the error that a resolver threw, if any. */
+function rootCause(error: GraphQLError): Error | undefined {
+  const cause = error.originalError
+  if (!cause || cause instanceof ApiError) return cause
+  if (!(cause instanceof GraphQLError)) return cause
+  return rootCause(cause)
+}
+
+/**
+ * Converts a value error of graphql-js to a 400 error that names the field and the expected type. `place` is the path within the variable or argument
+ * `name`, such as `.scopes[0]`. If the name is empty, the path alone is the field.
+ */
+export function refusedValue(name: string, place: string, reason: string): ApiError {
+  const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
+  const [, unknown, hint = ''] = /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/.exec(reason) ?? []
+  const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
+  const field = [path, missing ?? unknown].filter(Boolean).join('.') || name
+  if (unknown) return invalidInput(`${field}: is not a known field.${hint}`, field)
+  if (missing || /non-null/i.test(reason))
+    return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
+  return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
+}
+
+/** Parses graphql-js errors of the form: Variable "$input" has invalid value at .password: … */
+function invalidVariable({ message }: GraphQLError): ApiError | null {
+  const [, variable = '', place = '', reason = ''] =
+    /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
+  return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
+}
+
+/** Returns the received value for a message, truncated, or an empty string for secret fields. */
+const sent = (field: string, text: string): string =>
+  text === '' || /password|secret|token|code/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
+
+const kinds: Record<string, string> = {
+  String: 'a string',
+  ID: 'a string',
+  Int: 'a whole number',
+  Float: 'a number',
+  Boolean: 'true or false',
+}
+
+function wanted(reason: string, field: string): string {
+  const [, scalar = '', value = ''] = /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/.exec(reason) ?? []
+  if (scalar === 'Int' && /^-?\d+$/.test(value)) return `must be a whole number from -2147483648 to 2147483647${sent(field, value)}.`
+  if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
+  const [, word = '', type] = /^Value ("[^]*") does not exist in "(\w+)" enum/.exec(reason) ?? []
+  if (type) return `must be a value of ${type}${sent(field, word)}.`
+  const [, group, other = ''] = /^Enum "(\w+)" cannot represent non-\w+ value: ([^]*?)\.(?: Did you mean [^]*)?$/.exec(reason) ?? []
+  if (group) return `must be a value of ${group}${other.startsWith('"') ? ', written without quotes' : ''}${sent(field, other)}.`
+  return reason.replace(/, found: [^]*$/, '.').replace(/ Found: [^]*$/, '')
+}

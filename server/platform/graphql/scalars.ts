@@ -1,0 +1,51 @@
+import { builder } from './builder.ts'
+import { invalidInput } from '../../errors.ts'
+import { parseVersion } from '../pub/version.ts'
+
+/** Returns the text if it is valid. Throws InvalidInput with the received value otherwise. */
+function text(value: unknown, wanted: string, fits: (text: string) => boolean): string {
+  if (typeof value === 'string' && fits(value)) return value
+  throw invalidInput(`must be ${wanted}, not ${(JSON.stringify(value) ?? 'this').slice(0, 100)}`)
+}
+
+const isoMoment = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** Whether the time is valid ISO 8601 with a year that all databases support. */
+function isMoment(value: string): boolean {
+  const year = new Date(value).getUTCFullYear()
+  return isoMoment.test(value) && year >= 1 && year <= 9999
+}
+
+/** Whether the date exists. `Date` would convert February 30 to March 2. */
+function isOnDay(moment: string): boolean {
+  const day = moment.slice(0, 10)
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
+
+builder.scalarType('DateTime', {
+  description: 'A time in UTC: ISO 8601 with milliseconds, such as 2026-01-31T12:00:00.000Z.',
+  serialize: (value) => value.toISOString(),
+  parseValue: (value) =>
+    new Date(text(text(value, 'a moment such as 2026-01-31T12:00:00Z', isMoment), 'on a day that the calendar has', isOnDay)),
+})
+
+builder.scalarType('BigInt', {
+  description: 'An integer that may exceed 32 bits, such as a number of bytes. Encoded as a JSON number.',
+  serialize: (value) => value,
+  parseValue: (value) => {
+    if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+    throw invalidInput('must be a whole number')
+  },
+})
+
+builder.scalarType('SemVer', {
+  description: 'A package version in canonical form, such as 1.2.3-dev.1+4.',
+  serialize: (value) => value,
+  parseValue: (value) => text(value, 'a version such as 1.2.3', (version) => parseVersion(version) !== null),
+})
+
+builder.scalarType('URL', {
+  description: 'An absolute http or https address.',
+  serialize: (value) => value,
+  parseValue: (value) => text(value, 'an http or https address', (url) => URL.canParse(url) && /^https?:/i.test(url)),
+})

@@ -1,0 +1,250 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
+import type { GraphQLParams, Plugin } from 'graphql-yoga'
+import { Readable } from 'node:stream'
+import { withinBudget } from '../access/budget.ts'
+import { queryOf, readDocuments, type TrustedDocuments } from '../console/documents.ts'
+import { consoleSender } from '../console/serve.ts'
+import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
+import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
+import { refuseExpensive } from './cost.ts'
+import { formatErrors, masked } from './errors.ts'
+import { limitQueries, refuseDeepQuery } from './query-limits.ts'
+import { reportInvalidLiterals, cacheDocuments } from './validation.ts'
+import { eventStream, parametersOf, validateParameters, acceptsEvents, toFetch, wantsExplorer } from './request.ts'
+import { subscribe } from './subscriptions.ts'
+import { executeInTurn } from './turns.ts'
+import { compressText } from '../http/caching/compression.ts'
+import { noStore } from '../http/caching/conditional.ts'
+import { noteOperation } from '../http/remark.ts'
+import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
+import { refuseEncoded } from '../http/bodies/json-body.ts'
+import { addressKey } from '../http/limits/limits.ts'
+import { basePath } from '../http/public-url.ts'
+import { needsCsrfToken } from './own-origin.ts'
+import { nextSlice } from '../threads/slices.ts'
+import { refuseUselessCredential } from '../access/refusal.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
+import { isServerAdmin } from '../roles/viewer.ts'
+import type { Services } from '../../services.ts'
+import { mayBrowseAnonymously } from '../access/audience.ts'
+
+/** Limits of the query text. The cost has a separate limit (see cost.ts). */
+const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
+
+/** A request as passed to Yoga. `sent` holds the parameters from the body; undefined for GET, which has them in the query string. */
+type Call = { caller: Context; sent: GraphQLParams | undefined }
+
+/** Serves `/graphql`: operations by POST, queries also by GET, and the explorer, a console page, to browsers. */
+export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
+  const { fetch } = await openYoga(services, schema)
+  const sendConsole = consoleSender(services)
+  await app.register(async (scope) => {
+    // The body is parsed only after the caller is known and counted toward the rate limit.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+      refuseEncoded(request)
+      return bytes
+    })
+    scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
+    async function handler(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+      if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
+      const caller = await createContext(services, request, reply)
+      caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
+      refuseUselessCredential(caller)
+      const startedAt = performance.now()
+      const response = await withinBudget(caller, async () => {
+        const init = toFetch(request)
+        return fetch(addressOf(request, services), init, { caller, sent: await parametersOf(request, caller) })
+      })
+      if (isServerAdmin(caller)) reply.header('server-timing', serverTiming(caller, performance.now() - startedAt))
+      return send(response, reply)
+    }
+    // Some clients append a slash to every URL.
+    for (const url of ['/graphql', '/graphql/']) {
+      refuseOtherMethods(scope, url, ['GET', 'POST'])
+      scope.route({ method: ['GET', 'POST'], url, onSend: compressText, handler })
+    }
+  })
+}
+
+const endpoint = ({ config }: Pick<Services, 'config'>): string => `${basePath(config.SERVER_URL)}/graphql`
+
+/** Returns the URL of the endpoint with the query string of the request. Yoga accepts only its configured path. */
+function addressOf({ url }: FastifyRequest, services: Services): URL {
+  const parameters = url.indexOf('?')
+  return new URL(endpoint(services) + (parameters < 0 ? '' : url.slice(parameters)), services.config.SERVER_URL)
+}
+
+/**
+ * Returns the value of `Server-Timing`, in milliseconds. Administrators only: the number of statements could reveal packages that the caller may not
+ * see.
+ */
+function serverTiming({ budget }: Context, totalMs: number): string {
+  const { ms, statements } = budget?.databaseUse ?? { ms: 0, statements: 0 }
+  return `db;dur=${ms.toFixed(1)};desc="statements: ${statements}", total;dur=${totalMs.toFixed(1)}`
+}
+
+async function send(response: Response, reply: FastifyReply): Promise<FastifyReply> {
+  reply.code(response.status)
+  if (response.body && response.headers.get('content-type')?.startsWith(eventStream)) {
+    // Keeps proxies from buffering events (nginx reads `X-Accel-Buffering`). Events are not compressed.
+    reply.header('content-type', eventStream).header('cache-control', noStore).header('x-accel-buffering', 'no')
+    return reply.send(Readable.from(piecesOf(response.body)))
+  }
+  for (const [name, value] of response.headers) reply.header(name, value)
+  return reply.send(Buffer.from(await response.arrayBuffer()))
+}
+
+/** Yields the chunks of a body. Wrapped in a generator because Yoga's body throws if it is cancelled before reading started. */
+async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* body
+}
+
+async function openYoga(services: Services, schema: GraphQLSchema) {
+  const [{ YogaServer }, { createServerAdapter }, { EnvelopArmor }] = await Promise.all([
+    import('graphql-yoga'),
+    import('@whatwg-node/server'),
+    import('@escape.tech/graphql-armor'),
+  ])
+  const armor = new EnvelopArmor({
+    maxDepth: { n: limits.depth, flattenFragments: true },
+    costLimit: { enabled: false }, // ignores variables
+    maxAliases: { n: limits.aliases },
+    maxTokens: { n: 4000 },
+    maxDirectives: { n: 30 },
+    blockFieldSuggestion: { enabled: false },
+  })
+  const yoga = new YogaServer<Call, object>({
+    schema,
+    graphqlEndpoint: endpoint(services),
+    batching: false,
+    cors: false,
+    landingPage: false,
+    logging: false,
+    graphiql: false,
+    // Yoga's cache would keep 1,000 documents of any size. See cacheDocuments.
+    parserAndValidationCache: false,
+    maskedErrors: { maskError: (error) => masked(services, error) },
+    context: ({ caller }) => plainContext(services, caller),
+    plugins: [
+      useParsedParameters,
+      cacheDocuments(services.caches),
+      readQuery(readDocuments()),
+      logOperation,
+      reportInvalidLiterals,
+      limitQueries,
+      ...(armor.protect().plugins as Plugin[]),
+      guardExecution,
+      ...traced(services),
+      formatErrors,
+    ],
+  })
+  // Same as createYoga, except for the last option. Without it, the adapter inspects the platform's `Request`, which Yoga does not use, and that
+  // loads Node's fetch: 27 ms of startup time and 4 MB.
+  return createServerAdapter<Call, typeof yoga>(yoga, { fetchAPI: yoga.fetchAPI, plugins: yoga['plugins'], __useCustomAbortCtrl: true })
+}
+
+/** Passes the parsed body to Yoga. Yoga's own parser would accept invalid UTF-8 and report errors in another format. */
+const useParsedParameters: Plugin<Call & Context, Call> = {
+  onRequestParse({ serverContext, setRequestParser }) {
+    const { sent } = serverContext
+    if (sent) setRequestParser(() => sent)
+  },
+}
+
+/**
+ * Looks up the query that a request contains or refers to. Only its text is limited here; large values, such as a text of 256 KiB, belong in
+ * variables.
+ */
+const readQuery = (documents: TrustedDocuments): Plugin<Call & Context, Call> => ({
+  async onParams({ params, setParams, context }) {
+    // Parsing and validating a long query gets a time slice of its own.
+    await nextSlice()
+    const query = queryOf(documents, params, context.caller)
+    if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
+    if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
+    refuseDeepQuery(query)
+    validateParameters(params)
+    setParams({ ...params, query })
+  },
+})
+
+/** Adds the operation to the log line of the request, also if the operation is rejected. */
+const logOperation: Plugin<Call & Context> = {
+  onParse({ context }) {
+    return ({ result, context: parsed }) => {
+      if (!result || result instanceof Error) return
+      const operation = selectedOperation(result as DocumentNode, (parsed as { params?: GraphQLParams }).params?.operationName)
+      if (operation) noteOperation(context.caller.request, operation.operation, operation.name?.value)
+    }
+  },
+}
+
+/**
+ * Checks operations before execution: mutations authenticated by a cookie need the CSRF token, as on REST, and introspection requires permission to
+ * read packages.
+ */
+const guardExecution: Plugin<Call & Context> = {
+  async onExecute({ args, setExecuteFn }) {
+    const { contextValue, cost } = await guard(args)
+    // Uses `execute` of graphql-js, as REST does, so that both APIs report the same errors.
+    setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
+    return {
+      onExecuteDone({ result, setResult }) {
+        if (!(Symbol.asyncIterator in result)) setResult({ ...result, extensions: { ...result.extensions, cost } })
+      },
+    }
+  },
+  async onSubscribe({ args, setSubscribeFn }) {
+    const { contextValue } = await guard(args)
+    if (!acceptsEvents(contextValue.request)) throw notAcceptable(eventStream)
+    setSubscribeFn(subscribe)
+  },
+}
+
+/** Traces operations by type and name if tracing is enabled. */
+function traced({ tracing }: Services): Plugin<Call & Context>[] {
+  if (!tracing) return []
+  return [
+    {
+      onExecute({ args, executeFn, setExecuteFn }) {
+        const { document, operationName } = args as Operation
+        const operation = selectedOperation(document, operationName)
+        if (!operation) return
+        const run = executeFn as (work: ExecutionArgs) => Promise<unknown>
+        setExecuteFn((work: ExecutionArgs) =>
+          tracing.operation({ type: operation.operation, name: operation.name?.value }, () => run(work)),
+        )
+      },
+    },
+  ]
+}
+
+type Operation = {
+  schema: GraphQLSchema
+  document: DocumentNode
+  operationName?: string | null
+  variableValues?: Record<string, unknown>
+  contextValue: Context
+}
+
+/** Throws if the caller may not execute the operation. Returns its cost. */
+async function guard(args: object): Promise<{ contextValue: Context; cost: number }> {
+  const { schema, document, operationName, variableValues, contextValue } = args as Operation
+  const chosen = selectedOperation(document, operationName)
+  const cost = chosen ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
+  if (contextValue.query) contextValue.query.cost = cost
+  if (chosen && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
+  if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
+  return { contextValue, cost }
+}
+
+/** Returns the operation to execute. */
+const selectedOperation = ({ definitions }: DocumentNode, name?: string | null) =>
+  definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION).find((node) => !name || node.name?.value === name)
+
+function refuseIntrospection({ name }: FieldNode): void {
+  if (name.value === '__schema' || name.value === '__type')
+    throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
+}

@@ -1,0 +1,148 @@
+import type { FastifyRequest } from 'fastify'
+import { isUtf8 } from 'node:buffer'
+import type { Readable } from 'node:stream'
+import { encodedBody, invalidInput, unsupportedMediaType } from '../../../errors.ts'
+import { nextSlice } from '../../threads/slices.ts'
+
+/** Limits far above what any API request needs. */
+const maxDepth = 64
+const maxBodyValues = 10_000
+
+/**
+ * Throws if JSON is nested too deeply or has too many values. Scans the text once, without recursion, before it is parsed. An array or object counts
+ * as one value plus its elements.
+ * @throws ApiError InvalidInput.
+ */
+export function refuseLargeJson(text: string, maxValues = maxBodyValues): void {
+  scanJson(text, maxValues)
+}
+
+/**
+ * Scans JSON once and returns the first duplicate key of an object, or null. Syntax errors are left to the parser.
+ * @throws ApiError InvalidInput for too many levels or values.
+ */
+function scanJson(text: string, maxValues: number): string | null {
+  const open: Set<string>[] = []
+  let repeated: string | null = null
+  let values = 1
+  for (let index = 0; index < text.length; index++) {
+    const character = text.charCodeAt(index)
+    if (character === code.quote) {
+      const end = endOfString(text, index)
+      if (isKey(text, end)) {
+        const key = readKey(text.slice(index, end + 1))
+        if (open.at(-1)?.has(key)) repeated ??= key
+        open.at(-1)?.add(key)
+      }
+      index = end
+    } else if (character === code.openBrace || character === code.openBracket) {
+      open.push(new Set())
+      values++
+    } else if (character === code.closeBrace || character === code.closeBracket) open.pop()
+    else if (character === code.comma) values++
+    if (open.length > maxDepth) throw invalidInput(`The JSON is nested deeper than ${maxDepth} levels.`)
+    if (values > maxValues) throw invalidInput(`The JSON has more than ${maxValues} values.`)
+  }
+  return repeated
+}
+
+const code = {
+  quote: 0x22,
+  comma: 0x2c,
+  colon: 0x3a,
+  openBracket: 0x5b,
+  backslash: 0x5c,
+  closeBracket: 0x5d,
+  openBrace: 0x7b,
+  closeBrace: 0x7d,
+}
+
+/** Returns the index of the closing quotation mark of the string that starts at `start`: the first one after an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === code.backslash) slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return text.length
+}
+
+/** Whether the string that ends at `end` is a key, that is, followed by a colon. */
+function isKey(text: string, end: number): boolean {
+  let next = end + 1
+  while (text.charCodeAt(next) <= 0x20) next++
+  return text.charCodeAt(next) === code.colon
+}
+
+/** Decodes a quoted key. Returns the text unchanged if it is not valid JSON. */
+function readKey(quoted: string): string {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1)
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    return quoted
+  }
+}
+
+/**
+ * Throws if the headers announce a compressed body or a charset other than UTF-8 (RFC 9110 §15.5.16).
+ * @throws ApiError InvalidInput (415).
+ */
+export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  const encoding = headers['content-encoding']?.trim() || 'identity'
+  if (encoding.toLowerCase() !== 'identity') throw encodedBody(encoding)
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8'
+  if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw unsupportedMediaType(`UTF-8, not ${charset}`)
+}
+
+/**
+ * Decodes a body as UTF-8. Invalid bytes are rejected: replacing them would store a different text than the client sent (RFC 8259 §8.1).
+ * @throws ApiError InvalidInput.
+ */
+export function textOfBody(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw notUtf8()
+  return bytes.toString()
+}
+
+/** Whether a body is empty. If its length is unknown, reads up to the first bytes and leaves the stream open for the response. */
+export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, body: Readable): Promise<boolean> {
+  if (Number(headers['content-length'] ?? 0) > 0) return false
+  const chunks = body.iterator({ destroyOnReturn: false })
+  const { done } = await chunks.next()
+  await chunks.return?.()
+  return done === true
+}
+
+/** Returns the error for a body that is not valid UTF-8. */
+export const notUtf8 = () => invalidInput('The body is not valid UTF-8. Encode it as UTF-8, and send it again.')
+
+/** Bodies larger than this wait for a separate time slice before parsing, so that many large bodies do not block other requests. */
+const largeBytes = 64 * 1024
+
+/**
+ * Decodes and parses a JSON body. See `parseJsonBody`.
+ * @throws ApiError InvalidInput, also for invalid UTF-8.
+ */
+export async function readJsonBody(bytes: Buffer): Promise<unknown> {
+  if (bytes.length > largeBytes) await nextSlice()
+  return parseJsonBody(textOfBody(bytes))
+}
+
+/**
+ * Parses a JSON body. An empty body is undefined, whatever its content type. Duplicate keys are rejected because their meaning is ambiguous.
+ * @throws ApiError InvalidInput; a duplicate key is the error's field.
+ */
+function parseJsonBody(text: string): unknown {
+  if (text === '') return undefined
+  const repeated = scanJson(text, maxBodyValues)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw invalidInput(
+      `The body is not valid JSON: ${error instanceof Error ? error.message.replace(/ in JSON|, ".*$/g, '') : 'unreadable'}`,
+    )
+  }
+  if (repeated !== null) throw invalidInput(`${repeated}: duplicate key. Send it once.`, repeated)
+  return value
+}

@@ -1,0 +1,41 @@
+import { ConfigError } from '../config/config.ts'
+import { unavailable } from '../db/unavailable.ts'
+import { ApiError, causeOf, statusOf, traceOf } from '../../errors.ts'
+import { PermanentFailure } from './handler.ts'
+
+/** A failure as it is logged. Known failures need an operator and are logged without a stack trace. */
+export type FailureDescription = { isKnown: boolean; text: string }
+
+/**
+ * Describes a failure outside of requests. Known failures are described by their message: errors with a public message, invalid settings, a database
+ * that is down, busy or full, and rejections by the operating system. Other failures may be bugs and are described with a stack trace.
+ */
+export function describeFailure(error: unknown): FailureDescription {
+  if (!isKnown(error)) return { isKnown: false, text: traceOf(error) }
+  const cause = causeOf(error)
+  return { isKnown: true, text: cause === error ? messageOf(error) : `${messageOf(error)} ${String(cause)}` }
+}
+
+/** Returns the message of an error. The error of a host name with several addresses has no message, but one error per address. */
+const messageOf = (error: Error): string =>
+  error.message === '' && error instanceof AggregateError ? error.errors.map(String).join(', ') : error.message
+
+function isKnown(error: unknown): error is Error {
+  if (error instanceof ApiError) return error.code !== 'InternalError'
+  if (error instanceof ConfigError || error instanceof PermanentFailure) return true
+  return error instanceof Error && (unavailable(error) !== null || refusals.has(String((error as NodeJS.ErrnoException).code)))
+}
+
+/** Codes of known failures: unavailable storage, a full, failing or read-only disk, missing permissions, and too many open files. */
+const refusals = new Set(['STORAGE_AWAY', 'ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN', 'EMFILE', 'ENFILE'])
+
+/**
+ * Returns a key for a known outage that is equal for all work it affects, or null if the work itself failed. Outages are a database that is down,
+ * busy or full, an unavailable service, and rejections by the operating system.
+ */
+export function outageOf(error: unknown): string | null {
+  const away = error instanceof ApiError ? error : unavailable(error)
+  if (away) return statusOf[away.code] === 503 ? away.message : null
+  const code = String((error as NodeJS.ErrnoException | null)?.code)
+  return refusals.has(code) ? code : null
+}

@@ -1,0 +1,114 @@
+// A custom queue, because a job must be committed with the change that needs it on both SQLite and PostgreSQL. Existing queue libraries support only
+// one of the two or require a separate server.
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { newId } from '../db/base.ts'
+import type { Reads } from '../db/reads/reads.ts'
+import { readRow } from '../db/statements.ts'
+import { conflict, notFound } from '../../errors.ts'
+import { Job } from './entity.ts'
+import { wakeAfterCommit } from './wake.ts'
+
+export type NewJob = {
+  kind: string
+  /** What the job is about. If a job of this kind and subject is already waiting, it is updated instead of adding another one. */
+  subject: string
+  /** Input of the handler. Must match the handler's schema. */
+  payload?: object | undefined
+  /** Earliest start time. Defaults to now. */
+  runAt?: Date | undefined
+  /** Lower values run first. Defaults to 0. */
+  priority?: number | undefined
+  /** The account the job is done for. Owners take turns. */
+  owner?: string | null | undefined
+}
+
+/** Distance between the turns of an owner's waiting jobs in milliseconds, longer than any job takes. */
+export const turnMs = 3_600_000
+
+/**
+ * Returns SQL for the turn of an owner's next job. The parameters are the current time in milliseconds, the kind and the owner. The turn of an owner
+ * without waiting jobs is the current time, so the job waits for at most one job of each other owner, however many they have queued.
+ */
+export const nextTurn = (at: string, kind: string, owner: string): string =>
+  `(select max(turn) from (select ${at} as turn union all
+     select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
+
+/**
+ * Enqueues a job in the transaction of `em` and returns its id. The job runs at least once after the commit, or never if the transaction is rolled
+ * back. Workers of this process are notified of the commit; other processes poll every few seconds. Failed jobs are retried with exponential backoff
+ * (attempt.ts), up to the limit of their handler (handler.ts).
+ */
+export async function enqueue(
+  em: EntityManager,
+  { kind, subject, payload = {}, runAt, priority = 0, owner = null }: NewJob,
+  now: Date,
+): Promise<string> {
+  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
+  const turn = owner === null ? '?' : nextTurn(isPostgres ? 'cast(? as bigint)' : '?', '?', '?')
+  const turnValues = owner === null ? [0] : [now.getTime(), kind, owner]
+
+  const row = await readRow<{ id: string }>(
+    em,
+    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at, owner, turn) values (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ${turn})
+     on conflict (kind, subject) where state = 'queued' do update set payload = excluded.payload,
+       priority = case when excluded.priority < jobs.priority then excluded.priority else jobs.priority end,
+       run_at = case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end returning id`,
+    [newId(), now, kind, subject, JSON.stringify(payload), priority, runAt ?? now, owner, ...turnValues],
+  )
+  if (!row) throw new Error(`The job ${kind} ${subject} was not stored`)
+  wakeAfterCommit(em, row.id)
+  return row.id
+}
+
+/** Returns the number of waiting, running and permanently failed jobs. */
+export async function countJobs(reads: Reads): Promise<Record<'queued' | 'running' | 'failed', number>> {
+  const rows = await reads.all<{ state: 'queued' | 'running' | 'failed'; total: number | string }>(
+    `select state, count(*) as total from jobs where state in ('queued', 'running', 'failed') group by state`,
+  )
+  // PostgreSQL returns counts as strings.
+  return { queued: 0, running: 0, failed: 0, ...Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)])) }
+}
+
+/**
+ * Retries a permanently failed job with all its attempts.
+ * @throws ApiError NotFound; Conflict if the job has not failed or an equal job is waiting.
+ */
+export async function retryJob(em: EntityManager, id: string, now: Date): Promise<Job> {
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const changes = {
+        state: 'queued',
+        attempts: 0,
+        interruptions: 0,
+        runAt: now,
+        finishedAt: null,
+        done: 0,
+        total: null,
+        phase: null,
+      } as const
+      const changed = await inner.nativeUpdate(Job, { id, state: 'failed' }, changes)
+      const job = await inner.findOne(Job, { id })
+      if (!job) throw notFound('There is no job with this id.')
+      if (!changed) throw conflict(`Only failed jobs can be retried. This job is ${job.state}.`)
+      wakeAfterCommit(inner, id)
+      return job
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw conflict('Another job of the same kind and subject is already queued.')
+    throw error
+  }
+}
+
+const dayMs = 24 * 3_600_000
+
+/** Deletes jobs that were completed 7 days ago or failed permanently 90 days ago. Returns their number. */
+export function collectJobs(em: EntityManager, now: Date): Promise<number> {
+  const ago = (days: number) => new Date(now.getTime() - days * dayMs)
+  return em.nativeDelete(Job, {
+    $or: [
+      { state: 'done', finishedAt: { $lt: ago(7) } },
+      { state: 'failed', finishedAt: { $lt: ago(90) } },
+    ],
+  })
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=8 --heap-growing-percent=50 --v8-pool-size=1
+// Starts a packaged Snug (see package.ts). Requires only Node. Settings (.env) and data are read from the working directory, so an upgrade only
+// replaces the package folder. The first line sets the same options as the start script in package.json, for systems that run this file directly.
+import { readFileSync } from 'node:fs'
+import module from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { loadEnvironmentFile, makeEnvironmentFile } from './environment.mjs'
+import { fail, isCapable } from './process.mjs'
+
+const known = { start, admin, ready, version, help, '--version': version, '--help': help }
+const usage = `Usage: snug [command]
+
+  start            Starts the server with the settings of the environment and of .env in the current folder (default).
+  admin <command>  Runs an administration command. See "snug admin help".
+  ready            Checks whether the running server can serve requests. Exit code 0 if it can, otherwise 1.
+  version          Prints the version.
+  help             Prints this help.`
+
+const [name = 'start', ...args] = process.argv.slice(2)
+if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}".\n\n${usage}`, 64)
+if (!isCapable()) fail(`Snug requires Node 22.18 or newer. This is Node ${process.versions.node}.`)
+await known[name](args)
+
+async function start() {
+  makeEnvironmentFile()
+  loadEnvironmentFile()
+  // If the cache folder is not writable, startup is slower.
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../.cache', import.meta.url)))
+  await import('../../dist/main.js')
+}
+
+async function admin(given) {
+  loadEnvironmentFile()
+  process.argv.splice(2, Infinity, ...given)
+  await import('../../dist/admin.js')
+}
+
+async function ready() {
+  loadEnvironmentFile()
+  const { HOST = '', LISTEN_PORT } = process.env
+  const host = ['', '0.0.0.0', '::'].includes(HOST) ? 'localhost' : HOST.includes(':') ? `[${HOST}]` : HOST
+  const url = `http://${host}:${LISTEN_PORT || 8080}/readyz`
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(4000) })
+    console.log(await answer.text())
+    if (!answer.ok) process.exitCode = 1
+  } catch (error) {
+    fail(`No response from ${url}: ${(error.cause ?? error).message}`)
+  }
+}
+
+function version() {
+  console.log(JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version)
+}
+
+function help() {
+  console.log(usage)
+}

@@ -1,0 +1,194 @@
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onSendAsyncHookHandler,
+  preParsingAsyncHookHandler,
+  RouteHandlerMethod,
+} from 'fastify'
+import type { GraphQLSchema } from 'graphql'
+import { type Context, createContext, renewContext } from '../access/context.ts'
+import { ApiError } from '../../errors.ts'
+import { acceptBasic } from '../http/basic.ts'
+import { acceptBytes } from '../http/bodies/bodies.ts'
+import { compressText } from '../http/caching/compression.ts'
+import { prefers } from '../http/caching/conditional.ts'
+import { openBodyLimit, pubType } from '../http/failures.ts'
+import { requireBrowse, requireOwnAccount, requireScope } from '../access/guards.ts'
+import { unauthenticated, refuseUselessCredential } from '../access/refusal.ts'
+import type { Services } from '../../services.ts'
+import { requireSetup } from '../access/setup-gate.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
+import { type CompiledOperation, compileOperations, valueAt } from './operation.ts'
+import { inRestNames } from './names.ts'
+import { type Alternative, type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
+import { pageNumber, pageSize } from './variables.ts'
+
+const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
+
+const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
+
+/** Rethrows an error with REST names of fields. */
+const throwInRestNames =
+  ({ names }: Route) =>
+  (error: Error): never => {
+    throw inRestNames(error, names)
+  }
+
+/** Compresses responses of operations. Binary routes define their own hook. */
+function onSendOf(route: Route | BinaryRoute): { onSend?: onSendAsyncHookHandler } {
+  if (route.kind === 'operation') return { onSend: compressText }
+  return route.onSend ? { onSend: route.onSend } : {}
+}
+
+/**
+ * Registers all routes. Unsupported methods of a path get 405.
+ * @throws Error if an operation does not match the schema.
+ */
+export function mountRoutes(
+  app: FastifyInstance,
+  services: Services,
+  schema: GraphQLSchema,
+  table: readonly (Route | BinaryRoute)[],
+): void {
+  const operationOf = compileOperations(
+    schema,
+    table.filter((route) => route.kind === 'operation'),
+  )
+  const mount = (scope: FastifyInstance, route: Route | BinaryRoute) =>
+    scope.route({
+      method: route.method,
+      url: route.path,
+      config: { pub: route.pub ?? false, xmlErrors: route.kind === 'binary' && (route.xmlErrors ?? false) },
+      ...onSendOf(route),
+      ...(route.kind === 'binary' ? binaryRoute(services, route) : operationRoute(services, operationOf(route), route)),
+    })
+  for (const route of table) if (!takesBytes(route)) mount(app, route)
+  // Separate scopes, so that all other routes reject such bodies without the overhead of the form parsers.
+  for (const [accept, group] of Map.groupBy(table.filter(takesBytes), acceptOf)) {
+    void app.register(async (scope) => {
+      await accept(scope)
+      for (const route of group) mount(scope, route)
+    })
+  }
+  for (const [path, routes] of Map.groupBy(table, ({ path: address }) => address)) {
+    refuseOtherMethods(
+      app,
+      path,
+      routes.map(({ method }) => method),
+    )
+  }
+}
+
+/** Checks that setup is complete, unless the route works without it, and authenticates the request. */
+async function contextOf(services: Services, route: Route | BinaryRoute, request: FastifyRequest, reply: FastifyReply): Promise<Context> {
+  const unfinished = route.beforeSetup ? undefined : requireSetup(services)
+  if (unfinished) await unfinished // no needless await: it would cost the most frequent routes a turn of the event loop
+  if (route.kind === 'binary' && route.basic) acceptBasic(request, reply)
+  return createContext(services, request, reply, route.identifyByKey)
+}
+
+type ServedRoute = { handler: RouteHandlerMethod; preParsing?: preParsingAsyncHookHandler; bodyLimit?: number }
+
+/**
+ * Returns the handlers of an operation route. Requests are authorized before the body is read. Without a required credential, the body size is
+ * limited further.
+ */
+function operationRoute(services: Services, operation: CompiledOperation, route: Route): ServedRoute {
+  const type = route.pub ? pubType : 'application/json; charset=utf-8'
+  const admitted = new WeakMap<FastifyRequest, Context>()
+  async function identify(request: FastifyRequest, reply: FastifyReply): Promise<Context> {
+    const context = await contextOf(services, route, request, reply)
+    if (!route.anyCredential) refuseUselessCredential(context)
+    return context
+  }
+  async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const context = await identify(request, reply)
+    await operation.admit(context)
+    admitted.set(request, context)
+  }
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const early = admitted.get(request)
+    // Permissions may have been revoked while a slow body arrived.
+    const current = early && request.body !== undefined ? await renewContext(services, early) : early
+    const context = current ?? (await identify(request, reply))
+    if (request.method === 'HEAD' && route.changesWith) {
+      requireScope(context, route.changesWith)
+      return reply.type(type).send()
+    }
+    const alternative = route.alternatives && preferredOf(route.alternatives, context)
+    if (alternative) return alternative.handler(context, () => operation.variables(request)).catch(throwInRestNames(route))
+    if (!early) await operation.admit(context)
+    return hideMissingPackage(route, context, async () => {
+      const data = await operation.run(context)
+      reply.code(route.status ?? 200).type(type)
+      return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // `answerOf` may set another status
+    })
+  }
+  if (route.method === 'GET') return { handler }
+  return { handler, preParsing, ...(operation.isOpen && { bodyLimit: openBodyLimit }) }
+}
+
+function preferredOf(alternatives: Alternative[], { request, reply }: Context): Alternative | undefined {
+  reply.header('vary', 'accept')
+  return alternatives.find(({ type }) => prefers(request, type))
+}
+
+function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
+  const { admit, failurePage } = route
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const context = await contextOf(services, route, request, reply)
+    return failurePage && prefers(request, 'text/html') ? answerWithErrorPage(failurePage, route, context) : answerBinary(route, context)
+  }
+  async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await admit?.(await contextOf(services, route, request, reply))
+  }
+  return admit ? { handler, preParsing } : { handler }
+}
+
+/** Authorizes the caller of a binary route and runs its handler. */
+function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
+  if (!route.anyCredential) refuseUselessCredential(context)
+  const answer = () => hideMissingPackage(route, context, () => route.handler(context))
+  if (route.access === 'ownAccount') requireOwnAccount(context)
+  else if (route.access === 'browse') return requireBrowse(context)?.then(answer) ?? answer()
+  else if (route.access !== 'open') requireScope(context, route.access)
+  return answer()
+}
+
+/** Handles a binary route for a browser: errors are shown as an HTML page. */
+async function answerWithErrorPage(
+  failurePage: NonNullable<BinaryRoute['failurePage']>,
+  route: BinaryRoute,
+  context: Context,
+): Promise<unknown> {
+  try {
+    return await answerBinary(route, context)
+  } catch (error) {
+    if (error instanceof ApiError) return failurePage(context, error)
+    throw error
+  }
+}
+
+/** Hides from anonymous callers whether a package exists: a missing package gets the same 401 as a private one. */
+function hideMissingPackage(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
+  if (context.viewer || !/:(pkg|file)\b/.test(route.path)) return work()
+  return work().catch((error: unknown) => {
+    throw error instanceof ApiError && error.code === 'NotFound' ? unauthenticated(context) : error
+  })
+}
+
+function answerOf(answer: Answer | undefined, data: Data, context: Context): unknown {
+  if (answer === undefined) return data
+  if (answer === ok) return { status: 'ok' }
+  if (typeof answer === 'string') return valueAt(data, answer)
+  if ('from' in answer) return answer.from(data, context)
+  return pageOf(valueAt(data, answer.page) as Connection, answer, pageNumber((context.request.query as Data).page))
+}
+
+type Connection = { nodes?: Data[]; edges?: Data[]; totalCount: number }
+
+function pageOf({ nodes, edges, totalCount }: Connection, { of, each }: { of: string; each?: (node: Data) => unknown }, page: number) {
+  const entries = nodes ?? edges ?? []
+  return { [of]: each ? entries.map(each) : entries, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
+}

@@ -1,0 +1,55 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
+import { batched } from '../db/batched.ts'
+import type { Services } from '../../services.ts'
+import { readSetting, readSettingIn, type Setting } from './service.ts'
+
+const schema = z.object({
+  /** Whether versions are analyzed. */
+  scoringEnabled: z.boolean(),
+  /** Whether the analysis also generates API documentation. */
+  docsEnabled: z.boolean(),
+  /** Number of concurrent analyses per server process. */
+  concurrency: z.int(),
+  /** Time limit of pana per version. The built-in engine has its own limit. */
+  timeoutSeconds: z.int(),
+})
+/** The scoring settings that administrators can change. */
+export type ScoringSettings = z.infer<typeof schema>
+
+/** Maximum number of concurrent analyses per process. */
+export const maxConcurrency = 16
+
+export const scoringSettings: Setting<ScoringSettings> = {
+  key: 'scoring',
+  schema,
+  initial: { scoringEnabled: true, docsEnabled: true, concurrency: 1, timeoutSeconds: 300 },
+}
+
+/** SQL condition that is true if administrators disabled scoring. Saves a separate query. */
+export const isSwitchedOff = `exists (select 1 from server_settings where key = '${scoringSettings.key}' and value like '%"scoringEnabled":false%')`
+
+type Reader = Pick<Services, 'config' | 'database'>
+
+/** Returns the effective settings. SCORING_ENABLED=false overrides the setting. */
+export async function currentSettings({ config, database }: Reader): Promise<ScoringSettings> {
+  const settings = await readSetting(database.reads, scoringSettings)
+  return config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
+}
+
+const loadSettings = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSettings)]]))
+
+/** Returns the effective settings. Reads them once for all concurrent calls of a request, such as for the fields of a list. */
+export async function loadScoringSettings(request: Pick<Reader, 'config'> & { em: EntityManager }): Promise<ScoringSettings> {
+  const settings = (await loadSettings(request, scoringSettings.key)) ?? scoringSettings.initial
+  return request.config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
+}
+
+/** Returns whether versions are analyzed. */
+export const isScoringOn = async (reader: Reader): Promise<boolean> => (await currentSettings(reader)).scoringEnabled
+
+/** Returns how many versions a process may analyze concurrently: 0 while scoring is disabled. */
+export async function concurrencyLimit(reader: Reader): Promise<number> {
+  const { scoringEnabled, concurrency } = await currentSettings(reader)
+  return scoringEnabled ? concurrency : 0
+}

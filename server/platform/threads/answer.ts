@@ -1,0 +1,17 @@
+import { parentPort } from 'node:worker_threads'
+import { lowerPriority } from './low-priority.ts'
+
+/** Answers a question. Declared as a method, so that implementations may narrow the parameter type. */
+type Answerer = { answer(question: unknown): unknown }['answer']
+
+/** Nice value of pool threads. Requests take precedence, while on a busy machine a thread still gets half the CPU time of other programs. */
+const lowerBy = 3
+
+/** Answers the questions that a pool sends to this thread (server/platform/threads/pool.ts), one at a time and below the priority of requests. */
+export function answerQuestions(answer: Answerer): void {
+  lowerPriority(lowerBy)
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+  const say = (message: unknown) => parentPort?.postMessage(message)
+  parentPort?.on('message', (question: unknown) => say(answer(question)))
+  say('ready')
+}

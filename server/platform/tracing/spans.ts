@@ -1,0 +1,119 @@
+import {
+  type Attributes,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import { parseTraceParent } from '@opentelemetry/core'
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Config } from '../config/config.ts'
+import type { Log } from '../http/log.ts'
+import { version } from '../config/version.ts'
+import { logLosses, openExporter } from './exporter.ts'
+import { samplerOf } from './sampler.ts'
+
+/** The root span of a request or job attempt. */
+export type Root = {
+  span: Span
+  /** Number of child spans that may still be created. */
+  remainingSpans: number
+  statements: number
+  hasEnded: boolean
+}
+
+type NewSpan = { name: string; kind: SpanKind; attributes: Attributes }
+/** `parent` is the `traceparent` header of the caller; `links` refer to related traces. */
+type NewRoot = NewSpan & { parent?: string | undefined; links?: Link[] }
+
+export type Spans = {
+  begin(root: NewRoot): Root
+  /** Runs `work` with `root` as the parent of its spans. */
+  within<Value>(root: Root, work: () => Value): Value
+  /** Ends a root span, with an error type if it failed. Work that continues afterwards is not traced. */
+  end(root: Root, attributes: Attributes, failure?: string): void
+  /** Runs `work` in a child span of the current span. Creates no span if nothing is being traced or the limit of spans is reached. */
+  step<Value>(describe: () => NewSpan, work: () => Promise<Value>): Promise<Value>
+  /** Returns the root span of the current request or job. */
+  current(): Root | undefined
+  /** Flushes pending spans, for at most `limitMs` milliseconds. */
+  close(limitMs?: number): Promise<void>
+}
+
+/** Maximum number of child spans per root. A request may run thousands of statements. */
+const maxChildSpans = 128
+const closeMs = 2000
+
+/** Creates spans and exports them to `url` in the background. */
+export async function openSpans(url: string, config: Config, log: Log): Promise<Spans> {
+  const reportLoss = logLosses(log, url)
+  const exporter = await openExporter(url, config, reportLoss)
+  const own = resourceFromAttributes({ 'service.name': 'snug', 'service.version': version })
+  const given = detectResources({ detectors: [envDetector] })
+  const provider = new TracerProvider({
+    resource: defaultResource().merge(own).merge(given),
+    sampler: samplerOf(config),
+    spanProcessors: [new BatchSpanProcessor({ exporter })],
+  })
+  return {
+    ...spansOf(provider.getTracer('snug', version)),
+    async close(limitMs = closeMs) {
+      const late = wait(limitMs, new Error('The server stopped before they were sent.'), { ref: false })
+      const problem = await Promise.race([provider.shutdown().catch(() => undefined), late])
+      if (problem) reportLoss(0, problem)
+    },
+  }
+}
+
+function spansOf(tracer: Tracer): Omit<Spans, 'close'> {
+  const places = new AsyncLocalStorage<{ root: Root; span: Span }>()
+  return {
+    begin({ name, parent, ...options }) {
+      const span = tracer.startSpan(name, options, contextOf(parent))
+      return { span, remainingSpans: span.isRecording() ? maxChildSpans : 0, statements: 0, hasEnded: false }
+    },
+    within: (root, work) => places.run({ root, span: root.span }, work),
+    end(root, attributes, failure) {
+      const { span, statements } = root
+      span.setAttributes({ ...attributes, 'snug.statements': statements })
+      if (failure !== undefined) fail(span, failure)
+      span.end()
+      root.hasEnded = true
+    },
+    async step(describe, work) {
+      const place = places.getStore()
+      if (!place || place.root.hasEnded || place.root.remainingSpans <= 0) return work()
+      const { root } = place
+      root.remainingSpans--
+      const { name, ...options } = describe()
+      const span = tracer.startSpan(name, options, trace.setSpan(ROOT_CONTEXT, place.span))
+      try {
+        return await places.run({ root, span }, work)
+      } catch (error) {
+        fail(span, error instanceof Error ? error.name : typeof error)
+        throw error
+      } finally {
+        span.end()
+      }
+    },
+    current: () => places.getStore()?.root,
+  }
+}
+
+/** Records the error type only, because a message could contain user data. */
+function fail(span: Span, type: string): void {
+  span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR })
+}
+
+/** Returns the context for a `traceparent` header. An invalid header is ignored. */
+function contextOf(parent: string | undefined) {
+  const given: SpanContext | null = parent === undefined ? null : parseTraceParent(parent)
+  return given ? trace.setSpanContext(ROOT_CONTEXT, { ...given, isRemote: true }) : ROOT_CONTEXT
+}

@@ -1,0 +1,125 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../../accounts/audit/service.ts'
+import { newId } from '../../platform/db/base.ts'
+import { notFound } from '../../errors.ts'
+import { Advisory, AdvisoryPackage } from './entity.ts'
+import { markAdvisoriesChanged } from './announce.ts'
+import { affectedPackages, type Osv, parseAdvisories, storedOsv } from './osv.ts'
+
+/** Context of an import. `actor` is null for an operator using the command line. */
+export type Importer = { em: EntityManager; actor: { id: string; displayName: string } | null; ip?: string | null; now: Date }
+
+/** Result of an import: OSV ids of the advisories by outcome. */
+export type ImportResult = Record<'imported' | 'updated' | 'unchanged', string[]>
+
+/**
+ * Imports one advisory or a list of them, given as JSON text in OSV format. All are imported or none. An existing advisory is replaced only by a
+ * newer one, so repeated imports change nothing.
+ * @throws ApiError InvalidInput.
+ */
+export async function importAdvisories(importer: Importer, text: string): Promise<ImportResult> {
+  const { em, actor, ip, now } = importer
+  // Use a fixed order, so that concurrent imports wait for each other instead of deadlocking.
+  const advisories = parseAdvisories(text).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  return em.fork().transactional(async (inner) => {
+    const result: ImportResult = { imported: [], updated: [], unchanged: [] }
+    const names = new Set<string>()
+    for (const advisory of advisories) {
+      const { outcome, affected } = await save(inner, advisory, now)
+      result[outcome].push(advisory.id)
+      for (const name of affected) names.add(name)
+    }
+    await markAdvisoriesChanged(inner, [...names], now)
+    const changed = [...result.imported, ...result.updated]
+    if (changed.length > 0) {
+      const summary = `${actor?.displayName ?? 'The operator'} imported ${counted(changed.length)}: ${changed.join(', ')}`
+      audit(inner, { kind: 'server.settings_updated', actor, summary, ip: ip ?? null })
+    }
+    return result
+  })
+}
+
+/**
+ * Withdraws an advisory. It remains stored, but no longer applies to packages. Importing a newer version can restore it.
+ * @throws ApiError NotFound.
+ */
+export async function withdrawAdvisory(importer: Importer, osvId: string): Promise<Advisory> {
+  return change(importer, osvId, 'withdrew', async (em, advisory, now) => {
+    if (advisory.withdrawnAt) return false
+    const modified = new Date(Math.max(now.getTime(), advisory.modifiedAt.getTime() + 1))
+    const osv = { ...storedOsv(advisory.document), withdrawn: now.toISOString(), modified: modified.toISOString() }
+    em.assign(advisory, { withdrawnAt: now, modifiedAt: modified, document: JSON.stringify(osv) })
+    return true
+  })
+}
+
+/**
+ * Deletes an advisory and its links to packages.
+ * @throws ApiError NotFound.
+ */
+export async function removeAdvisory(importer: Importer, osvId: string): Promise<void> {
+  await change(importer, osvId, 'removed', async (em, advisory) => {
+    em.remove(advisory)
+    return true
+  })
+}
+
+type Change = (em: EntityManager, advisory: Advisory, now: Date) => Promise<boolean>
+
+async function change({ em, actor, ip, now }: Importer, osvId: string, verb: string, make: Change): Promise<Advisory> {
+  return em.fork().transactional(async (inner) => {
+    const advisory = await inner.findOne(Advisory, { osvId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    if (!advisory) throw notFound(`There is no advisory ${osvId} on this server.`)
+    const rows = await inner.find(AdvisoryPackage, { advisory })
+    if (await make(inner, advisory, now)) {
+      await markAdvisoriesChanged(
+        inner,
+        rows.map(({ packageName }) => packageName),
+        now,
+      )
+      const summary = `${actor?.displayName ?? 'The operator'} ${verb} the security advisory ${osvId}`
+      audit(inner, { kind: 'server.settings_updated', actor, summary, ip: ip ?? null })
+    }
+    return advisory
+  })
+}
+
+type Saved = { outcome: keyof ImportResult; affected: string[] }
+
+/**
+ * Inserts or updates an advisory. The first statement must be a write: on SQLite, a write waits for a concurrent writer, but upgrading a read
+ * transaction to a write would fail.
+ */
+async function save(em: EntityManager, osv: Osv, now: Date): Promise<Saved> {
+  const id = newId()
+  const [row] = await em.execute<{ id: string }[]>(
+    `insert into advisories (id, created_at, osv_id, modified_at, withdrawn_at, summary, document) values (?, ?, ?, ?, ?, ?, ?)
+     on conflict (osv_id) do update set modified_at = excluded.modified_at, withdrawn_at = excluded.withdrawn_at,
+       summary = excluded.summary, document = excluded.document
+     where advisories.modified_at < excluded.modified_at returning id`,
+    [id, now, osv.id, new Date(osv.modified), osv.withdrawn ? new Date(osv.withdrawn) : null, summaryOf(osv), JSON.stringify(osv)],
+  )
+  if (!row) return { outcome: 'unchanged', affected: [] }
+  const names = [...new Set(affectedPackages(osv).map((entry) => entry.package.name))]
+  const before = row.id === id ? [] : await em.find(AdvisoryPackage, { advisory: row.id })
+  await em.nativeDelete(AdvisoryPackage, { advisory: row.id })
+  await em.insertMany(
+    AdvisoryPackage,
+    names.map((packageName) => ({ advisory: row.id, packageName })),
+  )
+  return { outcome: row.id === id ? 'imported' : 'updated', affected: [...names, ...before.map(({ packageName }) => packageName)] }
+}
+
+/** Returns a one-line summary: the advisory's summary, or else the first line of its details, or else its id. */
+function summaryOf({ id, summary, details }: Osv): string {
+  const [line = ''] = (summary?.trim() || details?.trim() || id).split('\n')
+  // PostgreSQL cannot store NUL; other control characters are not printable.
+  return line
+    .replace(/\p{Cc}/gu, ' ')
+    .replace(/^#+\s*/, '')
+    .slice(0, 500)
+    .toWellFormed()
+}
+
+const counted = (amount: number) => (amount === 1 ? 'a security advisory' : `${amount} security advisories`)

@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { ApiError, invalidInput } from '../../errors.ts'
+import { refuseLargeJson } from '../../platform/http/bodies/json-body.ts'
+import { isPackageName } from '../../platform/pub/package-name.ts'
+import { parseVersion } from '../../platform/pub/version.ts'
+
+/** Maximum number of JSON values in an import: enough for several advisories that list 10,000 versions each. */
+const maxValues = 100_000
+
+/** Name of the Dart ecosystem in OSV. */
+const pub = 'Pub'
+
+const moment = z.iso.datetime({ offset: true, message: 'must be a moment such as 2026-01-31T12:00:00Z' })
+const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' })
+const version = z.string().refine((text) => parseVersion(text) !== null, 'must be a version in canonical form, such as 1.2.3')
+const start = z.union([z.literal('0'), version], 'must be 0, or a version such as 1.2.3')
+
+const event = z.union(
+  [
+    z.object({ introduced: start }),
+    z.object({ fixed: version }),
+    z.object({ last_affected: version }),
+    z.object({ limit: z.union([z.literal('*'), version]) }),
+  ],
+  'must be one of introduced, fixed, last_affected and limit, with a version',
+)
+const range = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.enum(['SEMVER', 'ECOSYSTEM']), events: z.array(event).min(1) }),
+  z.looseObject({ type: z.literal('GIT') }),
+])
+const affectedHere = z.looseObject({
+  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().refine(isPackageName, 'is not a valid package name') }),
+  ranges: z.array(range).optional(),
+  versions: z.array(version).max(10_000).optional(),
+})
+const anyAffected = z.looseObject({ package: z.looseObject({ ecosystem: z.string() }).optional() })
+
+/** An advisory in OSV format (ossf.github.io/osv-schema). Validates the fields that the registry uses; unknown fields are kept. */
+const osv = z.looseObject({
+  id: z.string().regex(/^[A-Za-z0-9][\w.:-]{0,127}$/, 'must be 1 to 128 letters, digits and signs'),
+  modified: moment,
+  published: moment.optional(),
+  withdrawn: moment.optional(),
+  summary: z.string().optional(),
+  details: z.string().optional(),
+  aliases: z.array(z.string()).optional(),
+  severity: z.array(z.looseObject({ type: z.string(), score: z.string() })).optional(),
+  references: z.array(z.looseObject({ type: z.string(), url: webAddress })).optional(),
+  database_specific: z.looseObject({ pub_display_url: webAddress.optional(), severity: z.string().optional() }).optional(),
+  affected: z
+    .array(z.unknown())
+    .transform((list, context) => list.map((entry, index) => affectedOf(entry, index, context)))
+    .refine((list) => list.some(isHere), `names no package of the ecosystem ${pub}`),
+})
+
+export type Osv = z.infer<typeof osv>
+export type Affected = z.infer<typeof affectedHere>
+
+/** Whether an entry of `affected` is about a Dart package. */
+export const isHere = (entry: unknown): entry is Affected => affectedHere.safeParse(entry).success
+
+/** Returns the entries of an advisory that are about Dart packages. */
+export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filter(isHere)
+
+/**
+ * Parses one advisory or a list of them.
+ * @throws ApiError InvalidInput for the first problem found.
+ */
+export function parseAdvisories(text: string): Osv[] {
+  let json: unknown
+  try {
+    refuseLargeJson(text, maxValues)
+    json = JSON.parse(text)
+  } catch (error) {
+    throw invalidInput(error instanceof ApiError ? `osv: ${error.message}` : 'osv: is not valid JSON.', 'osv')
+  }
+  const list: unknown[] = Array.isArray(json) ? json : [json]
+  if (list.length === 0) throw invalidInput('osv: contains no advisory.', 'osv')
+  return list.map((entry, index) => {
+    const parsed = osv.safeParse(entry)
+    const late = parsed.data && moments.find((field) => new Date(parsed.data[field] ?? 0) >= end)
+    if (late) throw invalidInput(`osv: ${Array.isArray(json) ? `${index}.` : ''}${late}: must be before the year 9999`, 'osv')
+    if (parsed.success) return parsed.data
+    const issue = parsed.error.issues[0]
+    const place = [...(Array.isArray(json) ? [index] : []), ...(issue?.path ?? [])].join('.')
+    throw invalidInput(`osv: ${place ? `${place}: ` : ''}${issue?.message ?? 'is not an advisory'}`, 'osv')
+  })
+}
+
+/** Dates must be earlier: OSV has no format for years after 9999, and withdrawing an advisory increases its modification date. */
+const end = new Date('9999-01-01T00:00:00Z')
+const moments = ['modified', 'published', 'withdrawn'] as const
+
+/** Parses a stored advisory, which was validated when it was imported. */
+export const storedOsv = (document: string): Osv => osv.parse(JSON.parse(document))
+
+/** Validates an entry by the rules of its ecosystem, so that error messages refer to the actual problem. */
+function affectedOf(entry: unknown, index: number, context: z.RefinementCtx): unknown {
+  const any = anyAffected.safeParse(entry)
+  const parsed = any.data?.package?.ecosystem === pub ? affectedHere.safeParse(entry) : any
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  context.addIssue({ code: 'custom', message: issue?.message ?? 'is not valid', path: [index, ...(issue?.path ?? [])] })
+  return entry
+}

@@ -1,0 +1,89 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { Package } from '../packages/entity.ts'
+import { versionNumbers } from '../packages/versions/service.ts'
+import { affectedVersions, isAffected } from './affected.ts'
+import { Advisory, AdvisoryPackage } from './entity.ts'
+import { type Affected, affectedPackages, type Osv, storedOsv } from './osv.ts'
+
+type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
+
+/** An advisory with its parsed document. */
+export type KnownAdvisory = { row: Advisory; osv: Osv }
+
+/** An advisory with the entries that concern one package. */
+export type PackageAdvisory = KnownAdvisory & { pkg: Package; entries: Affected[] }
+
+/** Returns a package's advisories that are not withdrawn, most recently changed first. */
+export async function advisoriesOfPackage(reader: Reader, pkg: Package): Promise<PackageAdvisory[]> {
+  return (await loadAdvisories(reader, pkg.id)) ?? []
+}
+
+/** Returns a package's advisories that affect one version. */
+export async function advisoriesOfVersion(reader: Reader, packageId: string, version: string): Promise<PackageAdvisory[]> {
+  const all = (await loadAdvisories(reader, packageId)) ?? []
+  return all.filter(({ entries }) => entries.some((entry) => isAffected(entry, version)))
+}
+
+/**
+ * Returns the versions that an advisory affects, as far as the caller may know them: existing versions, and other versions listed in the advisory.
+ */
+export async function affectedOf(reader: Reader, { pkg, entries }: PackageAdvisory): Promise<string[]> {
+  const { readable, withheld } = await versionNumbers(reader, pkg)
+  const unknown = new Set(withheld)
+  return affectedVersions(entries, readable).filter((version) => !unknown.has(version))
+}
+
+/** Returns all advisories, or those of one package, most recently imported first. */
+export function listAdvisories(em: EntityManager, packageName: string | null | undefined, page: PageArguments) {
+  return pageByKey(page, {
+    keyOf: ({ row }: KnownAdvisory) => row.id,
+    load: async (limit, after) => {
+      const where = { ...(await about(em, packageName)), ...(after !== undefined && { $and: [{ id: { $lt: after } }] }) }
+      return (await em.find(Advisory, where, { orderBy: { id: 'desc' }, limit })).map(readAdvisory)
+    },
+    count: async () => em.count(Advisory, await about(em, packageName)),
+  })
+}
+
+/** Parses the document of an advisory. */
+export const readAdvisory = (row: Advisory): KnownAdvisory => ({ row, osv: storedOsv(row.document) })
+
+/** Returns the names of the packages that an advisory affects, each with the package if it exists on this server. */
+export async function packagesOf(reader: Reader, { osv }: KnownAdvisory): Promise<{ name: string; pkg: Package | null }[]> {
+  const names = [...new Set(affectedPackages(osv).map((entry) => entry.package.name))].sort()
+  return Promise.all(names.map(async (name) => ({ name, pkg: await loadPackageByName(reader, name) })))
+}
+
+async function about(em: EntityManager, packageName: string | null | undefined) {
+  if (packageName == null) return {}
+  const rows = await em.find(AdvisoryPackage, { packageName })
+  return { id: { $in: rows.map(({ advisory }) => advisory.id) } }
+}
+
+const loadPackageByName = batched(async (em, names) => {
+  const packages = await em.find(Package, { name: { $in: names } })
+  return new Map(packages.map((pkg) => [pkg.name, pkg]))
+})
+
+const loadAdvisories = batched(async (em, packageIds) => {
+  const packages = await em.find(Package, { id: { $in: packageIds }, advisoriesUpdated: { $ne: null } })
+  const byName = new Map(packages.map((pkg) => [pkg.name, pkg]))
+  const rows = await em.find(
+    AdvisoryPackage,
+    { packageName: { $in: [...byName.keys()] }, advisory: { withdrawnAt: null } },
+    { populate: ['advisory'], orderBy: { advisory: { modifiedAt: 'desc', osvId: 'asc' } } },
+  )
+  const found = rows.flatMap(({ advisory, packageName }) => {
+    const pkg = byName.get(packageName)
+    return pkg ? { pkg, ...entriesOf(advisory, packageName) } : []
+  })
+  return Map.groupBy(found, ({ pkg }) => pkg.id)
+})
+
+function entriesOf(row: Advisory, name: string): KnownAdvisory & { entries: Affected[] } {
+  const known = readAdvisory(row)
+  return { ...known, entries: affectedPackages(known.osv).filter((entry) => entry.package.name === name) }
+}

@@ -1,0 +1,163 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { packageRejected } from '../../errors.ts'
+import { plainPath } from './path.ts'
+import { addPath, archiveTree, type ArchiveFile, type ArchiveTree } from './tree.ts'
+import { documentRank, mayBeExample, type RootDocument, rootDocuments, textOf, type TextFile } from './documents.ts'
+import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
+import { manifestIn, manifestName } from './manifest.ts'
+import { quoted, refuse } from './refuse.ts'
+import { unpackTar, type TarEntry } from './tar-entries.ts'
+import { tarFraming, checkTarChunk, checkTarEnd, type TarFraming } from './tar-framing.ts'
+
+/** Archive limits; sizes in bytes. `exampleBytes` limits all example candidates together, which are kept until the package name is known. */
+export type ArchiveLimits = typeof archiveLimits
+
+/** Default limits. Source: what the pub client packs and accepts. */
+const archiveLimits = {
+  unpackedBytes: 256 * 1024 ** 2,
+  entries: 65_536,
+  pathCharacters: 8 * 1024 ** 2,
+  manifestBytes: 128 * 1024,
+  documentBytes: 256 * 1024,
+  exampleBytes: 8 * 1024 ** 2,
+}
+
+/** The parts of an archive that are kept. `pickExample` selects one of `examples` once the package name is known. */
+export type ArchiveContents = Record<RootDocument, TextFile | null> & {
+  pubspecText: string
+  examples: TextFile[]
+  files: ArchiveFile[]
+}
+
+/** A buffered archive that unpacks to at most this many bytes is unpacked in a single step. */
+const maxWholeBytes = 2 * 1024 ** 2
+
+/** Called for each file. Returns a consumer for the file's content, or undefined to skip the content. */
+export type FileVisitor = (file: ArchiveFile) => ((chunk: Uint8Array) => void) | undefined
+
+/**
+ * Reads a .tar.gz package in a single pass with bounded memory. Always destroys the stream. Files that are not kept are passed to `others`. Throws
+ * `PackageRejected` with the first reason to reject the archive. Errors of the source are rethrown unchanged.
+ */
+export async function readArchive(
+  source: Readable | Buffer,
+  limits: Partial<ArchiveLimits> = {},
+  others: FileVisitor = () => undefined,
+): Promise<ArchiveContents> {
+  const bounds = { ...archiveLimits, ...limits }
+  const reading = start(bounds, others)
+  await eachFile(source, bounds, (file) => consumerFor(reading, file))
+  return finish(reading)
+}
+
+/**
+ * Calls `visitor` for each file of a .tar.gz package, after validating the file's path and size, with bounded memory. Always destroys the stream.
+ * Throws the same errors as `readArchive`.
+ */
+export async function eachFile(source: Readable | Buffer, limits: Partial<ArchiveLimits>, visitor: FileVisitor): Promise<void> {
+  const bounds = { ...archiveLimits, ...limits }
+  const framing = tarFraming(bounds)
+  const tree = archiveTree(bounds)
+  const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) =>
+    unpackTar(checkedChunks(framing, chunks), (entry) => visit(tree, entry, visitor))
+  try {
+    const whole = Buffer.isBuffer(source) ? unzipWhole(source, maxWholeBytes) : null
+    if (whole) await unpack([whole])
+    else await unpackStream(Buffer.isBuffer(source) ? Readable.from([source]) : source, unpack)
+  } catch (error) {
+    throw isBrokenDeflate(error) ? packageRejected('The archive is damaged or cut short. Upload it again.') : error
+  }
+}
+
+async function unpackStream(source: Readable, unpack: (chunks: AsyncIterable<Buffer>) => Promise<void>): Promise<void> {
+  const [unwrap, inflate, verify] = gzipStages()
+  try {
+    await pipeline(source, unwrap, inflate, verify, unpack)
+  } finally {
+    source.destroy()
+  }
+}
+
+type Kept = { path: string; rank: number; chunks: Buffer[] }
+type Reading = ReturnType<typeof start>
+
+function start(limits: ArchiveLimits, others: FileVisitor) {
+  const documents = new Map<RootDocument, Kept>()
+  return {
+    limits,
+    others,
+    files: Array<ArchiveFile>(),
+    manifest: Array<Buffer>(),
+    documents,
+    examples: Array<Kept>(),
+    exampleBytes: 0,
+  }
+}
+
+async function* checkedChunks(framing: TarFraming, chunks: AsyncIterable<Buffer> | Buffer[]) {
+  for await (const chunk of chunks) {
+    checkTarChunk(framing, chunk)
+    yield chunk
+  }
+  checkTarEnd(framing)
+}
+
+function visit(tree: ArchiveTree, { path: raw, type, size }: TarEntry, visitor: FileVisitor) {
+  const path = plainPath(raw)
+  if (type !== 'file' && type !== 'directory')
+    refuse(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
+  if (type === 'file' && (path === '' || raw.endsWith('/')))
+    refuse(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
+  addPath(tree, path, type)
+  return type === 'directory' ? undefined : visitor({ path, size })
+}
+
+/** Returns a consumer for the content of a file that is kept; other files are passed to `others`. */
+function consumerFor(reading: Reading, { path, size }: ArchiveFile) {
+  reading.files.push({ path, size })
+  const { manifestBytes, documentBytes, exampleBytes } = reading.limits
+  if (path === manifestName) {
+    if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, which is the limit. Shorten it.`)
+    return (chunk: Uint8Array) => void reading.manifest.push(Buffer.from(chunk))
+  }
+  for (const kind of rootDocuments) {
+    const rank = documentRank(kind, path)
+    if (rank === null || rank >= (reading.documents.get(kind)?.rank ?? Infinity)) continue
+    const kept: Kept = { path, rank, chunks: [] }
+    reading.documents.set(kind, kept)
+    return keep(kept, documentBytes)
+  }
+  const cost = Math.max(1024, Math.min(size, documentBytes))
+  if (!mayBeExample(path) || reading.exampleBytes + cost > exampleBytes) return reading.others({ path, size })
+  const kept: Kept = { path, rank: 0, chunks: [] }
+  reading.exampleBytes += cost
+  reading.examples.push(kept)
+  return keep(kept, documentBytes)
+}
+
+/** Copies chunks up to the limit plus a few bytes, so that the text can be truncated at a character boundary. */
+function keep(kept: Kept, limit: number) {
+  let left = limit + 4
+  return (chunk: Uint8Array) => {
+    if (left > 0) kept.chunks.push(Buffer.from(chunk.subarray(0, left)))
+    left -= chunk.length
+  }
+}
+
+function finish({ limits, files, manifest, documents, examples }: Reading): ArchiveContents {
+  const pubspecText = manifestIn(files, Buffer.concat(manifest))
+  const document = (kept: Kept): TextFile => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
+  const found = (kind: RootDocument) => {
+    const kept = documents.get(kind)
+    return kept ? document(kept) : null
+  }
+  return {
+    pubspecText,
+    readme: found('readme'),
+    changelog: found('changelog'),
+    license: found('license'),
+    examples: examples.map(document),
+    files,
+  }
+}

@@ -1,0 +1,122 @@
+import { Readable } from 'node:stream'
+import { audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { isOfJob } from '../../platform/access/token-secret.ts'
+import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { notFound, rangeNotSatisfiable } from '../../errors.ts'
+import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { type ByteRange, requestedRange } from '../../platform/http/caching/range.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { findArchive, linkToArchive, openArchive, proxyPathFor } from '../packages/listing/archive.ts'
+import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
+import { archiveUrl, splitArchiveName } from '../../platform/pub/archive-name.ts'
+import { binary } from '../../platform/rest/route.ts'
+import { countDownload } from './tally.ts'
+
+const found = { 303: { description: 'The archive is at `Location`.' } }
+
+/** Routes for archives: the URL in listings and two older ones. */
+export const archiveBinaries = [
+  binary('GET /api/archives/:file', {
+    pub: true,
+    access: 'browse',
+    summary: 'The archive of a version, named <package>-<version>.tar.gz.',
+    handler: sendArchive,
+    produces: {
+      200: { description: 'The archive.', type: 'application/gzip' },
+      206: { description: 'The requested range of the archive.', type: 'application/gzip' },
+      302: { description: 'The archive is at `Location` on another server, for one minute.' },
+      304: { description: "The client's copy is current." },
+    },
+    errorStatuses: [416],
+  }),
+  binary('GET /packages/:pkg/versions/:version.tar.gz', {
+    access: 'browse',
+    summary: 'Former URL of an archive.',
+    handler: redirectToArchive,
+    produces: found,
+  }),
+  binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
+    access: 'browse',
+    summary: 'Another former URL of an archive.',
+    handler: redirectToArchive,
+    produces: found,
+  }),
+]
+
+async function sendArchive(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const archive = await requestedArchive(context)
+  const etag = `"${archive.sha256}"`
+  const range = requestedRange(request, archive.bytes, etag)
+  if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
+  const isCached = isFresh(request, etag)
+  const link = isCached ? null : await linkFor(context, archive)
+  if (link !== null) {
+    countArchive(context, archive, range)
+    return reply.header('cache-control', 'no-store').header('vary', 'authorization, cookie').redirect(link, 302)
+  }
+  const isTaken = () => reply.raw.writableLength === 0
+  // Must run before headers are set, because a failure is answered with an error response.
+  const place = isCached ? null : await proxyPath(context, archive, range)
+  const bytes = isCached || place !== null ? null : await openArchive(context, archive, range ?? undefined, isTaken)
+  reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
+  reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
+  reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
+  if (isCached) return sendHeadersOnly(request, reply.code(304))
+  countArchive(context, archive, range)
+  if (place !== null) {
+    // For the full archive, the proxy adds its own Accept-Ranges header.
+    if (!range) reply.removeHeader('accept-ranges')
+    return reply.header('x-accel-redirect', place).send()
+  }
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
+  reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
+  if (request.method !== 'HEAD') return reply.send(bytes)
+  if (bytes instanceof Readable) bytes.destroy()
+  return sendHeadersOnly(request, reply)
+}
+
+type Requested = StoredBytes & { name: string; version: string }
+
+async function requestedArchive(context: Context): Promise<Requested> {
+  const named = splitArchiveName((context.request.params as { file: string }).file)
+  const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
+  if (!archive) throw notFound('There is no such archive on this server.')
+  return { ...named, ...archive }
+}
+
+/**
+ * Returns the internal path for X-Accel-Redirect, or null if this server must send the archive itself: for HEAD requests, requests that did not pass
+ * a proxy, and conditional or range headers that the proxy would handle differently.
+ */
+function proxyPath(context: Context, archive: Requested, range: ByteRange | null): Promise<string | null> | null {
+  const { method, headers } = context.request
+  const isProxied = headers['x-forwarded-for'] !== undefined
+  const isOdd = (headers.range !== undefined && !range) || headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined
+  return method === 'HEAD' || !isProxied || isOdd ? null : proxyPathFor(context, archive)
+}
+
+/**
+ * Returns a URL to redirect the client to, or null. HEAD requests get no redirect because a link is valid for one method; jobs of this server get
+ * none because they can reach only this server.
+ */
+function linkFor(context: Context, archive: Requested): Promise<string | null> | null {
+  const { method, headers } = context.request
+  if (method === 'HEAD' || isOfJob(headers.authorization)) return null
+  return linkToArchive(context, archive, audienceOf(context))
+}
+
+/** Counts a download, except for range requests that start later in the archive, which were counted with the first request. */
+function countArchive(context: Context, { name, version }: { name: string; version: string }, range: { start: number } | null): void {
+  if (!range || range.start === 0) countDownload(context, context.request, name, version)
+}
+
+async function redirectToArchive(context: Context): Promise<unknown> {
+  const { request, reply, config } = context
+  const [name, version] = [packageParameter(request), versionParameter(request)]
+  const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
+  // Signed-in callers find out at the target whether the archive exists. For all others the redirect itself must not reveal private packages.
+  if (!context.viewer && !(await findArchive(context, name, version, 'public'))) throw unknownVersion(name, version)
+  return reply.redirect(url, 303)
+}

@@ -1,0 +1,88 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { FastifyRequest } from 'fastify'
+import { isOfJob } from '../../platform/access/token-secret.ts'
+import { changeRows } from '../../platform/db/statements.ts'
+import type { Services } from '../../services.ts'
+import { dayOf } from './days.ts'
+
+type Counter = Pick<Services, 'database' | 'now' | 'metrics'>
+type Counted = { name: string; version: string; day: number; downloads: number }
+
+/**
+ * Counts a download in memory; `saveDownloads` writes the counts to the database. Only requests that start at the beginning of the archive are
+ * counted. Crawlers, mirrors and jobs of this server are ignored.
+ */
+export function countDownload({ database, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
+  if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
+  metrics?.countDownload()
+  add(tallyOf(database), { name, version, day: dayOf(now()), downloads: 1 })
+}
+
+/**
+ * Writes the downloads counted since the last call in one transaction. Called every few seconds and at shutdown, so a killed process loses only a few
+ * seconds of counts. Counts of several instances are added. If the write fails, the counts are kept for the next call.
+ */
+export async function saveDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
+  const tally = tallyOf(database)
+  const counted = [...tally.values()]
+  if (counted.length === 0) return
+  tally.clear()
+  try {
+    await database.fork().transactional((em) => write(em, counted))
+  } catch (error) {
+    for (const one of counted) add(tally, one)
+    throw error
+  }
+}
+
+/** Whether the user agent belongs to a client that fetches every package: a search engine crawler or a mirror. */
+export const isRobot = (userAgent: string | undefined): boolean => userAgent !== undefined && robots.test(userAgent)
+
+const robots =
+  /bot\b|bot[/;_-]|crawl|spider|slurp|archive\.org|mirror|artifactory|nexus|proget|cloudsmith|pulp|bandersnatch|headlesschrome|facebookexternalhit|preview/i
+
+const tallies = new WeakMap<Services['database'], Map<string, Counted>>()
+
+function tallyOf(database: Services['database']): Map<string, Counted> {
+  let tally = tallies.get(database)
+  if (!tally) tallies.set(database, (tally = new Map<string, Counted>()))
+  return tally
+}
+
+function add(tally: Map<string, Counted>, { name, version, day, downloads }: Counted): void {
+  const key = `${name} ${version} ${day}`
+  const known = tally.get(key)
+  if (known) known.downloads += downloads
+  else tally.set(key, { name, version, day, downloads })
+}
+
+/**
+ * Adds counts to the database. Counts of deleted versions and packages are dropped. All instances write the tables, and the rows of each, in the same
+ * order to avoid deadlocks.
+ */
+async function write(em: EntityManager, counted: Counted[]): Promise<void> {
+  for (const { name, version, day, downloads } of sums(counted, ({ name, version, day }) => `${name} ${version} ${day}`))
+    await changeRows(em, addToVersion, [day, downloads, name, version])
+  for (const { name, day, downloads } of sums(counted, ({ name, day }) => `${name} ${day}`))
+    await changeRows(em, addToPackage, [day, downloads, name])
+  for (const { name, downloads } of sums(counted, ({ name }) => name))
+    await changeRows(em, 'update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
+}
+
+/** Sums counts with the same key and sorts them by key. */
+function sums(counted: Counted[], keyOf: (one: Counted) => string): Counted[] {
+  const sumOf = new Map<string, Counted>()
+  for (const one of counted) {
+    const downloads = (sumOf.get(keyOf(one))?.downloads ?? 0) + one.downloads
+    sumOf.set(keyOf(one), { ...one, downloads })
+  }
+  return [...sumOf].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
+}
+
+const addToVersion = `insert into version_downloads as kept (version_id, day, downloads)
+  select v.id, cast(? as integer), cast(? as bigint) from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?
+  on conflict (version_id, day) do update set downloads = kept.downloads + excluded.downloads`
+
+const addToPackage = `insert into package_downloads as kept (package_id, day, downloads)
+  select id, cast(? as integer), cast(? as bigint) from packages where name = ?
+  on conflict (package_id, day) do update set downloads = kept.downloads + excluded.downloads`

@@ -1,0 +1,39 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { User } from '../../accounts/users/entity.ts'
+
+/** The reserved name of a deleted package. No package can be published under it until an administrator frees the name, which deletes the row. */
+export const ReservedName = defineEntity({
+  name: 'ReservedName',
+  tableName: 'reserved_names',
+  properties: {
+    name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
+    /** The name without underscores and digits, used to find names that differ only in those. */
+    skeleton: p.string().length(64).default('').index().ignoreSchemaChanges('collation'),
+    /** When the package was deleted. */
+    reservedAt: p.datetime(3),
+    /** Who deleted the package; null if that account was deleted, and for packages deleted before this column existed. */
+    reservedBy: () => p.manyToOne(User).nullable().deleteRule('set null').index(),
+  },
+})
+export type ReservedName = InferEntity<typeof ReservedName>
+
+/**
+ * A package name that could be confused with others. Either a package has the name, or a user tried to publish under it and needs approval. A package
+ * published without approval shows a warning until an administrator approves the name.
+ */
+export const ConfusableName = defineEntity({
+  name: 'ConfusableName',
+  tableName: 'confusable_names',
+  indexes: [{ properties: ['approvedAt', 'name'] }],
+  properties: {
+    name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
+    /** The similar names, separated by spaces; empty if the name was approved before anyone published under it. */
+    similarNames: p.text(),
+    noticedAt: p.datetime(3),
+    /** Who tried to publish under the name. */
+    requestedBy: () => p.manyToOne(User).nullable().deleteRule('set null').index(),
+    approvedAt: p.datetime(3).nullable(),
+    approvedBy: () => p.manyToOne(User).nullable().deleteRule('set null').index(),
+  },
+})
+export type ConfusableName = InferEntity<typeof ConfusableName>

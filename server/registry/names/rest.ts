@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { ok, route } from '../../platform/rest/route.ts'
+
+const person = '{ userId: uuid email displayName }'
+
+/** Routes for reserved and confusable names, for administrators. */
+export const nameRoutes = [
+  route(
+    'GET /api/admin/reserved-names',
+    `query ($q: String, $offset: Int) {
+      reservedNames(first: 50, q: $q, offset: $offset) { nodes { name reservedAt reservedBy ${person} } totalCount }
+    }`,
+    {
+      summary: 'Reserved names of deleted packages, 50 per page. `q` is part of the name.',
+      answer: { page: 'reservedNames', of: 'names' },
+    },
+  ),
+  route('DELETE /api/admin/reserved-names/:pkg', 'mutation ($pkg: String!) { freeName(input: { package: $pkg }) }', {
+    summary: 'Frees and approves the name of a deleted package, so that it can be used again.',
+    answer: ok,
+  }),
+  route(
+    'GET /api/admin/confusable-names',
+    `query ($q: String, $offset: Int) {
+      confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
+    }`,
+    {
+      summary: 'Unapproved names that could be confused with others, 50 per page. `q` is part of the name.',
+      answer: { page: 'confusableNames', of: 'names' },
+      changes: { 'confusableNames.nodes.isPublished': { from: (pkg) => pkg !== null, schema: z.boolean() } },
+    },
+  ),
+  route('PUT /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { approveName(input: { package: $pkg }) }', {
+    summary: 'Approves a confusable name, whether or not it has been requested.',
+    answer: ok,
+  }),
+  route('DELETE /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { rejectName(input: { package: $pkg }) }', {
+    summary: 'Rejects the request for a name, or revokes its approval, while no package has the name.',
+    answer: ok,
+  }),
+]

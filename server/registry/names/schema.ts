@@ -1,0 +1,134 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import { done } from '../../platform/graphql/payload.ts'
+import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
+import { packageName } from '../packages/parameters.ts'
+import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
+import { loadPackageByName, loadReadablePackage } from '../packages/service.ts'
+import { loadUser } from '../../accounts/users/loader.ts'
+import { UserRef } from '../../accounts/users/refs.ts'
+import { approveName, rejectName } from './confusable.ts'
+import type { ConfusableName, ReservedName } from './entity.ts'
+import { listConfusable, listReserved, loadConfusion, loadReserved } from './list.ts'
+import { freeName } from './reserved.ts'
+
+const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implement({
+  description: 'The reserved name of a deleted package. It cannot be used until an administrator frees it.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name.' }),
+    reservedAt: t.expose('reservedAt', { type: 'DateTime', description: 'When the package was deleted.' }),
+    reservedBy: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'User who deleted the package; null if the account was deleted or the user was not recorded.',
+      resolve: ({ reservedBy }, _args, context) => (reservedBy ? loadUser(context, reservedBy.id) : null),
+    }),
+  }),
+})
+
+const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').implement({
+  description: 'An unapproved package name that could be confused with others.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name.' }),
+    similarNames: t.stringList({
+      description: 'Names of other packages that the name could be confused with; at most five.',
+      resolve: ({ similarNames }) => similarNames.split(' '),
+    }),
+    noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When a user last tried to publish a package with this name.' }),
+    requestedBy: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'The user who tried; null if the account was deleted.',
+      resolve: ({ requestedBy }, _args, context) => (requestedBy ? loadUser(context, requestedBy.id) : null),
+    }),
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null while the name awaits approval.',
+      resolve: ({ name }, _args, context) => loadPackageByName(context, name),
+    }),
+  }),
+})
+
+builder.objectFields(PackageRef, (t) => ({
+  confusableWith: t.stringList({
+    ...ofPublicPackage,
+    nullable: true,
+    description:
+      'Names of other packages that this name could be confused with, until an administrator approves it, or null. Without signing in, only public packages.',
+    resolve: async (pkg, _args, context) => {
+      const names = (await loadConfusion(context, pkg.name)) ?? []
+      const others = await Promise.all(names.map((name) => loadReadablePackage(context, name)))
+      return orNull(others.flatMap((other) => other?.name ?? []))
+    },
+  }),
+  confusableWithReserved: t.stringList({
+    ...ofPublicPackage,
+    nullable: true,
+    description: 'Reserved names of deleted packages that this name could be confused with, or null. Null without signing in.',
+    resolve: async (pkg, _args, context) => {
+      const names = context.viewer ? ((await loadConfusion(context, pkg.name)) ?? []) : []
+      const reserved = await Promise.all(names.map((name) => loadReserved(context, name)))
+      return orNull(reserved.flatMap((one) => one?.name ?? []))
+    },
+  }),
+}))
+
+const orNull = (names: string[]): string[] | null => (names.length > 0 ? names : null)
+
+builder.queryFields((t) => ({
+  reservedNames: t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: ReservedNameRef,
+      description: 'Reserved names of deleted packages, in order. For administrators.',
+      args: {
+        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
+      },
+      resolve: (_root, args, { em }) => listReserved(em, args),
+    },
+    { description: 'A page of reserved names.' },
+    { description: 'A reserved name in a page.' },
+  ),
+  confusableNames: t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: ConfusableNameRef,
+      description: 'Unapproved names that could be confused with others, in order. For administrators.',
+      args: {
+        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
+      },
+      resolve: (_root, args, { em }) => listConfusable(em, args),
+    },
+    { description: 'A page of confusable names.' },
+    { description: 'A confusable name in a page.' },
+  ),
+}))
+
+const NameInput = builder.inputType('PackageNameInput', {
+  description: 'A package name.',
+  fields: (t) => ({ package: t.string({ required: true, description: 'The name.', validate: packageName }) }),
+})
+
+const changes = {
+  freeName: [
+    freeName,
+    'Frees and approves the name of a deleted package, so that it can be used again. Numbers of deleted versions remain unusable.',
+  ],
+  approveName: [
+    approveName,
+    'Approves a name that could be confused with others, so that packages can be published under it without a warning.',
+  ],
+  rejectName: [rejectName, 'Rejects the request for a name, or revokes its approval, while no package has the name.'],
+} as const
+
+for (const [mutation, [change, description]] of Object.entries(changes)) {
+  builder.mutationField(mutation, (t) =>
+    t.withAuth({ scope: 'admin' }).boolean({
+      description: `${description} For administrators. Always true.`,
+      args: { input: t.arg({ type: NameInput, required: true, description: 'The name.' }) },
+      resolve: (_root, { input }, context) => done(change(context, input.package)),
+    }),
+  )
+}

@@ -1,0 +1,18 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Config } from '../../../platform/config/config.ts'
+import type { Viewer } from '../../../platform/roles/viewer.ts'
+
+/** A change to packages. `deleted` is reported before the row of the package is removed. */
+export type PackageChange =
+  | { kind: 'changed'; packageId: string }
+  | { kind: 'published'; versionId: string; at: Date }
+  | { kind: 'visibility'; packages: readonly { id: string; name: string }[] }
+  | { kind: 'deleted'; name: string; wasPublic: boolean }
+
+type Changer = { config: Config; viewer: Viewer; now: () => Date }
+
+/**
+ * Updates the data that other features derive from packages, such as the search index. Runs in the transaction of the change, after a flush. The
+ * features are registered in server/after-package-change.ts, because packages must not import them.
+ */
+export type AfterPackageChange = (em: EntityManager, change: PackageChange, changer: Changer) => Promise<void>

@@ -1,0 +1,105 @@
+import { builder } from '../../../platform/graphql/builder.ts'
+import { done } from '../../../platform/graphql/payload.ts'
+import { anyText, pageByKey } from '../../../platform/graphql/connections.ts'
+import { VisibilityEnum } from '../visibility/refs.ts'
+import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
+import { affectedByDeletion, type AffectedDependent } from './impact.ts'
+import { packageName } from '../parameters.ts'
+import { DependencyKind } from '../versions/pubspec-schema.ts'
+import { PackageRef } from '../refs.ts'
+import { loadPackage } from '../service.ts'
+
+builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    extensions: { cost: 50 },
+    type: t.listRef(t.listRef('String')),
+    description:
+      'Public packages that would break if this package, or one version of it, were deleted: each as a chain of names that ends with this package. For administrators.',
+    args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }) },
+    resolve: async (pkg, { version }, context) => {
+      await requireVersion(context.em, pkg, version)
+      return brokenBy(context.em, context, pkg, version)
+    },
+  }),
+)
+
+const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDependent').implement({
+  description: 'A private or public package that depends on a package or version to be deleted. For administrators.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it has just been deleted.',
+      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
+    }),
+    name: t.exposeString('name', { description: 'Name of the package.' }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Visibility of the package.' }),
+    version: t.expose('version', {
+      type: 'SemVer',
+      description: 'The version with the dependency: the latest, or else the highest that has the dependency.',
+    }),
+    constraint: t.exposeString('constraint', { description: 'The version constraint, such as ^1.2.0; `any` for all versions.' }),
+    kind: t.expose('kind', { type: DependencyKind, description: 'Kind of the dependency.' }),
+    isBare: t.exposeBoolean('isBare', {
+      description: 'Whether the dependency names no registry. Only clients with this server as their default registry resolve it here.',
+    }),
+    isBroken: t.exposeBoolean('isBroken', { description: 'Whether no remaining version would satisfy the constraint.' }),
+  }),
+})
+
+builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: AffectedDependentRef,
+      description:
+        'All packages that depend on this one, or on just one version of it, including private packages, by name. For administrators.',
+      args: {
+        version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }),
+      },
+      resolve: async (pkg, { version, ...page }, { em, config }) => {
+        await requireVersion(em, pkg, version)
+        const all = await affectedByDeletion(em, config, pkg.name, version)
+        return pageByKey(page, {
+          keyOf: (dependent: AffectedDependent) => dependent.name,
+          isKey: anyText,
+          load: async (limit, after) => all.filter((dependent) => after === undefined || dependent.name > after).slice(0, limit),
+          count: async () => all.length,
+        })
+      },
+    },
+    { description: 'A page of affected packages.' },
+    { description: 'An affected package in a page.' },
+  ),
+)
+
+const acceptBreakage = 'Whether to delete even if public packages break. Otherwise the deletion fails while public packages depend on it.'
+
+builder.mutationField('deletePackage', (t) =>
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: 'Boolean',
+    description: 'Deletes a package with all its versions. The version numbers cannot be reused. Always true.',
+    typeOptions: { description: 'The package to delete.' },
+    argOptions: { description: 'What to delete.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      acceptBreakage: t.input.boolean({ description: acceptBreakage }),
+    },
+    resolve: (_root, { input }, context) => done(deletePackage(context, input)),
+  }),
+)
+
+builder.mutationField('deleteVersion', (t) =>
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: 'Boolean',
+    description: 'Deletes a version. The version number cannot be reused. Deleting the last version also deletes the package. Always true.',
+    typeOptions: { description: 'The version to delete.' },
+    argOptions: { description: 'What to delete.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      version: t.input.field({ type: 'SemVer', required: true, description: 'Version to delete.' }),
+      acceptBreakage: t.input.boolean({ description: acceptBreakage }),
+    },
+    resolve: (_root, { input }, context) => done(deleteVersion(context, input)),
+  }),
+)

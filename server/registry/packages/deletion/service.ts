@@ -1,0 +1,134 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { type AuditKind, audit } from '../../../accounts/audit/service.ts'
+import type { SignedInContext } from '../../../platform/access/context.ts'
+import { conflict } from '../../../errors.ts'
+import { enqueue } from '../../../platform/jobs/queue.ts'
+import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
+import { changePackage } from '../changes/change-package.ts'
+import { canDelete } from '../policy.ts'
+import { DeletedVersion } from '../dependency-entity.ts'
+import { type Package, PackageVersion } from '../entity.ts'
+import { unknownVersion } from '../parameters.ts'
+import { removalKind } from './remove-archives.ts'
+import { updateLatestVersions } from '../retraction/service.ts'
+
+/** The package to delete, and whether to delete it even if that breaks public packages. */
+export type PackageDeletion = { package: string; acceptBreakage?: boolean | null | undefined }
+export type VersionDeletion = PackageDeletion & { version: string }
+
+/**
+ * Deletes a package with all its versions; requires a server admin. The version numbers cannot be reused, the name is reserved, and the archives are
+ * removed after the commit.
+ * @throws ApiError NotFound; Conflict, listing the chains of public packages that depend on this one, unless breakage is accepted.
+ */
+export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
+  return changePackage(context, name, canDelete, async (em, pkg) => {
+    const broken = await brokenBy(em, context, pkg)
+    requireAcceptance(name, broken, acceptBreakage)
+    const versions = await em.find(PackageVersion, { package: pkg }, { fields: ['version', 'archiveSha256'] })
+    const count = versions.length === 1 ? 'its only version' : `its ${versions.length} versions`
+    record(context, em, 'package.deleted', `deleted ${name} with ${count}${breakageNote(broken)}`, { package: name })
+    await removePackage(context, em, pkg, versions)
+  })
+}
+
+/**
+ * Deletes a version; requires a server admin. The version number cannot be reused, and the archive is removed after the commit. Deleting the last
+ * version also deletes the package.
+ * @throws ApiError NotFound; Conflict, listing the chains of public packages that no other version would satisfy, unless breakage is accepted.
+ */
+export function deleteVersion(context: SignedInContext, { package: name, version, acceptBreakage }: VersionDeletion): Promise<void> {
+  return changePackage(context, name, canDelete, async (em, pkg) => {
+    const found = await em.findOne(PackageVersion, { package: pkg, version }, { fields: ['version', 'archiveSha256'] })
+    if (!found) throw unknownVersion(name, version)
+    const broken = await brokenBy(em, context, pkg, version)
+    requireAcceptance(`${name} ${version}`, broken, acceptBreakage)
+    record(context, em, 'package.version_deleted', `deleted ${name} ${version}${breakageNote(broken)}`, { package: name, version })
+    if (await isOnly(em, pkg)) {
+      record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
+      return removePackage(context, em, pkg, [found])
+    }
+    await scheduleArchiveRemoval(context, em, found.archiveSha256, name, [found])
+    await em.nativeDelete(PackageVersion, { id: found.id })
+    return updateLatestVersions(em, pkg)
+  })
+}
+
+/** Returns the dependency chains of public packages that would break if a package, or one of its versions, were deleted. */
+export async function brokenBy(
+  em: EntityManager,
+  { config }: Pick<SignedInContext, 'config'>,
+  pkg: Package,
+  version?: string | null,
+): Promise<Chain[]> {
+  if (version == null || (await isOnly(em, pkg))) return publicDependents(em, config, [pkg.name])
+  return dependentsOfVersion(em, config, pkg.name, version)
+}
+
+/**
+ * Checks that the package has the version, if one is given.
+ * @throws ApiError NotFound.
+ */
+export async function requireVersion(em: EntityManager, pkg: Package, version: string | null | undefined): Promise<void> {
+  if (version != null && !(await em.count(PackageVersion, { package: pkg, version }))) throw unknownVersion(pkg.name, version)
+}
+
+const isOnly = async (em: EntityManager, pkg: Package) => (await em.count(PackageVersion, { package: pkg })) === 1
+
+function requireAcceptance(what: string, broken: readonly Chain[], acceptBreakage: boolean | null | undefined): void {
+  if (broken.length === 0 || acceptBreakage) return
+  throw conflict(`Public packages depend on ${what}: ${describeChains(broken)}. To delete it and break them, add acceptBreakage=true.`)
+}
+
+const breakageNote = (broken: readonly Chain[]) => (broken.length ? `, breakageNote that it breaks ${describeChains(broken)}` : '')
+
+type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
+
+/** Deletes the package row. Foreign keys cascade to its versions, documents, dependencies, uploaders and likes. */
+async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
+  await scheduleArchiveRemoval(context, em, pkg.id, pkg.name, versions)
+  const wasPublic = pkg.visibility === 'public'
+  if (wasPublic) {
+    // Dependents treat a missing package like a private one. Making it private first updates their index entries in the usual lock order.
+    pkg.visibility = 'private'
+    await em.flush()
+  }
+  await context.afterPackageChange(em, { kind: 'deleted', name: pkg.name, wasPublic }, context)
+  em.remove(pkg)
+  await em.flush()
+}
+
+/**
+ * Records the deleted version numbers and enqueues the removal of their archives and documentation. The numbers are never reused (pub's protocol,
+ * "Publish").
+ */
+async function scheduleArchiveRemoval(
+  { now }: SignedInContext,
+  em: EntityManager,
+  subject: string,
+  packageName: string,
+  versions: readonly Removed[],
+): Promise<void> {
+  const deletedAt = now()
+  const rows = versions.map(({ version, archiveSha256 }) => ({ packageName, version, deletedAt, archiveSha256 }))
+  await em.insertMany(DeletedVersion, rows)
+  const hashes = versions.map(({ archiveSha256 }) => archiveSha256)
+  const docs = await docsHashes(em, packageName, new Set(versions.map(({ version }) => version)))
+  await enqueue(em, { kind: removalKind, subject, payload: { hashes, docs } }, deletedAt)
+}
+
+/** Returns the hashes of the stored documentation of these versions. */
+async function docsHashes(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
+  const rows = await em.execute<{ version: string; sha256: string }[]>(
+    `select v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
+     where p.name = ? and d.sha256 is not null`,
+    [packageName],
+  )
+  return rows.filter(({ version }) => versions.has(version)).map(({ sha256 }) => sha256)
+}
+
+type About = { package: string; version?: string }
+
+function record({ viewer, ip }: SignedInContext, em: EntityManager, kind: AuditKind, what: string, about: About): void {
+  audit(em, { kind, actor: viewer, summary: `${viewer.displayName} ${what}`, ...about, ip })
+}

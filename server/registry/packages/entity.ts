@@ -1,0 +1,95 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../../platform/db/base.ts'
+import { Publisher } from '../publishers/entity.ts'
+import { User } from '../../accounts/users/entity.ts'
+
+export const visibilities = ['private', 'public'] as const
+export type Visibility = (typeof visibilities)[number]
+
+/** A package. `revision` increases with every change that is visible in the package's listing and validates cached listings. */
+export const Package = defineEntity({
+  name: 'Package',
+  tableName: 'packages',
+  extends: Base,
+  properties: {
+    name: p.string().length(64).unique().ignoreSchemaChanges('collation'),
+    /** The name without underscores and digits, used to find names that differ only in those. */
+    skeleton: p.string().length(64).default('').index().ignoreSchemaChanges('collation'),
+    revision: p.integer().default(0),
+    updatedAt: p.datetime(3).index(),
+    description: p.text(),
+    latestVersion: p.string().length(64),
+    /** The highest pre-release, if it is higher than the latest stable version; otherwise null. */
+    latestPrerelease: p.string().length(64).nullable(),
+    /** The publisher that owns the package; null if only its uploaders do. A publisher that owns packages cannot be deleted. */
+    publisher: () => p.manyToOne(Publisher).nullable().deleteRule('restrict').index(),
+    /** Who can read the package: signed-in users, or everyone if the server allows public packages. */
+    visibility: p.enum(visibilities).default('private').index(),
+    isDiscontinued: p.boolean().default(false),
+    /** Name of the package to use instead. Set only while the package is discontinued. */
+    replacedBy: p.string().length(64).nullable(),
+    /** When the package's security advisories last changed; null if it never had any. The value never decreases. */
+    advisoriesUpdated: p.datetime(3).nullable(),
+    /** Whether the package is excluded from search, lists and name completion. */
+    isUnlisted: p.boolean().default(false),
+  },
+})
+export type Package = InferEntity<typeof Package>
+
+/** A published version. Its archive and its pubspec are immutable. */
+export const PackageVersion = defineEntity({
+  name: 'PackageVersion',
+  tableName: 'package_versions',
+  extends: Base,
+  properties: {
+    package: () => p.manyToOne(Package).deleteRule('cascade'),
+    version: p.string().length(64),
+    /** Version encoded so that byte order equals version order. */
+    sortKey: p.string().length(255).ignoreSchemaChanges('collation'),
+    isPrerelease: p.boolean(),
+    retractedAt: p.datetime(3).nullable(),
+    publishedBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    archiveSha256: p.string().length(64).index(),
+    archiveBytes: p.bigint('number'),
+    /** CRC-32C of the archive, big-endian and base64-encoded, which pub verifies after a download. */
+    archiveCrc32c: p.string().length(8),
+    /** The pubspec as JSON text, exactly as it appears in listings. */
+    pubspec: p.text(),
+    /** SPDX license identifier, or `unknown`. Null for versions published before license detection, until they are reindexed. */
+    license: p.string().length(64).nullable(),
+  },
+  uniques: [{ properties: ['package', 'version'] }],
+  indexes: [
+    { properties: ['package', 'sortKey'] },
+    { properties: ['package', 'archiveBytes'] },
+    { properties: ['package', 'retractedAt'] },
+  ],
+})
+export type PackageVersion = InferEntity<typeof PackageVersion>
+
+export const documentKinds = ['readme', 'changelog', 'license', 'example'] as const
+export type DocumentKind = (typeof documentKinds)[number]
+
+/** A text file from a version's archive, such as its README. */
+export const VersionDocument = defineEntity({
+  name: 'VersionDocument',
+  tableName: 'version_documents',
+  properties: {
+    version: () => p.manyToOne(PackageVersion).deleteRule('cascade').primary(),
+    kind: p.enum(documentKinds).primary(),
+    path: p.string().length(255),
+    content: p.text(),
+  },
+})
+export type VersionDocument = InferEntity<typeof VersionDocument>
+
+/** A user with write access to a package. */
+export const PackageUploader = defineEntity({
+  name: 'PackageUploader',
+  tableName: 'package_uploaders',
+  properties: {
+    package: () => p.manyToOne(Package).deleteRule('cascade').primary(),
+    user: () => p.manyToOne(User).primary().index(),
+  },
+})
+export type PackageUploader = InferEntity<typeof PackageUploader>

@@ -1,0 +1,126 @@
+import type { Readable } from 'node:stream'
+import type { StoredBytes } from '../../../platform/blobs/store.ts'
+import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
+import type { Services } from '../../../services.ts'
+import type { Audience } from '../../../platform/access/audience.ts'
+import { isBrowsingOn } from '../../../platform/access/browsing.ts'
+import { archiveFile } from '../../../platform/pub/archive-name.ts'
+import { hostedHere } from '../hosting/hosted-here.ts'
+import { isPublicVersion } from '../policy.ts'
+import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './read-failure.ts'
+
+/** Returns the hash, size and checksum of a version's archive, or null if the version does not exist for this audience. */
+export async function findArchive(
+  { database: { reads }, config }: Pick<Services, 'database' | 'config'>,
+  name: string,
+  version: string,
+  audience: Audience,
+): Promise<StoredBytes | null> {
+  const row = await (audience === 'members'
+    ? reads.recall<FactsRow>(factsSql, name, version)
+    : reads.recall<FactsRow>(`${factsSql} and ${isPublicVersion}`, name, version, hostedHere(config)))
+  // PostgreSQL returns 64-bit integers as strings.
+  return row ? { ...row, bytes: Number(row.bytes) } : null
+}
+
+type FactsRow = Omit<StoredBytes, 'bytes'> & { bytes: number | string }
+
+const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
+  from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
+
+/**
+ * Opens an archive or a byte range of it: small archives from the cache, large ones as a stream from the store (`isTaken`: see BlobStore). Verifies
+ * the content, so that damaged or missing archives are rejected before the first byte is sent. Restores an archive that was removed by mistake.
+ * @throws ApiError NotFound if the version has just been deleted; ServiceUnavailable if the archive is missing, damaged or cannot be reached.
+ */
+export function openArchive(
+  services: Reader,
+  archive: Archive,
+  range: Range | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  return withArchive(services, archive, () => openBytes(services, archive, range, isTaken))
+}
+
+/**
+ * Returns a URL that allows anyone to download the archive for one minute. Returns null if the store has no such URLs or redirects are disabled in
+ * the settings.
+ * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
+ */
+export async function linkToArchive(
+  context: Reader & Pick<Services, 'config'>,
+  archive: Archive,
+  audience: Audience,
+): Promise<string | null> {
+  const { blobs, config } = context
+  const { BLOB_BACKEND, S3_PUBLIC_REDIRECTS, S3_SIGNED_DOWNLOADS } = config
+  if (BLOB_BACKEND !== 's3' || !(S3_PUBLIC_REDIRECTS || S3_SIGNED_DOWNLOADS)) return null
+  const isPublic = audience === 'public' || (await isReadablePublicly(context, archive))
+  if (!(isPublic ? S3_PUBLIC_REDIRECTS : S3_SIGNED_DOWNLOADS)) return null
+  const file = { name: archiveFile(archive.name, archive.version), type: 'application/gzip' }
+  return withArchive(context, archive, () => blobs.link(archive.sha256, { ...file, seconds: linkSeconds }))
+}
+
+/**
+ * Returns an internal path from which the reverse proxy can send a large archive on behalf of this server (X-Accel-Redirect). Returns null if
+ * ACCEL_REDIRECT_PREFIX is not set, and for small archives, which are served from the cache. Verifies the content like `openArchive`.
+ * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
+ */
+export async function proxyPathFor(context: Reader & Pick<Services, 'config'>, archive: Archive): Promise<string | null> {
+  const prefix = context.config.ACCEL_REDIRECT_PREFIX
+  if (prefix === undefined || archive.bytes <= maxCachedBytes) return null
+  const place = await withArchive(context, archive, () => context.blobs.place(archive.sha256))
+  return place === null ? null : `${prefix}${place}`
+}
+
+declare module '../../../platform/caches/caches.ts' {
+  interface CachedValues {
+    /** Contents of small archives by hash. */
+    archives: Buffer
+  }
+}
+
+type Reader = Pick<Services, 'blobs' | 'caches' | 'database' | 'log' | 'now'>
+type Archive = StoredBytes & { name: string; version: string }
+type Range = { start: number; end: number }
+
+const linkSeconds = 60
+
+/** Whether anonymous callers can currently read this version. */
+async function isReadablePublicly(context: Pick<Services, 'config' | 'database'>, { name, version }: Archive): Promise<boolean> {
+  return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'public')) !== null
+}
+
+/**
+ * Runs `work` on an archive. If the archive is missing although a version uses it, restores it and retries once. Clears or records faults of the
+ * archive.
+ * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
+ */
+async function withArchive<Result>(services: Reader, archive: Archive, work: () => Promise<Result>): Promise<Result> {
+  try {
+    const result = await work().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && (await isReferenced(services, archive)) && (await services.blobs.restore(archive.sha256)))
+        return work()
+      throw error
+    })
+    await clearRecordedFault(services, archive.sha256)
+    return result
+  } catch (error) {
+    throw await diagnoseReadFailure(services, archive, error)
+  }
+}
+
+async function openBytes(
+  { blobs, caches: { archives } }: Reader,
+  { sha256, bytes }: StoredBytes,
+  range: Range | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
+  let content = archives.get(sha256)
+  if (!content) archives.set(sha256, (content = inOwnMemory(await blobs.read(sha256))))
+  return range ? content.subarray(range.start, range.end + 1) : content
+}
+
+/** Largest archive in bytes that is cached in memory. Most packages are smaller; larger ones are streamed from the store. */
+const maxCachedBytes = 256 * 1024

@@ -1,0 +1,70 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { publicUrl } from '../../../platform/http/public-url.ts'
+import type { Context } from '../../../platform/access/context.ts'
+import { acceptedEncoding, compressText } from '../../../platform/http/caching/compression.ts'
+import { isFresh, noStore, sendHeadersOnly } from '../../../platform/http/caching/conditional.ts'
+import { turnEnd } from '../../../platform/http/turn.ts'
+import { binary } from '../../../platform/rest/route.ts'
+import { audienceOf, cacheControlOf } from '../../../platform/access/audience.ts'
+import { readEntry, readListing } from './service.ts'
+import { entrySchema, listingSchema } from './schemas.ts'
+import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
+
+const pubType = 'application/vnd.pub.v2+json'
+/** Routes for package listings, the most frequent requests of package clients. */
+export const packageBinaries = [
+  binary('GET /api/packages/:pkg', {
+    pub: true,
+    access: 'browse',
+    summary: 'A package with all its versions, for package clients.',
+    handler: sendListing,
+    produces: {
+      200: { description: 'The listing.', type: pubType, schema: listingSchema },
+      304: { description: 'Not modified since the given ETag.' },
+    },
+  }),
+  binary('GET /api/packages/:pkg/versions/:version', {
+    pub: true,
+    access: 'browse',
+    onSend: compressText,
+    summary: 'One version of a package, as in the listing.',
+    handler: sendEntry,
+    produces: { 200: { description: 'The entry.', type: pubType, schema: entrySchema } },
+  }),
+]
+
+/** Archive URLs start with the server URL that the client used, because package clients do not send their token to other URLs. */
+const readerOf = ({ caches, database, config, request }: Context) => ({
+  caches,
+  database,
+  config,
+  serverUrl: publicUrl(request, config.SERVER_URL),
+})
+
+async function sendListing(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const name = packageParameter(request)
+  const listing = await readListing(readerOf(context), name, audienceOf(context))
+  if (!listing) throw unknownPackage(name)
+  await turnEnd()
+  reply
+    .header('etag', listing.etag)
+    .header('cache-control', cacheControlOf(context, 'private, no-cache'))
+    .header('vary', 'accept-encoding, authorization, cookie')
+  if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
+  reply.type(`${pubType}; charset=utf-8`)
+  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
+  return reply.send(await decompress(listing.gzipped))
+}
+
+async function sendEntry(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const [name, version] = [packageParameter(request), versionParameter(request)]
+  const entry = await readEntry(readerOf(context), name, version, audienceOf(context))
+  if (entry === null) throw unknownVersion(name, version)
+  reply.header('cache-control', cacheControlOf(context, noStore)).header('vary', 'authorization, cookie')
+  return reply.type(`${pubType}; charset=utf-8`).send(entry)
+}
+
+const decompress = promisify<Buffer, Buffer>(gunzip)

@@ -1,0 +1,66 @@
+import { DamagedBytes } from '../../../platform/blobs/store.ts'
+import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } from '../../../errors.ts'
+import { clearFault, recordFault } from '../faults/faults.ts'
+import type { Services } from '../../../services.ts'
+
+type Context = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
+type Archive = { name: string; version: string; sha256: string }
+
+/**
+ * Determines why an archive cannot be read: the version was just deleted, the archive is missing or damaged, or the storage is unavailable. Missing
+ * and damaged archives are logged and recorded for administrators.
+ * @returns the error to answer with: NotFound or ServiceUnavailable.
+ */
+export async function diagnoseReadFailure(context: Context, archive: Archive, error: unknown): Promise<ApiError> {
+  const { log } = context
+  if (!(await isReferenced(context, archive))) return notFound('There is no such archive on this server any more.')
+  const what = `the archive of ${archive.name} ${archive.version} (SHA-256 ${archive.sha256})`
+  const kind = await faultOf(context, error)
+  if (!kind) {
+    log.error(`${what} cannot be read: ${String(causeOf(error))}`)
+    return storageAway()
+  }
+  log.error(`${what} is ${kind}: restore it from a backup, or delete the version`)
+  await saveFault(context, archive.sha256, kind)
+  return serviceUnavailable(
+    `The archive of ${archive.name} ${archive.version} is ${kind} on this server. Ask an administrator to restore it, then try again.`,
+    300,
+  )
+}
+
+/** Whether a version uses this archive. The version can be deleted between reading its row and opening the archive. */
+export async function isReferenced({ database }: Pick<Context, 'database'>, { sha256 }: Pick<Archive, 'sha256'>): Promise<boolean> {
+  return (await database.reads.get('select 1 as one from package_versions where archive_sha256 = ?', sha256)) !== undefined
+}
+
+/** Clears the recorded fault of an archive that has been read successfully, if this process recorded one. */
+export async function clearRecordedFault({ blobs, database }: Context, sha256: string): Promise<void> {
+  if (faultsOf(blobs).delete(sha256)) await clearFault(database.fork(), sha256)
+}
+
+/** Returns the kind of fault; null if the whole storage is unavailable rather than this archive. */
+async function faultOf({ blobs }: Context, error: unknown): Promise<'missing' | 'damaged' | null> {
+  if (error instanceof DamagedBytes) return 'damaged'
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return null
+  return (await blobs.identity().catch(() => null)) === null ? null : 'missing'
+}
+
+/** Records a fault. A failure to record is only logged, because the client gets the same answer either way. */
+async function saveFault({ blobs, database, log, now }: Context, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
+  faultsOf(blobs).add(sha256)
+  try {
+    const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
+    if (known?.kind !== kind) await recordFault(database.fork(), sha256, kind, now())
+  } catch (error) {
+    log.error(`recording that an archive is ${kind} failed: ${String(error)}`)
+  }
+}
+
+const found = new WeakMap<Services['blobs'], Set<string>>()
+
+/** Returns the archives for which this process recorded a fault. */
+function faultsOf(blobs: Services['blobs']): Set<string> {
+  let faults = found.get(blobs)
+  if (!faults) found.set(blobs, (faults = new Set()))
+  return faults
+}

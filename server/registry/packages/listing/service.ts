@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { toDate } from '../../../platform/db/reads/reads.ts'
+import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
+import type { Caches } from '../../../platform/caches/caches.ts'
+import type { Services } from '../../../services.ts'
+import type { Audience } from '../../../platform/access/audience.ts'
+import { hostedHere } from '../hosting/hosted-here.ts'
+import { hasPublicVersion, isPublicVersion, isPublicPackage } from '../policy.ts'
+import { readWithheld, withoutNames } from '../visibility/withheld.ts'
+import { visibilityMark } from '../visibility/mark.ts'
+import { archiveUrl } from '../../../platform/pub/archive-name.ts'
+import { latestOf } from '../versions/latest.ts'
+
+/** A compressed package listing. The ETag is weak because the compressed and uncompressed forms share it. */
+export type Listing = Stamp & { etag: string; gzipped: Buffer }
+
+declare module '../../../platform/caches/caches.ts' {
+  interface CachedValues {
+    /** Package listings by package, audience and server URL. */
+    listings: Listing
+  }
+}
+
+/**
+ * State from which a listing was built; used to validate the cache. A public listing also depends on the visibility of other packages: `mark` changes
+ * whenever any package's visibility does.
+ */
+type Stamp = { revision: number; mark?: string | null }
+
+/** Services, and the base URL for archive links (`publicUrl`). */
+type Reader = Pick<Services, 'caches' | 'database' | 'config'> & { serverUrl: string }
+
+/**
+ * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. A keyed read fetches the
+ * current revision; the document is built and compressed once per revision, audience and server URL.
+ */
+export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
+  const {
+    caches: { listings },
+    database,
+  } = reader
+  const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
+  if (!current) return null
+  const seen = audience === 'members' ? current.id : `public ${current.id}`
+  const cacheKey = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
+  const cached = listings.get(cacheKey)
+  if (cached?.revision === current.revision && cached.mark === current.mark) return cached
+  const key = `${cacheKey} ${current.revision} ${current.mark}`
+  const building = buildingIn(listings)
+  let build = building.get(key)
+  if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
+  const listing = await build
+  if (listing) listings.set(cacheKey, listing)
+  return listing
+}
+
+/** Returns one version's entry of the listing as JSON text, or null. */
+export async function readEntry(
+  { database, config, serverUrl }: Reader,
+  name: string,
+  version: string,
+  audience: Audience,
+): Promise<string | null> {
+  const sql = `select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`
+  if (audience === 'members') {
+    const row = await database.reads.get<EntryRow>(sql, name, version)
+    return row ? entryOf(row, name, serverUrl) : null
+  }
+  const hosted = hostedHere(config)
+  const row = await database.reads.get<EntryRow>(`${sql} and ${isPublicVersion}`, name, version, hosted)
+  if (!row) return null
+  const { names } = await readWithheld(database.reads, row.package_id, hosted)
+  return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, serverUrl)
+}
+
+type EntryRow = {
+  id: string
+  package_id: string
+  version: string
+  retracted_at: number | Date | null
+  archive_sha256: string
+  pubspec: string
+  created_at: number | Date
+}
+type ListingRow = EntryRow & {
+  revision: number
+  latest_version: string
+  is_discontinued: boolean | number
+  replaced_by: string | null
+  advisories_updated: number | Date | null
+}
+
+const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
+const currentSql: Record<Audience, string> = {
+  members: 'select id, revision from packages where name = ?',
+  public: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
+    from packages p where p.name = ? and ${isPublicPackage('p')}`,
+}
+/**
+ * SQL column for the replacement. For the public audience it is null unless the replacement is a public package of this server, so that no private
+ * name is revealed; that form binds `hostedHere`.
+ */
+const replacedBy: Record<Audience, string> = {
+  members: 'p.replaced_by',
+  public: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${hasPublicVersion('r')}) then p.replaced_by
+    end as replaced_by`,
+}
+const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
+
+/** Builds a listing. Revision, latest version and versions come from one statement, so they are consistent. */
+async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
+  const { database, serverUrl } = reader
+  const all = await database.heavyReads.all<ListingRow>(
+    `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
+    ...(audience === 'public' ? [hostedHere(reader.config)] : []),
+    stamp.id,
+  )
+  const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
+  const entries = rows.map((row) => entryOf(row, name, serverUrl))
+  if (!rows[0]) return null
+  const latest = entries[rows.findIndex((row) => row.version === row.latest_version && row.retracted_at === null)]
+  const latestMember = latest === undefined ? '' : `"latest":${latest},`
+  const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}${latestMember}"versions":[${entries.join(',')}]}`
+  const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
+  // The mark was read before the rows. If it is outdated, the listing is rebuilt at the next request; it is never served too long.
+  return { revision: rows[0].revision, ...(audience === 'public' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
+}
+
+/** Returns the rows that the public can read, with the latest version among them. */
+async function readableRows({ database, config }: Omit<Reader, 'serverUrl'>, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
+  const { versions, names } = await readWithheld(database.reads, packageId, hostedHere(config))
+  const rows = all.filter(({ id }) => !versions.has(id))
+  const latest = latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))
+  return rows.map((row) => ({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)), latest_version: latest?.version ?? '' }))
+}
+
+/** Returns the optional members of the listing (pub's protocol, "Listing"). */
+function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
+  const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${toDate(advisories_updated).toISOString()}",`
+  if (!is_discontinued) return advisories
+  return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
+}
+
+/**
+ * Returns a listing entry as JSON text. The pubspec is stored as JSON text. Optional members are omitted, never null: clients reject a listing with a
+ * member of the wrong type.
+ */
+function entryOf(row: EntryRow, name: string, serverUrl: string): string {
+  const retracted = row.retracted_at === null ? '' : '"retracted":true,'
+  const url = JSON.stringify(archiveUrl(serverUrl, name, row.version))
+  const published = toDate(row.created_at).toISOString()
+  return `{"version":"${row.version}",${retracted}"archive_url":${url},"archive_sha256":"${row.archive_sha256}","pubspec":${row.pubspec},"published":"${published}"}`
+}
+
+const zip = promisify<string, Buffer>(gzip)
+/** zlib returns a slice of a buffer of at least 16 KB, which the cache would keep alive; copy the result. */
+const compress = async (text: string): Promise<Buffer> => inOwnMemory(await zip(text))
+
+type Building = Map<string, Promise<Listing | null>>
+const buildings = new WeakMap<Caches['listings'], Building>()
+
+/** Returns the listings that are being built for a cache. Concurrent requests share one build. */
+function buildingIn(listings: Caches['listings']): Building {
+  let building = buildings.get(listings)
+  if (!building) buildings.set(listings, (building = new Map()))
+  return building
+}

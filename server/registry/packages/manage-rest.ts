@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { agent, agentSchema, nextBefore } from '../../accounts/audit/people.ts'
+import { type Data, route } from '../../platform/rest/route.ts'
+import { ofPackage, ofVersion } from './rest-answers.ts'
+
+const names = { pkg: 'package' }
+const optionFields = 'isDiscontinued replacedBy isUnlisted'
+const uploaderFields = 'uploaders { userId: uuid email displayName }'
+
+const activityPage = z.object({
+  entries: z.array(
+    z.object({
+      id: z.uuid(),
+      createdAt: z.iso.datetime(),
+      kind: z.string(),
+      summary: z.string(),
+      version: z.string().nullable(),
+      agent: agentSchema,
+    }),
+  ),
+  nextBefore,
+})
+
+/** Routes for managing a package. */
+export const manageRoutes = [
+  route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
+    summary: 'Options of a package: whether it is discontinued, its replacement, and whether it is unlisted.',
+    answer: 'package',
+    ...ofPackage,
+  }),
+  route(
+    'PUT /api/packages/:pkg/options',
+    `mutation ($input: UpdatePackageOptionsInput!) { updatePackageOptions(input: $input) { package { ${optionFields} } } }`,
+    { summary: 'Changes options of a package. Omitted options keep their values.', names, answer: 'updatePackageOptions.package' },
+  ),
+  route(
+    'GET /api/packages/:pkg/versions/:version/options',
+    'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { isRetracted retractedAt } } }',
+    { summary: 'Whether a version is retracted, and since when.', answer: 'package.version', ...ofVersion },
+  ),
+  route(
+    'PUT /api/packages/:pkg/versions/:version/options',
+    'mutation ($input: UpdateVersionOptionsInput!) { updateVersionOptions(input: $input) { version { isRetracted retractedAt } } }',
+    { summary: 'Retracts or restores a version.', names, answer: 'updateVersionOptions.version' },
+  ),
+  route('GET /api/packages/:pkg/uploaders', `query ($pkg: String!) { package(name: $pkg) { ${uploaderFields} } }`, {
+    summary: 'Uploaders of a package.',
+    answer: 'package',
+    ...ofPackage,
+  }),
+  route(
+    'PUT /api/packages/:pkg/uploaders/:email',
+    `mutation ($input: AddUploaderInput!) { addUploader(input: $input) { package { ${uploaderFields} } } }`,
+    { summary: 'Adds a user to the uploaders of a package.', names, answer: 'addUploader.package', errorStatuses: [429] },
+  ),
+  route(
+    'DELETE /api/packages/:pkg/uploaders/:email',
+    `mutation ($input: RemoveUploaderInput!) { removeUploader(input: $input) { package { ${uploaderFields} } } }`,
+    {
+      summary: 'Removes an uploader. The last uploader of a package without a publisher cannot be removed.',
+      names,
+      answer: 'removeUploader.package',
+    },
+  ),
+  route(
+    'GET /api/packages/:pkg/permissions',
+    'query ($pkg: String!) { package(name: $pkg) { canPublish: viewerCanPublish canAdminister: viewerCanAdminister } }',
+    { summary: 'Your permissions for a package.', answer: 'package', ...ofPackage },
+  ),
+  route(
+    'GET /api/packages/:pkg/activity-log',
+    'query ($pkg: String!, $before: ID) { package(name: $pkg) { activity(first: 50, olderThan: $before) { nodes { id: uuid createdAt kind summary version actorId actor { userId: uuid displayName email } } pageInfo { hasNextPage } } } }',
+    {
+      summary: 'Activity log of a package, newest first, 50 entries per page. Requires permission to administer the package.',
+      names: { before: 'olderThan' },
+      answer: { from: activity, schema: activityPage },
+      ...ofPackage,
+    },
+  ),
+]
+
+type Entry = Data & { id: string; actorId: string | null; actor: Parameters<typeof agent>[1] }
+
+function activity(data: Data) {
+  const { nodes, pageInfo } = (data.package as Data).activity as { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
+  const entries = nodes.map(({ actorId, actor, ...entry }) => ({ ...entry, agent: agent(actorId, actor) }))
+  return { entries, nextBefore: pageInfo.hasNextPage ? (nodes.at(-1)?.id ?? null) : null }
+}

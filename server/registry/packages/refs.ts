@@ -1,0 +1,22 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import type { Package, PackageVersion } from './entity.ts'
+import { canSee } from './policy.ts'
+
+/** GraphQL references for packages and versions. Declared before the types are implemented, because the types refer to each other. */
+export const PackageRef = builder.objectRef<Package>('Package')
+export const PackageVersionRef = builder.objectRef<PackageVersion>('PackageVersion')
+
+/**
+ * Options for a field of `Package` that anonymous callers can read if browsing is enabled and the package is public. All other fields require the
+ * scope `read`.
+ */
+export const ofPublicPackage = {
+  skipTypeScopes: true,
+  authScopes: (pkg: Package) => (canSee('public', pkg) ? { browse: true } : ({ scope: 'read' } as const)),
+}
+
+/**
+ * Options for a field of a version or document that anonymous callers can read if browsing is enabled. Callers never obtain a version that they may
+ * not read, so no further check is needed.
+ */
+export const ofPublicVersion = { skipTypeScopes: true, authScopes: { browse: true } }

@@ -1,0 +1,98 @@
+import { type FilterQuery, raw } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audienceOf } from '../../platform/access/audience.ts'
+import { batched } from '../../platform/db/batched.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { User } from '../../accounts/users/entity.ts'
+import { Package, PackageUploader, PackageVersion } from './entity.ts'
+import { hostedHere } from './hosting/hosted-here.ts'
+import { isListed, hasPublicVersion, listed, isPublicPackage } from './policy.ts'
+
+type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
+type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
+
+/** Returns a filter for packages that exist for the caller. For the public audience, packages without a readable version do not exist. */
+const existsFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
+  audienceOf(reader) === 'members' ? {} : { [raw((alias) => condition(alias), [hostedHere(reader.config)])]: [] }
+
+/**
+ * `hasPublicVersion` as an SQL condition for lists. The search index already records the result for most packages (`shown_to = 2`); checking the
+ * versions of all packages would take seconds. Binds `hostedHere`.
+ */
+const isListedPublicly = (alias: string): string =>
+  `(${isPublicPackage(alias)} and (exists (select 1 from package_search_documents s where s.package_id = ${alias}.id and s.shown_to = 2) or ${hasPublicVersion(alias)}))`
+
+/** Returns the package with this name, or null if it does not exist for the caller. */
+export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
+  reader.em.findOne(Package, { $and: [{ name }, existsFor(reader)] })
+
+/** Returns listed packages ordered by name. `after` is the last name of the previous page. */
+export function listPackages(reader: Reader, { limit, after, offset }: Page): Promise<Package[]> {
+  return reader.em.find(
+    Package,
+    { $and: [{ ...listed, ...(after !== undefined && { name: { $gt: after } }) }, existsFor(reader, isListedPublicly)] },
+    { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) },
+  )
+}
+
+export const countReadablePackages = (reader: Reader): Promise<number> =>
+  reader.em.count(Package, { $and: [listed, existsFor(reader, isListedPublicly)] })
+
+/** Returns the names of packages that exist for the caller, in order. */
+export async function listPackageNames(
+  reader: Pick<Context, 'database' | 'viewer' | 'config'>,
+  { withUnlisted }: { withUnlisted: boolean },
+): Promise<string[]> {
+  const isMember = audienceOf(reader) === 'members'
+  const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(isMember ? [] : [isListedPublicly('p')])]
+  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
+  const rows = await reader.database.heavyReads.all<{ name: string }>(
+    `select p.name from packages p ${where} order by p.name`,
+    ...(isMember ? [] : [hostedHere(reader.config)]),
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** Returns the package with this id, or null if it does not exist for the caller. */
+export const findPackageById = (reader: Reader, id: string): Promise<Package | null> =>
+  reader.em.findOne(Package, { $and: [{ id }, existsFor(reader)] })
+
+/** Returns the version with this archive, or null. Archives contain the package name and version, so at most one version matches. */
+export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> =>
+  em.findOne(PackageVersion, { archiveSha256: sha256 })
+
+/** Returns the package with this name, or null if it does not exist for the caller. Batched per request. */
+export async function loadReadablePackage(reader: Reader, name: string): Promise<Package | null> {
+  const pkg = await loadPackageByName(reader, name)
+  if (!pkg || audienceOf(reader) === 'members') return pkg
+  return (await loadHasPublicVersion(reader, `${pkg.id} ${hostedHere(reader.config)}`)) ? pkg : null
+}
+
+const loadHasPublicVersion = batched(async (em, keys) => {
+  const ids = keys.map((key) => key.split(' ')[0] ?? '')
+  const hosted = keys[0]?.split(' ')[1] ?? ''
+  const rows = await em.execute<{ id: string }[]>(
+    `select p.id from packages p where ${hasPublicVersion('p')} and p.id in (${ids.map(() => '?').join(', ')})`,
+    [hosted, ...ids],
+  )
+  return new Map(rows.map(({ id }) => [`${id} ${hosted}`, true]))
+})
+
+/** Loads packages by id. */
+export const loadPackage = batched(async (em, ids) => byKey(await em.find(Package, { id: { $in: ids } }), ({ id }) => id))
+
+/** Loads packages by name. */
+export const loadPackageByName = batched(async (em, names) => byKey(await em.find(Package, { name: { $in: names } }), ({ name }) => name))
+
+/** Loads a package's uploaders by package id, ordered by display name. */
+export const loadUploaders = batched(async (em, packageIds) => {
+  const rows = await em.find(
+    PackageUploader,
+    { package: { $in: packageIds } },
+    { populate: ['user'], orderBy: { user: { displayName: 'asc', id: 'asc' } } },
+  )
+  return Map.groupBy(rows, (row) => row.package.id) as ReadonlyMap<string, (PackageUploader & { user: User })[]>
+})
+
+const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
+  new Map(values.map((value) => [keyOf(value), value]))

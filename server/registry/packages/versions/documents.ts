@@ -1,0 +1,54 @@
+import escapeHtml from 'escape-html'
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Context } from '../../../platform/access/context.ts'
+import { batched } from '../../../platform/db/batched.ts'
+import { renderText } from '../../markdown/service.ts'
+import type { DocumentKind, PackageVersion } from '../entity.ts'
+import { pubspecOf } from './pubspec.ts'
+
+/** Metadata of a version's document. The content is read on demand. */
+export type Document = { version: PackageVersion; kind: DocumentKind; path: string; bytes: number }
+
+/** Returns a document of a version, or null. Batched per request. */
+export async function findDocument(context: Context, version: PackageVersion, kind: DocumentKind): Promise<Document | null> {
+  const row = await loadPlace(context, `${version.id} ${kind}`)
+  return row && { version, kind, path: row.path, bytes: Number(row.bytes) }
+}
+
+/**
+ * Returns the original text of a document. Batched per request; counts against the request's text budget.
+ * @throws ApiError InvalidInput if the text budget is exceeded.
+ */
+export async function readSource(context: Context, { version, kind, bytes }: Document): Promise<string> {
+  context.budget?.spendText(bytes)
+  const row = await loadContent(context, `${version.id} ${kind}`)
+  if (!row) throw new Error(`The ${kind} of version ${version.id} is gone`)
+  return row.content
+}
+
+/** Returns a document as sanitized HTML. */
+export async function renderDocument(context: Context, document: Document): Promise<string> {
+  const source = await readSource(context, document)
+  const { version, path } = document
+  if (/\.(md|markdown|mkd)$/i.test(path) || /^(readme|changelog)$/i.test(path)) {
+    const { repository, homepage } = pubspecOf(version)
+    return renderText(context, { source, links: { kind: 'repository', repository: repository ?? homepage, path } })
+  }
+  const language = /\.dart$/i.test(path) ? ' class="language-dart"' : ''
+  return `<pre><code${language}>${escapeHtml(source)}</code></pre>`
+}
+
+type Place = { version_id: string; kind: DocumentKind; path: string; bytes: number | string }
+
+const loadPlace = batched((em, keys) => byKey<Place>(em, 'path, octet_length(content) as bytes', keys))
+const loadContent = batched((em, keys) => byKey<Place & { content: string }>(em, 'content', keys))
+
+/** Reads document rows by keys such as `<version id> readme`. */
+async function byKey<Row extends Place>(em: EntityManager, columns: string, keys: string[]): Promise<ReadonlyMap<string, Row>> {
+  const wanted = Map.groupBy(keys, (key) => key.split(' ')[1] ?? '')
+  const conditions = [...wanted.values()].map((group) => `(kind = ? and version_id in (${group.map(() => '?').join(', ')}))`)
+  const parameters = [...wanted].flatMap(([kind, group]) => [kind, ...group.map((key) => key.split(' ')[0] ?? '')])
+  const sql = `select version_id, kind, ${columns} from version_documents where ${conditions.join(' or ')}`
+  const rows = await em.execute<Row[]>(sql, parameters)
+  return new Map(rows.map((row) => [`${row.version_id} ${row.kind}`, row]))
+}

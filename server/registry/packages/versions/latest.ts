@@ -1,0 +1,38 @@
+import { compareParsed, known, type Version } from '../../../platform/pub/version.ts'
+
+/** Fields needed to select the latest version. */
+export type Candidate = { version: string; retracted: boolean }
+
+/**
+ * Returns the version to show first: the highest stable version, else the highest pre-release. Ignores retracted versions unless all are retracted; a
+ * retracted result may be displayed, but must not be presented as the latest version. Returns null only for an empty list. Throws a RangeError for a
+ * version that is not canonical. Source: pub_semver, `Version.primary`.
+ * `latestVersionsOf` in retraction/service.ts implements the same rule as queries; change both together.
+ */
+export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
+  const live = versions.filter(({ retracted }) => !retracted)
+  return highest(live.length > 0 ? live : versions, (a, b) => stability(a) - stability(b) || compareParsed(a, b))
+}
+
+/**
+ * Returns the highest version that is not retracted if it is a pre-release, that is, if it is higher than every stable version; otherwise null.
+ * Throws a RangeError for a version that is not canonical.
+ */
+export function latestPrereleaseOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
+  const last = highest(
+    versions.filter(({ retracted }) => !retracted),
+    compareParsed,
+  )
+  return last && stability(known(last.version)) === 0 ? last : null
+}
+
+const stability = (version: Version) => (version.preRelease.length === 0 ? 1 : 0)
+
+function highest<Entry extends Candidate>(entries: readonly Entry[], compare: (a: Version, b: Version) => number): Entry | null {
+  let best: { entry: Entry; version: Version } | null = null
+  for (const entry of entries) {
+    const version = known(entry.version)
+    if (best === null || compare(version, best.version) > 0) best = { entry, version }
+  }
+  return best?.entry ?? null
+}

@@ -1,0 +1,164 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import { audienceOf } from '../../../platform/access/audience.ts'
+import type { Context } from '../../../platform/access/context.ts'
+import { batched } from '../../../platform/db/batched.ts'
+import { toDate } from '../../../platform/db/reads/reads.ts'
+import { loadWithheld, withoutNames } from '../visibility/withheld.ts'
+import { Package, PackageVersion } from '../entity.ts'
+import { seenBy } from '../policy.ts'
+import { latestOf, latestPrereleaseOf } from './latest.ts'
+import { pubspecOf } from './pubspec.ts'
+import type { Dependency } from '../../archive/dependencies.ts'
+import { versionsLike } from './filter.ts'
+
+type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
+type Page = { limit: number; after?: string | undefined }
+
+/** Returns a version by number, or null if it does not exist for the caller. */
+export async function findVersion(reader: Reader, pkg: Package, version: string): Promise<PackageVersion | null> {
+  return nullIfWithheld(reader, await loadVersion(reader, `${pkg.id} ${version}`))
+}
+
+/** Returns a version by id, or null if it does not exist for the caller. */
+export async function findVersionById(reader: Reader, id: string): Promise<PackageVersion | null> {
+  const audience = audienceOf(reader)
+  const seen = audience === 'members' ? {} : { package: seenBy(audience) }
+  return nullIfWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...seen }))
+}
+
+/** Filter and sort order for versions. */
+export type VersionChoice = {
+  /** A constraint or part of a version; see `versionsLike`. */
+  filter?: string | null | undefined
+  /** Sorts ascending instead of descending. */
+  ascending?: boolean
+}
+
+/**
+ * Returns a page of versions, the highest first unless `ascending`. `after` is the last sort key of the previous page.
+ * @throws ApiError InvalidInput for an invalid filter.
+ */
+export async function listVersions(
+  reader: Reader,
+  pkg: Package,
+  { filter, ascending }: VersionChoice,
+  { limit, after }: Page,
+): Promise<PackageVersion[]> {
+  return reader.em.find(
+    PackageVersion,
+    { $and: [await versionsOf(reader, pkg, filter), after === undefined ? {} : { sortKey: { [ascending ? '$gt' : '$lt']: after } }] },
+    { orderBy: { sortKey: ascending ? 'asc' : 'desc' }, limit },
+  )
+}
+
+export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>
+  reader.em.count(PackageVersion, await versionsOf(reader, pkg, filter))
+
+/** Returns the numbers of all versions: `readable` ones, and ones that are `withheld` from the caller. */
+export async function versionNumbers(reader: Reader, pkg: Package): Promise<Record<'readable' | 'withheld', string[]>> {
+  const all = (await loadCandidates(reader, pkg.id)) ?? []
+  const { versions: withheld } = await loadWithheld(reader, pkg.id)
+  const numbers = (rows: typeof all) => rows.map(({ version }) => version)
+  return { readable: numbers(all.filter(({ id }) => !withheld.has(id))), withheld: numbers(all.filter(({ id }) => withheld.has(id))) }
+}
+
+/** Returns the version that new users get; null when the caller may read none, or all are retracted. */
+export async function latestVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
+  const version = await displayedVersion(reader, pkg)
+  return version?.retractedAt === null ? version : null
+}
+
+/** Returns the version that pages show: the latest, or the highest one when all are retracted. Null when the caller may read none. */
+export async function displayedVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
+  const { latest } = await latestVersionsOf(reader, pkg)
+  return latest === null ? null : loadVersion(reader, `${pkg.id} ${latest}`)
+}
+
+/** Returns the highest pre-release if it is higher than the latest stable version, else null. */
+export async function latestPrerelease(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
+  const { prerelease } = await latestVersionsOf(reader, pkg)
+  return prerelease === null ? null : loadVersion(reader, `${pkg.id} ${prerelease}`)
+}
+
+/** Returns the description of the latest version that the caller may read. */
+export async function descriptionOf(reader: Reader, pkg: Package): Promise<string> {
+  const { latest } = await latestVersionsOf(reader, pkg)
+  if (latest === null || latest === pkg.latestVersion) return latest === null ? '' : pkg.description
+  const version = await loadVersion(reader, `${pkg.id} ${latest}`)
+  return (version && pubspecOf(version).description) ?? ''
+}
+
+/** Returns when the package was first published and last changed, considering only versions that the caller may read. */
+export async function datesOf(reader: Reader, pkg: Package): Promise<{ createdAt: Date; updatedAt: Date }> {
+  const { versions } = await loadWithheld(reader, pkg.id)
+  const candidates = versions.size === 0 ? [] : ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
+  if (candidates.length === 0) return pkg
+  const published = candidates.map(({ publishedAt }) => publishedAt)
+  return {
+    createdAt: new Date(Math.min(...published)),
+    updatedAt: new Date(Math.max(...published, ...candidates.flatMap(({ retractedAt }) => retractedAt ?? []))),
+  }
+}
+
+/** Returns the pubspec as JSON text, without names of private packages unless the caller may see them. */
+export async function readablePubspec(reader: Reader, version: PackageVersion): Promise<string> {
+  if (audienceOf(reader) === 'members') return version.pubspec
+  const { names } = await loadWithheld(reader, version.package.id)
+  return withoutNames(version.pubspec, names.get(version.id))
+}
+
+/** Returns the dependencies of a version, without private packages unless the caller may see them. */
+export async function readableDependencies(reader: Reader, version: PackageVersion): Promise<Dependency[]> {
+  const { dependencies } = pubspecOf(version)
+  const { names } = await loadWithheld(reader, version.package.id)
+  return dependencies.filter(({ name }) => !names.get(version.id)?.has(name))
+}
+
+async function nullIfWithheld(reader: Reader, version: PackageVersion | null): Promise<PackageVersion | null> {
+  if (!version) return null
+  return (await loadWithheld(reader, version.package.id)).versions.has(version.id) ? null : version
+}
+
+async function versionsOf(reader: Reader, pkg: Package, filter: string | null | undefined): Promise<FilterQuery<PackageVersion>> {
+  const { versions } = await loadWithheld(reader, pkg.id)
+  return {
+    $and: [{ package: pkg, ...(versions.size > 0 && { id: { $nin: [...versions] } }) }, filter?.trim() ? versionsLike(filter) : {}],
+  }
+}
+
+type Pointers = { latest: string | null; prerelease: string | null }
+
+/** Returns the stored latest versions of the package, or recomputes them if some versions are withheld from the caller. */
+async function latestVersionsOf(reader: Reader, pkg: Package): Promise<Pointers> {
+  const own = { latest: pkg.latestVersion, prerelease: pkg.latestPrerelease ?? null }
+  const { versions } = await loadWithheld(reader, pkg.id)
+  if (versions.size === 0) return own
+  const candidates = ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
+  return { latest: latestOf(candidates)?.version ?? null, prerelease: latestPrereleaseOf(candidates)?.version ?? null }
+}
+
+type Moment = number | string | Date
+type CandidateRow = { id: string; package_id: string; version: string; created_at: Moment; retracted_at: Moment | null }
+
+/** Loads the data needed to select the latest version, by package id. */
+const loadCandidates = batched(async (em, packageIds) => {
+  const rows = await em.execute<CandidateRow[]>(
+    `select id, package_id, version, created_at, retracted_at from package_versions
+     where package_id in (${packageIds.map(() => '?').join(', ')})`,
+    packageIds,
+  )
+  const candidates = rows.map(({ created_at: published, retracted_at: retracted, ...row }) => ({
+    ...row,
+    retracted: retracted !== null,
+    publishedAt: toDate(published).getTime(),
+    retractedAt: retracted === null ? null : toDate(retracted).getTime(),
+  }))
+  return Map.groupBy(candidates, (row) => row.package_id)
+})
+
+/** Loads versions by `<package id> <version>`. */
+const loadVersion = batched(async (em, keys) => {
+  const pairs = keys.map((key) => key.split(' '))
+  const versions = await em.find(PackageVersion, { $or: pairs.map(([pkg = '', version = '']) => ({ package: pkg, version })) })
+  return new Map(versions.map((version) => [`${version.package.id} ${version.version}`, version]))
+})

@@ -1,0 +1,56 @@
+import { audienceOf } from '../../../platform/access/audience.ts'
+import type { Context } from '../../../platform/access/context.ts'
+import { batched } from '../../../platform/db/batched.ts'
+import type { Reads } from '../../../platform/db/reads/reads.ts'
+import { hostedHere } from '../hosting/hosted-here.ts'
+import { isHiddenDependency } from '../policy.ts'
+
+/** Parts of a public package that are hidden from the public. */
+export type Withheld = {
+  /** Ids of versions with a direct dependency on a package of this server that is not public. */
+  versions: ReadonlySet<string>
+  /** By version id: names of non-public packages of this server among the dependencies of the version. */
+  names: ReadonlyMap<string, ReadonlySet<string>>
+}
+
+/** Returns what is hidden from the public in a package. Takes one query. */
+export async function readWithheld(reads: Reads, packageId: string, hosted: string): Promise<Withheld> {
+  return withheldOf(await reads.all<Row>(`${statement} = ?`, hosted, packageId))
+}
+
+/** Returns what is hidden from the caller in a package. Batched per request. */
+export async function loadWithheld(request: Pick<Context, 'em' | 'viewer' | 'config'>, packageId: string): Promise<Withheld> {
+  if (audienceOf(request) === 'members') return nothing
+  return (await load(request, `${packageId} ${hostedHere(request.config)}`)) ?? nothing
+}
+
+const load = batched(async (em, keys) => {
+  const ids = keys.map((key) => key.split(' ')[0] ?? '')
+  const hosted = keys[0]?.split(' ')[1] ?? ''
+  const rows = await em.execute<Row[]>(`${statement} in (${ids.map(() => '?').join(', ')})`, [hosted, ...ids])
+  return new Map([...Map.groupBy(rows, (row) => `${row.package_id} ${hosted}`)].map(([key, group]) => [key, withheldOf(group)]))
+})
+
+type Row = { package_id: string; version_id: string; kind: 'direct' | 'dev'; name: string }
+
+const statement = `select v.package_id, v.id as version_id, d.kind, d.name
+  from package_versions v join package_dependencies d on d.version_id = v.id left join packages q on q.name = d.name
+  where ${isHiddenDependency} and v.package_id`
+
+function withheldOf(rows: Row[]): Withheld {
+  const versions = new Set(rows.flatMap(({ kind, version_id: id }) => (kind === 'direct' ? id : [])))
+  const byVersion = Map.groupBy(rows, (row) => row.version_id)
+  return { versions, names: new Map([...byVersion].map(([id, group]) => [id, new Set(group.map(({ name }) => name))])) }
+}
+
+const nothing: Withheld = { versions: new Set(), names: new Map() }
+
+/**
+ * Returns a pubspec (JSON text) without the given dev dependencies and without `dependency_overrides`, which only matter to the package's authors.
+ */
+export function withoutNames(pubspec: string, names: ReadonlySet<string> | undefined): string {
+  if (!names?.size && !pubspec.includes('"dependency_overrides"')) return pubspec
+  const { dependency_overrides: _overrides, dev_dependencies: dev, ...rest } = JSON.parse(pubspec) as Record<string, object | null>
+  const kept = Object.entries(dev ?? {}).filter(([name]) => !names?.has(name))
+  return JSON.stringify(kept.length > 0 ? { ...rest, dev_dependencies: Object.fromEntries(kept) } : rest)
+}

@@ -1,0 +1,125 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { audit } from '../../accounts/audit/service.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { invalidInput, verificationUnavailable } from '../../errors.ts'
+import { handler } from '../../platform/jobs/handler.ts'
+import { enqueue } from '../../platform/jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import { changePublisher, findAndLockPublisher } from './change-publisher.ts'
+import { DomainCheck } from './domain-check-entity.ts'
+import type { Publisher } from './entity.ts'
+import { canCheckDomain } from './policy.ts'
+import { lookUpRecords, describeMissingRecord, recordHost, recordValue, recordValuePattern } from './record.ts'
+
+/** Job kind for checking the TXT record of a verified publisher. */
+export const domainCheckKind = 'publisher.domain-check'
+
+const minuteMs = 60_000
+const [hourMs, dayMs] = [60 * minuteMs, 24 * 60 * minuteMs]
+/** A publisher loses its verification after this many consecutive misses, ten minutes apart, so that a single wrong DNS answer has no effect. */
+const maxMisses = 3
+const next = { whenPresent: 7 * dayMs, whenMissed: 10 * minuteMs, whenLost: dayMs, whenUnknown: hourMs }
+
+/** Returns when the first check of a newly verified publisher is due. */
+export const firstCheckAfter = (now: Date): Date => new Date(now.getTime() + next.whenPresent)
+
+/** Enqueues the checks that are due. Safe to run on several instances, because jobs are unique per publisher. */
+export async function enqueueDomainChecks({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
+  const moment = now()
+  return database.fork().transactional(async (em) => {
+    const due = await em.find(DomainCheck, { dueAt: { $lte: moment } }, { orderBy: { dueAt: 'asc' }, limit: 500 })
+    for (const { publisher } of due) await enqueue(em, { kind: domainCheckKind, subject: publisher.id }, moment)
+    return due.length
+  })
+}
+
+/** Checks the TXT record of one publisher. If the resolvers fail, the publisher's state is unchanged and the check is repeated in an hour. */
+export const domainCheck = ({ database, config, log, now }: Services) =>
+  handler(z.object({}), async ({ subject }) => {
+    const em = database.fork()
+    const askedAt = now()
+    if (!(await em.count(DomainCheck, { publisher: subject, dueAt: { $lte: askedAt } }))) return
+    const records = await lookUpRecords({ config, log }, subject)
+    await em.transactional(async (inner) => {
+      const publisher = await findAndLockPublisher(inner, subject)
+      const check = publisher && (await inner.findOne(DomainCheck, { publisher: subject }))
+      if (!check || isNewer(check, askedAt)) return
+      if (records === null) check.dueAt = new Date(askedAt.getTime() + next.whenUnknown)
+      else applyLookupResult(inner, publisher, check, { records, askedAt, allowsMisses: true })
+    })
+  })
+
+/**
+ * Checks the TXT record immediately. Requires an admin of the publisher.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for a publisher without a domain; VerificationTemporarilyUnavailable if the
+ *   resolvers do not answer; RateLimitExceeded.
+ */
+export async function checkDomainNow(context: SignedInContext, id: string): Promise<Publisher> {
+  const { viewer, limits, now, ip } = context
+  const isKept = await changePublisher(context, id, canCheckDomain, (inner) => inner.count(DomainCheck, { publisher: id }))
+  if (!isKept) throw invalidInput(`The publisher ${id} is not verified by a domain.`, 'id')
+  await limits.use('domainVerification', viewer.id)
+  const askedAt = now()
+  const records = await lookUpRecords(context, id)
+  if (!records) throw verificationUnavailable()
+  return changePublisher(context, id, canCheckDomain, async (inner, publisher) => {
+    const check = await inner.findOne(DomainCheck, { publisher: id })
+    if (check && !isNewer(check, askedAt))
+      applyLookupResult(inner, publisher, check, { records, askedAt, allowsMisses: false, by: { ...viewer, ip } })
+    return publisher
+  })
+}
+
+/** Loads the state of a publisher's TXT record by publisher id; null for publishers without a domain. */
+export const loadDomainCheck = batched(async (em, ids) => {
+  const rows = await em.find(DomainCheck, { publisher: { $in: ids } })
+  return new Map(rows.map((row) => [row.publisher.id, row]))
+})
+
+/** Whether the stored result is newer than a lookup started at `askedAt`. Older results must not overwrite newer ones. */
+const isNewer = ({ checkedAt }: DomainCheck, askedAt: Date): boolean => checkedAt != null && checkedAt > askedAt
+
+type LookupResult = {
+  records: readonly string[]
+  askedAt: Date
+  /** Whether a missing record is rechecked before the publisher loses its verification. */
+  allowsMisses: boolean
+  by?: { id: string; displayName: string; ip: string }
+}
+
+function applyLookupResult(
+  em: EntityManager,
+  publisher: Publisher,
+  check: DomainCheck,
+  { records, askedAt, allowsMisses, by }: LookupResult,
+): void {
+  const after = (ms: number) => new Date(askedAt.getTime() + ms)
+  const record = (kind: 'publisher.verified' | 'publisher.updated', summary: string) =>
+    audit(em, { kind, actor: by ?? null, publisher: publisher.id, summary, ip: by?.ip ?? null })
+  const found = records.find((one) => (check.token ? one === recordValue(check.token) : recordValuePattern.test(one)))
+  check.checkedAt = askedAt
+  if (found !== undefined) {
+    em.assign(check, { token: found.slice(found.indexOf('=') + 1), misses: 0, lostAt: null, problem: null, dueAt: after(next.whenPresent) })
+    if (!publisher.isVerified) record('publisher.verified', `The TXT record of ${publisher.id} is there again: the publisher is verified`)
+    publisher.isVerified = true
+    return
+  }
+  check.misses += 1
+  if (publisher.isVerified && allowsMisses && check.misses < maxMisses) {
+    check.dueAt = after(next.whenMissed)
+    return
+  }
+  check.token ??= randomBytes(20).toString('hex')
+  check.dueAt = after(next.whenLost)
+  check.problem = problemOf(publisher.id, check.token, records)
+  if (!publisher.isVerified) return
+  check.lostAt = askedAt
+  publisher.isVerified = false
+  record('publisher.updated', `The TXT record of ${publisher.id} is gone: the publisher is no longer verified`)
+}
+
+const problemOf = (domain: string, token: string, records: readonly string[]): string =>
+  `${describeMissingRecord(records)}: ${recordHost(domain)} must have the value ${recordValue(token)}.`

@@ -1,0 +1,75 @@
+import { type FilterQuery, raw } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { containing } from '../../platform/db/contains.ts'
+import { Publisher, PublisherMember } from './entity.ts'
+import type { Membership } from './members.ts'
+
+export type PublisherFilter = {
+  /** Part of the id or the display name, case-insensitive. */
+  query?: string | null | undefined
+  isVerified?: boolean | null | undefined
+  /** Id of a user; limits the result to publishers that the user is a member of. */
+  member?: string | null | undefined
+}
+type Page = PageArguments & { offset?: number | null | undefined }
+
+/** Returns the publisher with this id, or null. */
+export const findPublisher = (em: EntityManager, id: string): Promise<Publisher | null> => em.findOne(Publisher, { id })
+
+/** Returns publishers ordered by id, as a connection. `offset` skips that many, for numbered pages. */
+export const listPublishers = (em: EntityManager, filter: PublisherFilter, page: Page) =>
+  inOrderOf(em, Publisher, 'id', conditions(filter), page)
+
+function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery<Publisher> {
+  const all: FilterQuery<Publisher>[] = []
+  if (query?.trim()) {
+    const part = containing(query.trim())
+    all.push({
+      [raw((alias) => `(${alias}.id like ? escape '!' or lower(${alias}.display_name) like ? escape '!')`, [part, part])]: [],
+    })
+  }
+  if (isVerified != null) all.push({ isVerified })
+  if (member != null)
+    all.push({ [raw((alias) => `${alias}.id in (select publisher_id from publisher_members where user_id = ?)`, [member])]: [] })
+  return all.length ? { $and: all } : {}
+}
+
+/** Loads publishers by id. */
+export const loadPublisher = batched(async (em, ids) => byKey(await em.find(Publisher, { id: { $in: ids } }), ({ id }) => id))
+
+/** Loads a publisher's members by publisher id, ordered by display name. */
+export const loadMembers = batched(async (em, ids) => {
+  const rows = await em.find(
+    PublisherMember,
+    { publisher: { $in: ids } },
+    { populate: ['user.passwordHash'], orderBy: { user: { displayName: 'asc', id: 'asc' } } },
+  )
+  return Map.groupBy(rows as Membership[], ({ publisher }) => publisher.id)
+})
+
+/** Loads a user's memberships by user id, ordered by publisher. */
+export const loadMemberships = batched(async (em, userIds) => {
+  const rows = await em.find(
+    PublisherMember,
+    { user: { $in: userIds } },
+    { populate: ['user.passwordHash'], orderBy: { publisher: { id: 'asc' } } },
+  )
+  return Map.groupBy(rows as Membership[], ({ user }) => user.id)
+})
+
+/** Loads the number of members by publisher id. */
+export const countMembers = batched((em, ids) => countByPublisher(em, 'publisher_members', ids))
+
+/** Counts the rows of `table` for each publisher. */
+export async function countByPublisher(em: EntityManager, table: 'packages' | 'publisher_members', ids: string[], condition = '') {
+  const rows = await em.execute<{ id: string; many: number | string }[]>(
+    `select publisher_id as id, count(*) as many from ${table} where publisher_id in (${ids.map(() => '?').join(', ')})${condition} group by publisher_id`,
+    ids,
+  )
+  return new Map(rows.map(({ id, many }) => [id, Number(many)]))
+}
+
+const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
+  new Map(values.map((value) => [keyOf(value), value]))

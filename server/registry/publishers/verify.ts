@@ -1,0 +1,86 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { randomBytes } from 'node:crypto'
+import { audit } from '../../accounts/audit/service.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { invalidInput, verificationUnavailable } from '../../errors.ts'
+import { User } from '../../accounts/users/entity.ts'
+import { PublisherClaim } from './claim-entity.ts'
+import { firstCheckAfter } from './domain-check.ts'
+import { DomainCheck } from './domain-check-entity.ts'
+import { parseDomain } from './domain.ts'
+import { Publisher } from './entity.ts'
+import { lookUpRecords, describeMissingRecord, recordHost, recordValue } from './record.ts'
+import { createPublisherWithin, idTaken } from './service.ts'
+
+const claimMs = 24 * 3_600_000
+
+/** The TXT record to add to the DNS, and when the claim expires. */
+export type DomainChallenge = { domain: string; host: string; value: string; expiresAt: Date }
+
+/**
+ * Starts claiming a domain as a publisher. Repeating an unexpired claim returns the same value and extends it by 24 hours, so that an existing TXT
+ * record remains valid.
+ * @throws ApiError InvalidInput for an invalid domain; Conflict if the publisher exists; RateLimitExceeded.
+ */
+export async function startVerification(
+  { em, viewer, limits, now }: SignedInContext,
+  { domain: given, displayName }: { domain: string; displayName: string },
+): Promise<DomainChallenge> {
+  const domain = parseDomain(given)
+  await limits.use('domainVerification', viewer.id)
+  if (await em.count(Publisher, { id: domain })) throw idTaken(domain)
+  const expiresAt = new Date(now().getTime() + claimMs)
+  return em.fork().transactional(async (inner) => {
+    await inner.nativeDelete(PublisherClaim, { expiresAt: { $lte: now() } })
+    const fresh = { domain, user: inner.getReference(User, viewer.id), token: randomBytes(20).toString('hex'), displayName, expiresAt }
+    const claim = await inner.upsert(PublisherClaim, fresh, { onConflictMergeFields: ['displayName', 'expiresAt'] })
+    return challengeOf(await inner.refreshOrFail(claim))
+  })
+}
+
+/**
+ * Verifies the TXT record of a claim and creates the publisher with the caller as its admin.
+ * @throws ApiError InvalidInput, naming host and value, if the record is missing; VerificationTemporarilyUnavailable if the resolvers do not answer;
+ *   Conflict if the publisher exists; RateLimitExceeded.
+ */
+export async function completeVerification(context: SignedInContext, given: string): Promise<Publisher> {
+  const { em, viewer, limits, now } = context
+  const domain = parseDomain(given)
+  await limits.use('domainVerification', viewer.id)
+  // Read the claim before checking for the publisher: creating a publisher deletes all claims to its domain in the same transaction, and a caller
+  // with a deleted claim should get the error that the publisher exists.
+  const claim = await em.findOne(PublisherClaim, { domain, user: viewer.id, expiresAt: { $gt: now() } })
+  if (await em.count(Publisher, { id: domain })) throw idTaken(domain)
+  if (!claim) throw invalidInput(`You have not claimed ${domain} in the last 24 hours. Start the verification again.`)
+  await requireRecord(context, challengeOf(claim))
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const publisher = await createPublisherWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
+      const summary = `${viewer.displayName} verified the domain ${domain}`
+      audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
+      inner.create(DomainCheck, { publisher, token: claim.token, checkedAt: now(), dueAt: firstCheckAfter(now()) })
+      await inner.nativeDelete(PublisherClaim, { domain })
+      return publisher
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw idTaken(domain)
+    throw error
+  }
+}
+
+async function requireRecord(context: SignedInContext, { domain, host, value }: DomainChallenge): Promise<void> {
+  const records = await lookUpRecords(context, domain)
+  if (!records) throw verificationUnavailable()
+  if (records.includes(value)) return
+  throw invalidInput(
+    `${describeMissingRecord(records)}. Add a TXT record at ${host} with the value ${value}, wait until it is visible in the DNS, and try again.`,
+    'domain',
+  )
+}
+
+const challengeOf = ({ domain, token, expiresAt }: PublisherClaim): DomainChallenge => ({
+  domain,
+  host: recordHost(domain),
+  value: recordValue(token),
+  expiresAt,
+})

@@ -1,0 +1,140 @@
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
+import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
+import { type DocumentTerms, documentTerms, type IndexedTexts, spellingTerms, summaryOf } from './terms.ts'
+
+/**
+ * Who finds a package in search: 0 its administrators only, 1 signed-in users, 2 everyone (see `isWithin` in server/registry/search/dialects.ts). Anonymous
+ * callers find a public package with the value 1 through its excerpt.
+ */
+export type ShownTo = 0 | 1 | 2
+
+/** The data that search shows and matches: a package's tags, and the texts of its latest version. */
+export type SearchDocument = IndexedTexts & {
+  packageId: string
+  tags: readonly Tag[]
+  shownTo: ShownTo
+  /** Percentage of points in the latest version's report, from 0 to 100; null without a report. */
+  score?: number | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/**
+ * Creates or replaces a package's search document in the transaction of `em`. The package's own row must be flushed first. The cost depends on the
+ * length of the texts, not on the number of packages.
+ */
+export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
+  const { packageId, name, tags, shownTo, score, createdAt, updatedAt } = document
+  const terms = documentTerms(document)
+  const row = await readRow<{ id: number | string }>(
+    em,
+    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, score, tags, summary) values (?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
+       shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags, summary = excluded.summary returning id`,
+    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `, summaryOf(terms)],
+  )
+  if (!row) throw new Error(`No search document for ${name}`)
+  await storeTerms(em, 'package_search', row.id, { terms, tags, marks: shownTo === 0 ? [unlistedTerm] : [] })
+  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform))
+    await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
+}
+
+/** The index to write to: full documents, or excerpts (excerpts.ts). */
+type Index = 'package_search' | 'package_search_excerpts'
+
+/** The indexed terms of a document. `marks`: special terms in addition to those of its tags. */
+type Indexed = { terms: DocumentTerms; tags: readonly Tag[]; marks?: readonly string[] }
+
+/** Creates or replaces the indexed terms of the document with this id. */
+export async function storeTerms(
+  em: EntityManager,
+  index: Index,
+  id: number | string,
+  { terms, tags, marks = [] }: Indexed,
+): Promise<void> {
+  const tagTerms = [everyTerm, ...marks, ...tags.map(tagTerm)]
+  await (em.getPlatform() instanceof BasePostgreSqlPlatform
+    ? storeVectors(em, index, id, terms, tagTerms)
+    : storeTexts(em, index, id, terms, tagTerms))
+}
+
+/**
+ * Locks a package's search document until the end of the transaction, creating an empty one if needed. Call it before reading the data that the
+ * document is built from, so that concurrent updates are serialized. Does nothing on SQLite, which has a single writer.
+ */
+export async function lockEntry(em: EntityManager, packageId: string): Promise<void> {
+  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return
+  const lock = () => readRows(em, 'select id from package_search_documents where package_id = ? for update', [packageId])
+  if ((await lock()).length > 0) return
+  await changeRows(
+    em,
+    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags)
+     select id, name, 0, 0, 0, ' ' from packages where id = ? on conflict do nothing`,
+    [packageId],
+  )
+  await lock()
+}
+
+/**
+ * Locks the search documents of the packages selected by the subquery. Locks are taken in one statement and in id order to avoid deadlocks. Returns
+ * the ids of packages whose document did not exist: it was created empty, and the caller must fill it.
+ */
+export async function lockEntries(em: EntityManager, packages: string, parameters: readonly string[]): Promise<string[]> {
+  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return []
+  // PostgreSQL locks an existing row before it evaluates the condition, so `where false` locks the row without updating it.
+  const rows = await em.execute<{ package_id: string }[]>(
+    `insert into package_search_documents as d (package_id, name, created_at, updated_at, shown_to, tags)
+     select id, name, 0, 0, 0, ' ' from packages where id in (${packages}) order by id
+     on conflict (package_id) do update set tags = d.tags where false returning package_id`,
+    [...parameters],
+  )
+  return rows.map((row) => row.package_id)
+}
+
+/** Updates the modification time of a package's document when neither its latest version nor its tags changed. */
+export async function touchIndex(em: EntityManager, packageId: string, updatedAt: Date): Promise<void> {
+  await changeRows(em, 'update package_search_documents set updated_at = ? where package_id = ?', [updatedAt.getTime(), packageId])
+}
+
+/** Deletes a package's search document. Deleting the package also deletes the document. */
+export async function removeFromIndex(em: EntityManager, packageId: string): Promise<void> {
+  await changeRows(em, 'delete from package_search_documents where package_id = ?', [packageId])
+}
+
+async function storeTexts(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+  const { words, parts, description, topics, all } = terms
+  const brief = [words, parts, description, topics, [...tagTerms, ...words.flatMap(spellingTerms)]].map((list) => list.join(' '))
+  await changeRows(em, `insert or replace into ${index}_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)`, [
+    id,
+    ...brief,
+  ])
+  await changeRows(em, `insert or replace into ${index}_full (rowid, terms) values (?, ?)`, [id, [...all, ...tagTerms].join(' ')])
+}
+
+async function storeVectors(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+  const tags = tagTerms.map(quoted).join(' ')
+  const vectors = {
+    [`${index}_brief`]: `${labelled(terms)} ${tags} ${terms.words.flatMap(spellingTerms).map(quoted).join(' ')}`,
+    [`${index}_full`]: `${terms.all.map(quoted).join(' ')} ${tags}`,
+  }
+  for (const [table, vector] of Object.entries(vectors)) {
+    await changeRows(
+      em,
+      `insert into ${table} as stored (id, terms) values (?, ?::tsvector)
+       on conflict (id) do update set terms = excluded.terms where stored.terms <> excluded.terms`,
+      [id, vector],
+    )
+  }
+}
+
+const quoted = (term: string) => `'${term}'`
+
+/** Formats terms as tsvector text, with positions and weight labels (server/registry/search/dialects.ts). */
+function labelled({ words, parts, description, topics }: DocumentTerms): string {
+  const terms = [words, description, topics, parts].flatMap((list, text) => list.map((term) => ({ term, label: 'ACDB'[text] })))
+  return terms
+    .slice(0, 16_000)
+    .map(({ term, label }, index) => `'${term}':${index + 1}${label}`)
+    .join(' ')
+}

@@ -1,0 +1,13 @@
+import { route } from '../../platform/rest/route.ts'
+
+export const searchRoutes = [
+  route(
+    'GET /api/search',
+    'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node @flatten { package: name } } totalCount } }',
+    {
+      summary: 'Searches packages, best match first, 50 per page.',
+      names: { q: 'query' },
+      answer: { page: 'searchPackages', of: 'packages' },
+    },
+  ),
+]

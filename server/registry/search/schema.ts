@@ -1,0 +1,186 @@
+import { z } from 'zod'
+import { builder } from '../../platform/graphql/builder.ts'
+import { notNegative, type PageArguments, pageSizeOf } from '../../platform/graphql/connections.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { Package } from '../packages/entity.ts'
+import { PackageRef } from '../packages/refs.ts'
+import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
+import type { Searcher } from './selection.ts'
+import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
+
+export const PackageSort = builder.enumType('PackageSort', {
+  description: 'How to sort packages.',
+  values: {
+    RELEVANCE: { value: 'relevance', description: 'Best match first.' },
+    UPDATED: { value: 'updated', description: 'Most recently changed first.' },
+    CREATED: { value: 'created', description: 'Newest package first.' },
+    DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last 30 days first.' },
+    LIKES: { value: 'likes', description: 'Most likes first.' },
+    SCORE: { value: 'score', description: 'Highest share of points first; packages without a score last.' },
+    NAME: { value: 'name', description: 'By name.' },
+  } satisfies Record<string, { value: SearchSort; description: string }>,
+})
+
+/** Requires the permission to browse: members see all listed packages; anonymous callers see public packages if the server allows public browsing. */
+const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
+
+/** Limits the length of a search query. */
+const searchText = { extensions: { maxLength: 1000 } }
+
+const FacetValueRef = builder.objectRef<FacetValue>('FacetValue').implement({
+  description: 'A value of a filter.',
+  fields: (t) => ({
+    value: t.exposeString('value', { description: 'Value after the colon.' }),
+    count: t.exposeInt('count', { description: 'Number of matching packages with this value.' }),
+  }),
+})
+
+const FacetRef = builder.objectRef<Facet>('Facet').implement({
+  description: 'A filter and its most frequent values.',
+  fields: (t) => ({
+    filter: t.exposeString('filter', { description: 'Name before the colon, such as `sdk` or `license`.' }),
+    values: t.expose('values', {
+      extensions: { size: 10 },
+      type: [FacetValueRef],
+      description: 'Up to ten values, most frequent first.',
+    }),
+  }),
+})
+
+const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
+  description: 'Filter values that occur in the matching packages, with counts.',
+  fields: (t) => ({
+    facets: t.expose('facets', {
+      extensions: { size: 8, cost: 20 },
+      type: [FacetRef],
+      description: 'Filters with at least one value.',
+    }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether all matches were counted. If false, only the first 1,000 were.' }),
+  }),
+})
+
+const searchArguments = builder.args((t) => ({
+  query: t.string({ description: 'Search query.', ...searchText }),
+  sort: t.field({ type: PackageSort, description: 'Sort order. Defaults to RELEVANCE, or to UPDATED for a query without words.' }),
+  offset: t.int({ description: 'Number of matches to skip, for page numbers. Cursors are cheaper.', validate: notNegative }),
+}))
+
+builder.queryField('searchPackages', (t) =>
+  t.connection(
+    {
+      ...browseAccess,
+      type: PackageRef,
+      description:
+        'Searches packages whose name, topics, description, README or public API contain all words. A blank query returns all packages. If a word is unknown, the search may correct one letter of it (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of points from 0 to 100. A leading `-` excludes matches.',
+      args: searchArguments,
+      resolve: (_root, args, context) => findPage(context, args),
+    },
+    {
+      description: 'A page of matching packages.',
+      fields: (connection) => ({
+        didYouMean: connection.stringList({
+          extensions: { cost: 5, size: 10 },
+          description: 'Similar package names, when the query as typed has no matches.',
+          resolve: ({ didYouMean }) => didYouMean(),
+        }),
+        searchedFor: connection.exposeString('searchedFor', {
+          nullable: true,
+          description: 'The corrected query that was used instead, or null if the query was used as typed.',
+        }),
+        facets: connection.field({
+          extensions: { cost: 20 },
+          type: FacetsRef,
+          description: 'Filters that could narrow the search, with counts.',
+          resolve: ({ facets }) => facets(),
+        }),
+      }),
+    },
+    {
+      description: 'A matching package.',
+      fields: (edge) => ({
+        score: edge.float({
+          description: 'Relevance from 0 (unranked) to 1 (exact name match).',
+          resolve: ({ score }) => score,
+        }),
+      }),
+    },
+  ),
+)
+
+builder.queryField('completePackageNames', (t) =>
+  t.stringList({
+    ...browseAccess,
+    description: 'Package names that start with a prefix, in alphabetical order.',
+    args: {
+      prefix: t.arg.string({
+        required: true,
+        description: 'Prefix of the name.',
+        extensions: { maxLength: 64 },
+      }),
+      first: t.arg.int({
+        required: true,
+        description: 'Maximum number of results, 1 to 100.',
+        validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
+      }),
+    },
+    resolve: (_root, { prefix, first }, context) => completeNames(context.database, searcherOf(context), prefix.toLowerCase(), first),
+  }),
+)
+
+const CompletionRef = builder.objectRef<Completion>('SearchCompletion').implement({
+  description: 'A completion of a query.',
+  fields: (t) => ({
+    query: t.exposeString('query', { description: 'The whole completed query.' }),
+    label: t.exposeString('label', { description: 'The added text, or the package name.' }),
+    count: t.exposeInt('count', { nullable: true, description: 'Number of matching packages, if known.' }),
+    isPackage: t.boolean({
+      description: 'Whether the completion is a package name rather than a filter.',
+      resolve: ({ isPackage }) => isPackage === true,
+    }),
+  }),
+})
+
+builder.queryField('completeSearch', (t) =>
+  t.field({
+    ...browseAccess,
+    type: [CompletionRef],
+    description: 'Completions for an unfinished query: filters, filter values and package names.',
+    args: {
+      query: t.arg.string({
+        required: true,
+        description: 'The unfinished query.',
+        ...searchText,
+      }),
+      first: t.arg.int({
+        required: true,
+        description: 'Maximum number of results, 1 to 100.',
+        validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
+      }),
+    },
+    resolve: (_root, { query, first }, context) => completeQuery(context.database, searcherOf(context), query, first),
+  }),
+)
+
+const searcherOf = ({ viewer, scopes }: Context): Searcher => viewer && { id: viewer.id, scopes }
+
+type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher'>
+
+async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
+  const { matches, hasNextPage, ...counts } = await searchPackages(context.database, {
+    ...request,
+    searcher: searcherOf(context),
+    limit: pageSizeOf({ first, last, before }),
+  })
+  const packages = new Map((await context.em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
+  // Skip packages that were deleted between the search and this read.
+  const edges = matches.flatMap(({ id, cursor, score }) => {
+    const node = packages.get(id)
+    return node ? [{ cursor, node, score }] : []
+  })
+  const hasPreviousPage = Boolean(request.after) || (request.offset ?? 0) > 0
+  return {
+    edges,
+    ...counts,
+    pageInfo: { hasNextPage, hasPreviousPage, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null },
+  }
+}

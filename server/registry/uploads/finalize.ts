@@ -1,0 +1,103 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Readable } from 'node:stream'
+import { formerAddresses } from '../packages/hosting/this-server.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { changeRows } from '../../platform/db/statements.ts'
+import { ApiError, conflict, invalidInput, storageAway } from '../../errors.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { confusionWarning } from '../names/confusable.ts'
+import { admit, publish } from './publish.ts'
+import { Upload } from './entity.ts'
+import { takeCachedBytes } from './recent-bytes.ts'
+import { ownUpload, unknownUpload } from './service.ts'
+
+/** The result of a finished upload. The hash identifies the published version. */
+export type FinishedUpload = { message: string; sha256: string }
+
+/**
+ * Validates the uploaded archive and publishes it. Idempotent after success. A rejected upload is deleted.
+ * @throws ApiError NotFound, PackageRejected, InsufficientPermissions, Conflict.
+ */
+export async function finalizeUpload(context: SignedInContext, uploadId: string): Promise<FinishedUpload> {
+  const { metrics } = context
+  const { id, message, stagedAs, sha256, bytes, crc32c } = await ownUpload(context, uploadId)
+  if (sha256 == null || stagedAs == null || bytes == null || crc32c == null)
+    throw invalidInput('The archive has not been uploaded. Send it to the URL of the upload, then finish.', 'upload_id')
+  if (message != null) return { message, sha256 }
+  try {
+    const published = await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c })
+    metrics?.countUpload('published')
+    return { message: published, sha256 }
+  } catch (error) {
+    const isRefusal = error instanceof ApiError && error.status < 500
+    metrics?.countUpload(isRefusal ? 'refused' : 'failed')
+    // Delete a rejected upload. After a server error the upload is kept, so that the client can retry.
+    if (isRefusal) await discardUpload(context, { id, stagedAs })
+    else if (await isGone(context, id)) throw unknownUpload()
+    throw error
+  }
+}
+
+type ReceivedUpload = StoredBytes & { id: string; stagedAs: string }
+
+async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
+  const { blobs, config, database } = context
+  const formerUrls = await formerAddresses(database.reads, config)
+  const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
+  // Import lazily: the archive and manifest parsers take memory that idle servers do not need.
+  const { inspectPackage } = await import('../archive/inspect.ts')
+  const inspected = await inspectPackage(
+    takeCachedBytes(context, stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })),
+    rules,
+  )
+  const submission = { ...inspected, archive }
+  const { isNewName } = await admit(context, submission)
+  await blobs.promote(stagedAs, archive.sha256)
+  const { name, version } = inspected.pubspec
+  const success = `Successfully uploaded ${name} ${version}: ${publicUrl(context.request, config.SERVER_URL)}/packages/${name}`
+  let message = success
+  const saveMessage = (em: EntityManager, similarNames: readonly string[]) => {
+    message = (success + confusionWarning(similarNames)).slice(0, 500)
+    return changeRows(em, 'update uploads set message = ? where id = ?', [message, id])
+  }
+  await publish(context, submission, { isNewName, inSameTransaction: saveMessage })
+  return message
+}
+
+/**
+ * Opens the staged bytes, or the stored bytes if a concurrent request is publishing them. Throws NotFound if a concurrent request has rejected them.
+ */
+async function openBytes(
+  context: SignedInContext,
+  { id, stagedAs, sha256 }: Pick<ReceivedUpload, 'id' | 'stagedAs' | 'sha256'>,
+): Promise<Readable> {
+  const { blobs } = context
+  for (const open of [() => blobs.openStaged(stagedAs), () => blobs.open(sha256)]) {
+    const source = await open().catch(nullWhenMissing)
+    if (source) return source
+  }
+  if ((await blobs.identity().catch(() => null)) === null) throw storageAway()
+  if (await isGone(context, id)) throw unknownUpload()
+  throw conflict('The uploaded archive was lost on the server. Publish again.')
+}
+
+function nullWhenMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+/** Returns whether the upload was deleted in the meantime, by replacement or rejection, so that retrying is pointless. */
+const isGone = ({ em }: SignedInContext, id: string): Promise<boolean> =>
+  em
+    .fork()
+    .count(Upload, { id })
+    .then((found) => found === 0)
+    .catch(() => false)
+
+async function discardUpload({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
+  // The condition keeps bytes that a later attempt has staged. Delete the row first, so that a request that misses the bytes also finds the upload
+  // gone.
+  await em.nativeDelete(Upload, { id, message: null, stagedAs })
+  await blobs.discard(stagedAs)
+}

@@ -1,9 +1,0 @@
-import bcrypt from 'bcrypt'
-import { answerQuestions } from '../threads/answer.ts'
-
-/** Hash a password at a cost, or compare it with a stored hash. */
-export type Task = { password: string; cost: number } | { password: string; stored: string }
-
-answerQuestions((task: Task) =>
-  'stored' in task ? bcrypt.compareSync(task.password, task.stored) : bcrypt.hashSync(task.password, task.cost),
-)
