@@ -26,10 +26,20 @@ export function sources(pattern: string, exclude: string[] = made): Source[] {
   })
 }
 
-/** The folder below server/ that a file is in; null for files beside the folders and outside of server/. */
-export function folderOf(path: string): string | null {
+/** Areas of the server, lowest first. An area imports itself and lower ones. */
+export const areas = ['platform', 'accounts', 'registry', 'analysis', 'operations'] as const
+export type Area = (typeof areas)[number]
+
+/** Returns the area of a server file. Null for files at the root of the server and outside it. */
+export function areaOf(path: string): Area | null {
   const [top, folder, file] = path.split('/')
-  return top === 'server' && file !== undefined ? (folder ?? null) : null
+  return top === 'server' && file !== undefined ? (areas.find((area) => area === folder) ?? null) : null
+}
+
+/** Returns the feature of a server file as `area/feature`. Null for files outside an area. */
+export function featureOf(path: string): string | null {
+  const [, , feature, file] = path.split('/')
+  return areaOf(path) !== null && file !== undefined ? `${areaOf(path)}/${feature}` : null
 }
 
 /** What a file is in its feature. What belongs to no role serves: it is the feature's own logic. */

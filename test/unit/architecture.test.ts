@@ -5,74 +5,107 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checksums, migrationNames, sealFile } from '../../server/platform/db/schema/migration-files.ts'
 import { namedFiles } from '../support/several-files.ts'
-import { folderOf, roleOf, root, type Source, sources } from '../support/sources.ts'
+import { areaOf, areas, featureOf, roleOf, root, type Source, sources } from '../support/sources.ts'
 
 const server = sources('server/**/*.ts')
-/** What knows no feature. */
-const infrastructure = ['blobs', 'config', 'db', 'http', 'jobs', 'pub', 'roles', 'sandbox', 'threads']
-const composition = [...infrastructure, 'access', 'archive', 'graphql', 'rest', 'launch']
-const features = new Set(server.map(({ path }) => folderOf(path)).filter((folder) => folder !== null && !composition.includes(folder)))
+const migrations = sources('server/platform/db/migrations/**/*.ts', [])
 
-/** The imports that a rule forbids, as `importer → imported`. */
-function offences(files: Source[], forbids: (from: string, to: string) => boolean): string[] {
-  return files.flatMap(({ path, imports }) => imports.filter((to) => forbids(path, to)).map((to) => `${path} → ${to}`))
+type Rule = (from: string, to: string) => boolean
+
+/** Returns the imports that a rule forbids, as `importer → imported`. */
+const violations = (files: Source[], forbids: Rule): string[] =>
+  files.flatMap(({ path, imports }) => imports.filter((to) => forbids(path, to)).map((to) => `${path} → ${to}`))
+
+/** Forbids imports of a higher area, and of the composition files at the root that know every feature. */
+const isUpward: Rule = (from, to) => {
+  const [own, other] = [areaOf(from), areaOf(to)]
+  if (own === null) return false
+  return other === null ? composition.has(to) : areas.indexOf(other) > areas.indexOf(own)
+}
+const composition = new Set(
+  ['after-package-change', 'app', 'entities', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map((name) => `server/${name}.ts`),
+)
+/** The program that prints the schema, the operator's commands and the server's tasks start the whole server. */
+const programs = new Set(['server/platform/graphql/print-schema.ts', 'server/operations/admin/main.ts'])
+
+/** Returns the cycles between features, each as `a → b → a`. Type imports count. */
+function featureCycles(files: Source[]): string[] {
+  const graph = new Map<string, Set<string>>()
+  for (const { path, imports } of files) {
+    const from = featureOf(path)
+    if (from === null) continue
+    const known = graph.get(from) ?? new Set()
+    graph.set(from, known)
+    for (const to of imports.map(featureOf)) if (to !== null && to !== from) known.add(to)
+  }
+  return [...graph.keys()].flatMap((feature) => cycleFrom(feature, graph) ?? [])
 }
 
-describe('arrows run one way', () => {
-  const inFeatures = server.filter(({ path }) => features.has(folderOf(path)))
-
-  it('lets what serves every feature know none', () => {
-    const files = server.filter(({ path }) => infrastructure.includes(folderOf(path) ?? ''))
-    expect(offences(files, (_from, to) => features.has(folderOf(to)) || folderOf(to) === 'rest')).toEqual([])
+describe('areas and features', () => {
+  it('import only their own area and lower ones', () => {
+    const files = server.filter(({ path }) => !programs.has(path))
+    expect(violations(files, isUpward)).toEqual([])
   })
 
-  it('leads from rest and schema to service to entity', () => {
-    const level = { entity: 0, service: 1, refs: 2, schema: 2, rest: 2 }
-    const upwards = (from: string, to: string) => features.has(folderOf(to)) && level[roleOf(from)] < level[roleOf(to)]
-    expect(offences(inFeatures, upwards)).toEqual([])
+  it('form no cycles, type imports included', () => {
+    expect(featureCycles(server)).toEqual([])
   })
 
-  it("keeps a feature's schema and endpoints to itself", () => {
-    const foreign = (from: string, to: string) =>
-      features.has(folderOf(to)) && folderOf(from) !== folderOf(to) && ['schema', 'rest'].includes(roleOf(to))
-    expect(offences(inFeatures, foreign)).toEqual([])
+  it('are checked by rules that find planted violations', () => {
+    const source = (path: string, ...imports: string[]): Source => ({ path, imports, text: '', lines: 1 })
+    const planted = [
+      source('server/registry/likes/service.ts', 'server/analysis/docs/store.ts', 'server/registry/packages/list/entity.ts'),
+      source('server/registry/packages/service.ts', 'server/registry/likes/service.ts', 'server/schema.ts', 'server/errors.ts'),
+    ]
+    expect(violations(planted, isUpward)).toEqual([
+      'server/registry/likes/service.ts → server/analysis/docs/store.ts',
+      'server/registry/packages/service.ts → server/schema.ts',
+    ])
+    expect(featureCycles(planted)).toEqual([
+      'registry/likes → registry/packages → registry/likes',
+      'registry/packages → registry/likes → registry/packages',
+    ])
   })
 
-  it('keeps GraphQL out of services and entities', () => {
-    const speakers = inFeatures.filter(({ path }) => ['service', 'entity'].includes(roleOf(path)))
-    expect(offences(speakers, (_from, to) => to === 'server/platform/graphql/builder.ts')).toEqual([])
-  })
-
-  it('leaves the server unaware of console and tests, and the console of the server', () => {
-    expect(offences(server, (_from, to) => !to.startsWith('server/') && to !== 'package.json')).toEqual([])
-    expect(offences(sources('web/**/*.{ts,vue}'), (_from, to) => !to.startsWith('web/'))).toEqual([])
+  it('hold every server file except those at the root', () => {
+    const outside = server.filter(({ path }) => dirname(path) !== 'server' && featureOf(path) === null)
+    expect(outside.map(({ path }) => path)).toEqual([])
   })
 })
 
-describe('no circle', () => {
-  // These gather what every feature has, so they know everybody.
-  const lists = new Set(
-    ['schema.ts', 'entities.ts', 'routes.ts', 'job-handlers.ts', 'after-package-change.ts'].map((file) => `server/${file}`),
-  )
-  const everything = server.concat(sources('server/platform/db/migrations/**/*.ts', []))
-  const graph = new Map(everything.map(({ path, imports }) => [path, imports]))
-  /** A folder, or one of the files at the root, which each stand alone. */
-  const placeOf = (path: string) => (dirname(path) === 'server' ? path : dirname(path))
+describe('layers of a feature', () => {
+  const inFeatures = server.filter(({ path }) => featureOf(path) !== null && areaOf(path) !== 'platform')
+  const isFeature = (path: string) => featureOf(path) !== null && areaOf(path) !== 'platform'
 
-  it('joins two folders, types included', () => {
-    const arrows = new Set(
-      everything.flatMap(({ path, imports }) => (lists.has(path) ? [] : imports.map((to) => `${placeOf(path)} → ${placeOf(to)}`))),
-    )
-    const pairs = [...arrows].map((arrow) => arrow.split(' → ')).filter(([from, to]) => from !== to && arrows.has(`${to} → ${from}`))
-    expect(pairs).toEqual([])
+  it('import downwards: rest and schema, then service, then entity', () => {
+    const level = { entity: 0, service: 1, refs: 2, schema: 2, rest: 2 }
+    expect(violations(inFeatures, (from, to) => isFeature(to) && level[roleOf(from)] < level[roleOf(to)])).toEqual([])
   })
 
-  it('joins files, types included', () => {
-    expect(everything.map(({ path }) => circleFrom(path, graph)).filter((circle) => circle !== null)).toEqual([])
+  it('keep schema and endpoints private to the feature', () => {
+    const isForeign: Rule = (from, to) =>
+      isFeature(to) && featureOf(from) !== featureOf(to) && ['schema', 'rest'].includes(roleOf(to)) && !programs.has(from)
+    expect(violations(inFeatures, isForeign)).toEqual([])
   })
 
-  it('leads from a migration to live code, which goes on changing', () => {
-    const migrations = everything.filter(({ path }) => path.startsWith('server/platform/db/migrations/'))
+  it('keep GraphQL out of services and entities', () => {
+    const files = inFeatures.filter(({ path }) => ['service', 'entity'].includes(roleOf(path)))
+    expect(violations(files, (_from, to) => to === 'server/platform/graphql/builder.ts')).toEqual([])
+  })
+
+  it('keep server, console and tests apart', () => {
+    expect(violations(server, (_from, to) => !to.startsWith('server/') && to !== 'package.json')).toEqual([])
+    expect(violations(sources('web/**/*.{ts,vue}'), (_from, to) => !to.startsWith('web/'))).toEqual([])
+  })
+})
+
+describe('files', () => {
+  it('form no import cycles, type imports included', () => {
+    const graph = new Map(server.concat(migrations).map(({ path, imports }) => [path, new Set(imports)]))
+    expect([...graph.keys()].flatMap((path) => cycleFrom(path, graph) ?? [])).toEqual([])
+  })
+
+  it('of migrations import no live code, which keeps changing', () => {
     expect(migrations.length).toBeGreaterThan(40)
     expect(migrations.filter(({ imports }) => imports.length > 0).map(({ path }) => path)).toEqual([])
   })
@@ -105,54 +138,53 @@ describe('migrations', () => {
   })
 })
 
-describe('a stranger finds the way', () => {
-  it('is at most twelve files at the root of the server', () => {
+describe('navigation', () => {
+  it('needs at most twelve files at the root of the server', () => {
     expect(readdirSync(join(root, 'server')).filter((name) => /\.m?ts$|\.mjs$/.test(name)).length).toBeLessThanOrEqual(12)
   })
 
-  it('is at most twenty files in a folder', () => {
+  it('needs at most twenty files in a folder', () => {
     const sizes = Map.groupBy(server, ({ path }) => dirname(path))
     const large = [...sizes].filter(([, files]) => files.length > 20)
     expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([])
   })
 
-  it('has a line for every folder of the server in the map of server/README.md', () => {
+  it('has a map in server/README.md that names every feature', () => {
     const readme = readFileSync(join(root, 'server/README.md'), 'utf8')
-    const folders = readdirSync(join(root, 'server'), { withFileTypes: true }).filter(
-      (entry) => entry.isDirectory() && entry.name !== 'dist',
-    )
-    expect(folders.map(({ name }) => name).filter((name) => !readme.includes(` ${name}/`))).toEqual([])
+    const features = new Set(server.flatMap(({ path }) => featureOf(path)?.split('/')[1] ?? []))
+    expect([...features].filter((feature) => !readme.includes(feature))).toEqual([])
   })
 })
 
-/** A way through imports that comes back to its beginning, or null. */
-function circleFrom(start: string, graph: ReadonlyMap<string, string[]>): string | null {
-  const before = new Map<string, string>()
+/** Returns the shortest cycle through `start`, as `start → … → start`, or null. */
+function cycleFrom(start: string, graph: ReadonlyMap<string, ReadonlySet<string>>): string | null {
+  const previous = new Map<string, string>()
   const queue = [start]
-  for (const path of queue) {
-    for (const next of graph.get(path) ?? []) {
-      if (next === start) return wayTo(path, before).join(' → ')
-      if (before.has(next)) continue
-      before.set(next, path)
+  for (const place of queue) {
+    for (const next of graph.get(place) ?? []) {
+      if (next === start) return [...pathTo(place, previous), start].join(' → ')
+      if (previous.has(next)) continue
+      previous.set(next, place)
       queue.push(next)
     }
   }
   return null
 }
 
-function wayTo(path: string, before: ReadonlyMap<string, string>): string[] {
-  const previous = before.get(path)
-  return previous === undefined ? [path] : [...wayTo(previous, before), path]
+function pathTo(place: string, previous: ReadonlyMap<string, string>): string[] {
+  const before = previous.get(place)
+  return before === undefined ? [place] : [...pathTo(before, previous), place]
 }
 
-describe('tests mirror the house', () => {
+describe('tests mirror the server', () => {
   const tests = sources('test/**/*.test.ts').filter(({ path }) => !/^test\/(e2e|faults|measured)\//.test(path))
   const ofFeatures = tests.filter(({ path }) => !path.startsWith('test/unit/'))
   const drivesTheApp = ({ imports }: Source) => imports.some((path) => ['test/app.ts', 'test/support/public-packages.ts'].includes(path))
 
   it('by a folder for each feature, as the server or the console has it, and one for what belongs to none', () => {
     const below = (folder: string) => readdirSync(join(root, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-    const known = new Set([...below('server'), ...below('web')].map(({ name }) => name).concat('contract'))
+    const features = areas.flatMap((area) => [area, ...below(`server/${area}`).map(({ name }) => name)])
+    const known = new Set<string>([...features, ...below('web').map(({ name }) => name), 'contract'])
     const strange = tests.filter(({ path }) => !known.has(path.split('/').at(path.startsWith('test/unit/') ? 2 : 1) ?? ''))
     expect(strange.map(({ path }) => path)).toEqual(['test/unit/architecture.test.ts'])
   })

@@ -18,5 +18,5 @@ export async function runBuilt(program, args = []) {
   loadEnvironmentFile()
   module.enableCompileCache(compileCache)
   process.argv.splice(2, Infinity, ...args)
-  await import(`../dist/${program}.js`)
+  await import(`../../dist/${program}.js`)
 }

@@ -25,7 +25,7 @@ async function start() {
   makeEnvironmentFile()
   loadEnvironmentFile()
   // If the cache folder is not writable, startup is slower.
-  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../.cache', import.meta.url)))
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../../.cache', import.meta.url)))
   await import('../../dist/main.js')
 }
 

@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { defineConfig, type Plugin } from 'vite'
 import { loadedFromFolder } from './loaded-from-folder.ts'
 
-const root = resolve(import.meta.dirname, '../..')
+const root = resolve(import.meta.dirname, '../../..')
 const into = 'server/dist'
 
 /** Matches worker threads and child processes, which are started by the URL of their source. */

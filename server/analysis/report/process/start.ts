@@ -90,7 +90,7 @@ type Running = {
   interim: unknown
 }
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
 function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string): Running {
   const readable = ['server/*', 'node_modules/*', 'package.json'].map((path) => `--allow-fs-read=${root}${path}`)
