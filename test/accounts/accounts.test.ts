@@ -6,7 +6,7 @@ import { publish } from '../support/publish.ts'
 const account = { email: 'new@example.com', displayName: 'New', password: 'a fine password' }
 const signupOn = { env: { SIGNUP_ENABLED: 'true' } }
 
-it('lets users sign up as members where enabled, with the same answer for taken addresses', async () => {
+it('signs users up as members where enabled, with the same answer for taken addresses', async () => {
   await using app = await testApp(signupOn)
   const alice = await app.member()
   const fresh = await app.anonymous.post('/api/auth/signup', { ...account, role: 'owner', isActive: false })

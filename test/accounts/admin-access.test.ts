@@ -55,7 +55,7 @@ it('lists the sessions of all users with filters, in both orders and page by pag
   expect((await ask('orderBy: CREATED')).nodes).toEqual(of(alice, bob, alice))
   expect((await ask('orderBy: LAST_USED')).nodes).toEqual(of(alice, alice, bob))
   expect((await ask(`user: "${bob.email.toUpperCase()}"`)).nodes).toEqual(of(bob))
-  expect((await ask('user: "nobody@example.com"')).totalCount).toBe(0)
+  expect((await ask('user: "unknown@example.com"')).totalCount).toBe(0)
   expect((await ask(`clientIp: "${alice.ip}"`)).totalCount).toBe(2)
   expect((await ask('unusedSince: "2026-03-01T01:30:00Z"')).totalCount).toBe(2)
   const seen: string[] = []
@@ -80,7 +80,7 @@ it.each(['today x', 'never', `999999999999999 ${newId()}`, `-1 ${newId()}`])('re
     )
 })
 
-it('sorts tokens by expiry, with those that never expire last', async () => {
+it('sorts tokens by expiry, with tokens without expiry last', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   for (const days of [30, 1, 7]) await admin.post('/api/auth/keys', { name: `${days} days`, expiresInDays: days })
@@ -95,7 +95,7 @@ it('sorts tokens by expiry, with those that never expire last', async () => {
   expect(names).toEqual(['1 days', '7 days', '30 days', 'test'])
 })
 
-it('lets administrators end one session of a user, then all of them', async () => {
+it('ends one session of a user, then all of them, for administrators', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin({ displayName: 'Ada' }), await app.member({ displayName: 'Alice' })]
   const [one, two, three] = [await alice.session(), await alice.session(), await alice.session()]
@@ -113,7 +113,7 @@ it('lets administrators end one session of a user, then all of them', async () =
   expect(await summaries(app, 'session.revoked')).toEqual(['Ada ended a session of Alice', 'Ada ended 2 sessions of Alice'])
 })
 
-it('lets administrators revoke a token of a user, idempotently', async () => {
+it('revokes a token of a user idempotently for administrators', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin({ displayName: 'Ada' }), await app.member({ displayName: 'Alice' })]
   const id = await tokenId(alice)

@@ -105,16 +105,16 @@ it('is the first frame of an animation', async () => {
 
 it.each<[string, () => Promise<Buffer> | Buffer]>([
   ['text', () => Buffer.from('hello')],
-  ['nothing', () => Buffer.alloc(0)],
+  ['an empty file', () => Buffer.alloc(0)],
   [
     'an SVG drawing',
     () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'),
   ],
   ['a GIF', () => plain(small).gif().toBuffer()],
   ['a TIFF', () => plain(small).tiff().toBuffer()],
-  ['a signature with noise behind it', () => Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(5000)])],
+  ['a valid signature followed by noise', () => Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(5000)])],
   [
-    'half a picture',
+    'half of a picture',
     async () =>
       plain(small)
         .jpeg()
@@ -122,7 +122,7 @@ it.each<[string, () => Promise<Buffer> | Buffer]>([
         .then((bytes) => bytes.subarray(0, 300)),
   ],
   [
-    'a picture that breaks off',
+    'a truncated picture',
     async () =>
       (
         await sharp(randomBytes(300 * 300 * 3), { raw: { width: 300, height: 300, channels: 3 } })
@@ -131,7 +131,7 @@ it.each<[string, () => Promise<Buffer> | Buffer]>([
       ).subarray(0, 100_000),
   ],
   ['5,000 by 5,001 pixels', () => plain({ width: 5000, height: 5001 }).png().toBuffer()],
-  ['a header that promises 3,600 megapixels', () => bomb(60_000, 60_000)],
+  ['a header that claims 3,600 megapixels', () => bomb(60_000, 60_000)],
 ])('refuses %s and stores nothing', async (_what, make) => {
   await using app = await testApp()
   const alice = await app.member()

@@ -62,7 +62,7 @@ it('creates accounts, lists them and changes their roles', async () => {
     [2, ['users', '--role', 'king'], 'Unknown role king'],
     [2, ['change-role', 'bob@example.com', 'owner'], 'To transfer the ownership: npm run admin -- make-owner'],
     [1, ['change-role', owner.email, 'viewer'], 'The owner cannot be changed here.'],
-    [1, ['change-role', 'nobody@example.com', 'viewer'], 'There is no user with the e-mail address nobody@example.com.'],
+    [1, ['change-role', 'unknown@example.com', 'viewer'], 'There is no user with the e-mail address unknown@example.com.'],
   ] as const)
     expect([words, await admin(app, ...words)]).toMatchObject([words, { code, out: '', err: expect.stringContaining(message) }])
   expect((await adminJson(app, 'users')).body.users).toHaveLength(2)
@@ -121,7 +121,7 @@ it('lists tokens by user without their secrets and revokes one with its descenda
     ),
   ])
   for (const [words, message] of [
-    [['tokens', 'nobody@example.com'], 'There is no user with the e-mail address'],
+    [['tokens', 'unknown@example.com'], 'There is no user with the e-mail address'],
     [['revoke-token', 'svc_pat_x'], 'There is no token with the id svc_pat_x.'],
     [['revoke-token', owner.id], `There is no token with the id ${owner.id}.`],
   ] as const)

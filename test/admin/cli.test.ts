@@ -98,8 +98,8 @@ it('refuses unknown users and users who cannot sign in, and changes nothing', as
   const [owner, admin, disabled] = [await app.owner(), await app.admin(), await app.member({ isActive: false })]
   const { body: invited } = await admin.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' })
   for (const [args, message] of [
-    [['reset-password', 'nobody@example.com'], 'There is no user with the e-mail address nobody@example.com.'],
-    [['make-owner', 'nobody@example.com'], 'There is no user'],
+    [['reset-password', 'unknown@example.com'], 'There is no user with the e-mail address unknown@example.com.'],
+    [['make-owner', 'unknown@example.com'], 'There is no user'],
     [['make-owner', disabled.email], 'is disabled'],
     [['make-owner', invited.email], 'has no password yet'],
   ] as const) {

@@ -94,10 +94,10 @@ it('prints one JSON object to stdout, on success and on failure', async () => {
   expect(await adminJson(app, 'check-integrity')).toMatchObject({ code: 0, err: '', body: { ok: true, archives: 0, findings: [] } })
   expect(await adminJson(app, 'collect', '--dry-run')).toMatchObject({ code: 0, body: { ok: true, dryRun: true, removed: [] } })
   expect(await adminJson(app, 'list-addresses')).toMatchObject({ code: 0, body: { addresses: [{ address: expect.any(String) }] } })
-  expect(await adminJson(app, 'make-owner', 'nobody@example.com')).toEqual({
+  expect(await adminJson(app, 'make-owner', 'unknown@example.com')).toEqual({
     code: 1,
-    err: 'There is no user with the e-mail address nobody@example.com.',
-    body: { ok: false, error: { code: 'NotFound', message: 'There is no user with the e-mail address nobody@example.com.' } },
+    err: 'There is no user with the e-mail address unknown@example.com.',
+    body: { ok: false, error: { code: 'NotFound', message: 'There is no user with the e-mail address unknown@example.com.' } },
   })
   const unfit = await runCommand({ ...environmentOf(app), JWT_SECRET: 'short' }, 'list-addresses', '--json')
   expect(unfit).toMatchObject({ code: 78, err: expect.stringContaining('JWT_SECRET') })

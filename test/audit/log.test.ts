@@ -89,7 +89,7 @@ it('filters alike in JSON, CSV and GraphQL', async () => {
     [{ kind: 'user.log' }, ''],
     [{ actor: 'alice@example.COM' }, 'ca'],
     [{ actor: alice.id }, 'ca'],
-    [{ actor: 'nobody@example.com' }, ''],
+    [{ actor: 'unknown@example.com' }, ''],
     [{ user: alice.email }, 'ba'],
     [{ package: 'ui' }, 'c'],
     [{ actor: alice.id, kind: 'package.' }, 'c'],
@@ -159,7 +159,7 @@ it('keeps the entries of deleted users and marks the users as deleted', async ()
   const { data } = (await admin.graphql(`{ auditEntries(first: 1, actor: "${alice.id}") { nodes { actor { id } actorName actorId } } }`))
     .body
   expect(data.auditEntries.nodes).toEqual([{ actor: null, actorName: 'deleted user', actorId: alice.id }])
-  await app.anonymous.post('/api/auth/login', { email: 'nobody@example.com', password: 'wrong password' })
+  await app.anonymous.post('/api/auth/login', { email: 'unknown@example.com', password: 'wrong password' })
   expect((await admin.get(`${path}?kind=user.login_failed`)).body.entries).toMatchObject([{ agent: null, user: null }])
 })
 

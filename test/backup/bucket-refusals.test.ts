@@ -76,8 +76,8 @@ it('leaves other objects in a bucket alone and uses a separate prefix from the a
   await using store = await s3Bucket()
   for (const place of [`s3://${store.env.S3_BUCKET}`, `s3://${store.env.S3_BUCKET}/staging/backups`])
     await expect(testApp({ env: { ...store.env, BACKUP_TO: place } })).rejects.toThrow('Name a place apart from the data.')
-  await using beside = await testApp({ env: { ...store.env, BACKUP_TO: `s3://${store.env.S3_BUCKET}/backups` } })
-  await backUp(beside, beside.config.BACKUP_TO ?? '')
+  await using allowed = await testApp({ env: { ...store.env, BACKUP_TO: `s3://${store.env.S3_BUCKET}/backups` } })
+  await backUp(allowed, allowed.config.BACKUP_TO ?? '')
 })
 
 it('starts and logs a message while the bucket is unreachable', async () => {

@@ -46,7 +46,7 @@ it('pass the same checks as any query: permissions, CSRF and rate limit', async 
   await using app = await testApp()
   const [alice, busy, viewer] = [await app.member(), await app.member(), await app.viewer()]
   const browser = await alice.session()
-  expect(await ask(app.anonymous, rename('Nobody'))).toMatchObject(refused(401, 'MissingAuthentication'))
+  expect(await ask(app.anonymous, rename('Stranger'))).toMatchObject(refused(401, 'MissingAuthentication'))
   expect(await ask(viewer, named(hashOf('query Statistics')))).toMatchObject(refused(403, 'InsufficientPermissions'))
   expect(await ask(browser, rename('Mallory'), { 'x-csrf-token': '' })).toMatchObject(refused(403, 'CsrfMismatch'))
   expect((await browser.get('/api/auth/me')).body.displayName).toBe(alice.user.displayName)

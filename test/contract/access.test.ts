@@ -9,7 +9,7 @@ const failed = (status: number, code: string) => ({ status, body: { error: { cod
 const unknown = failed(401, 'MissingAuthentication')
 
 describe('transitions of "PAT and session"', () => {
-  it('PAT valid → revoked: lets only its owner revoke a token, after which requests answer 401', async () => {
+  it('PAT valid → revoked: allows only the owner to revoke a token, which then answers 401', async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
     const { id, secret } = (await alice.post('/api/auth/keys', { name: 'ci' })).body

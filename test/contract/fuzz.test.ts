@@ -32,11 +32,11 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-const nobody = '00000000-0000-7000-8000-000000000000'
+const unknownId = '00000000-0000-7000-8000-000000000000'
 const types = ['User', 'Session', 'AccessToken', 'Package', 'PackageVersion', 'Publisher', 'Job', 'AuditEntry', 'PageInfo', '__proto__']
 const ids = fc.oneof(
-  fc.constant(nobody),
-  fc.tuple(fc.constantFrom(...types), fc.oneof(fc.constant(nobody), fc.string())).map(([type, id]) => encodeGlobalID(type, id)),
+  fc.constant(unknownId),
+  fc.tuple(fc.constantFrom(...types), fc.oneof(fc.constant(unknownId), fc.string())).map(([type, id]) => encodeGlobalID(type, id)),
 )
 const words = fc.constantFrom(
   '',
@@ -159,7 +159,7 @@ function requestOf(method: string, path: string, { parameters = [], requestBody 
   const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name)
   const fields = Object.keys(requestBody?.content['application/json']?.schema?.properties ?? {})
   const pathValues = fc.record(
-    Object.fromEntries(inPath.map((name) => [name, fc.oneof(fc.constant(nobody), words.filter(Boolean), fc.string({ minLength: 1 }))])),
+    Object.fromEntries(inPath.map((name) => [name, fc.oneof(fc.constant(unknownId), words.filter(Boolean), fc.string({ minLength: 1 }))])),
   )
   const queryValues = fc.record(Object.fromEntries(inQuery.map((name) => [name, fc.oneof(texts, numbers.map(String))])), {
     requiredKeys: [],

@@ -71,8 +71,8 @@ it('answers errors before execution in the format of GraphQL', async () => {
     status: 415,
     body: { errors: [{ message: expect.stringContaining('Content-Encoding gzip'), extensions: { code: 'InvalidInput' } }] },
   })
-  const nobody = app.anonymous.ip
-  await Promise.all([nobody, '127.0.0.1'].flatMap((ip) => Array.from({ length: 600 }, () => app.services.limits.use('graphql', ip))))
+  const anonymousIp = app.anonymous.ip
+  await Promise.all([anonymousIp, '127.0.0.1'].flatMap((ip) => Array.from({ length: 600 }, () => app.services.limits.use('graphql', ip))))
   const refused = await app.anonymous.graphql('{ server { version } }')
   expect(refused).toMatchObject({
     status: 429,

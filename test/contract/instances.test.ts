@@ -170,7 +170,7 @@ it('counts attempts across all instances', async () => {
   await using app = await testApp()
   await using other = await anotherInstance(app)
   const second = other ?? app
-  const attempt = { email: 'nobody@example.com', password: 'wrong' }
+  const attempt = { email: 'unknown@example.com', password: 'wrong' }
   for (let round = 0; round < 5; round++) {
     await app.anonymous.post('/api/auth/login', attempt)
     await second.anonymous.post('/api/auth/login', attempt)

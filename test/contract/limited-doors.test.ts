@@ -5,8 +5,8 @@ const account = { email: 'ada@example.com', displayName: 'Ada', password: 'a fin
 const env = { SIGNUP_ENABLED: 'true' }
 
 /** A rate-limited endpoint: the number of allowed requests and the answer to a valid body. */
-type Door = { path: string; allowed: number; fitting: object; answer: number; setUp?: boolean }
-const doors: Door[] = [
+type Endpoint = { path: string; allowed: number; fitting: object; answer: number; setUp?: boolean }
+const endpoints: Endpoint[] = [
   { path: '/api/auth/login', allowed: 10, fitting: { email: account.email, password: 'wrong' }, answer: 401 },
   { path: '/api/auth/signup', allowed: 10, fitting: account, answer: 202 },
   { path: '/api/invites/x/accept', allowed: 10, fitting: { password: account.password }, answer: 404 },
@@ -36,7 +36,7 @@ async function answersTo(app: TestApp, path: string, bodies: unknown[]): Promise
   return answers
 }
 
-describe.each(doors)('POST $path', ({ path, allowed, fitting, answer, setUp = true }) => {
+describe.each(endpoints)('POST $path', ({ path, allowed, fitting, answer, setUp = true }) => {
   it('counts invalid requests like valid ones', async () => {
     await using app = await testApp({ setUp, env })
     const bodies = Array.from({ length: allowed }, (_, index) => misfits[index % misfits.length])

@@ -58,13 +58,13 @@ const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, 
 let changing: Caller[] = []
 /** Returns the callers of the previous change, or new ones if it revoked their credentials. */
 async function stillCalling(): Promise<Caller[]> {
-  const answers = await Promise.all(changing.filter(({ name }) => !anybody.has(name)).map(({ actor }) => actor.get('/api/auth/me')))
+  const answers = await Promise.all(changing.filter(({ name }) => !unauthenticated.has(name)).map(({ actor }) => actor.get('/api/auth/me')))
   if (changing.length === 0 || answers.some(({ status }) => status !== 200)) changing = await callers(changed)
   return changing
 }
 
-const anybody = new Set(['anonymous', 'a wrong token'])
-const refusalOf = (name: string) => (anybody.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
+const unauthenticated = new Set(['anonymous', 'a wrong token'])
+const refusalOf = (name: string) => (unauthenticated.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
 it('lists every REST endpoint in the policy table', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(Object.keys(rest).toSorted())

@@ -15,11 +15,19 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-const nobody = '00000000-0000-7000-8000-000000000000'
+const unknownId = '00000000-0000-7000-8000-000000000000'
 const errors = () => app.lines.filter((line) => line.includes(' ERROR '))
 
 describe('ids', () => {
-  const strange = ['x', '', 'null', '\u{1f600}', btoa('PageInfo:x'), encodeGlobalID('Nothing', nobody), encodeGlobalID('__proto__', nobody)]
+  const strange = [
+    'x',
+    '',
+    'null',
+    '\u{1f600}',
+    btoa('PageInfo:x'),
+    encodeGlobalID('Nothing', unknownId),
+    encodeGlobalID('__proto__', unknownId),
+  ]
 
   it.each(strange)('are refused by name when malformed (%j), wherever an id is accepted', async (id) => {
     const none = invalidInput(`id: ${JSON.stringify(id)} is not an id of this server.`, 'id')
@@ -44,7 +52,7 @@ describe('ids', () => {
     expect(await ask('deletePublisher', '', user)).toMatchObject(wrong('Publisher'))
     expect(await ask('checkPublisherDomain', '{ publisher { slug } }', user)).toMatchObject(wrong('Publisher'))
     expect(await ask('deleteUser', '', encodeGlobalID('Session', alice.id))).toMatchObject({ status: 400 })
-    expect(await ask('revokeSession', '{ session { id } }', encodeGlobalID('Session', nobody))).toMatchObject({ status: 404 })
+    expect(await ask('revokeSession', '{ session { id } }', encodeGlobalID('Session', unknownId))).toMatchObject({ status: 404 })
     expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
   })
 })
@@ -151,7 +159,7 @@ it('sends the challenge and Retry-After in GraphQL as in REST', async () => {
   expect(await app.anonymous.graphql('{ me { id } }')).toMatchObject({ status: 401, ...bearer('Authentication') })
   expect(await app.anonymous.graphql('{ health { status } me { id } }')).toMatchObject(bearer('Authentication'))
   expect(await alice.graphql('{ jobCounts { failed } }')).toMatchObject({ status: 403, ...bearer('This access token lacks') })
-  const login = 'mutation { login(input: { email: "nobody@example.com", password: "wrong" }) { user { id } } }'
+  const login = 'mutation { login(input: { email: "unknown@example.com", password: "wrong" }) { user { id } } }'
   const ip = app.address()
   const answers = [...Array(11).keys()].map(() => app.anonymous.graphql(login, {}, { ip }))
   expect((await Promise.all(answers)).filter(({ status }) => status === 429)).toMatchObject([

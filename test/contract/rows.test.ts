@@ -84,7 +84,7 @@ describe('package removal and public packages', () => {
     expect(await app.anonymous.get('/api/admin/public-packages')).toMatchObject(missing)
   })
 
-  it('PUT /api/admin/public-packages: lets administrators switch, recorded in the audit log', async () => {
+  it('PUT /api/admin/public-packages: switches for administrators, recorded in the audit log', async () => {
     const set = (actor: Actor, enabled: unknown) => actor.put('/api/admin/public-packages', { enabled })
     expect(await set(alice, true)).toMatchObject(forbidden)
     expect(await set(admin, 'yes')).toMatchObject(failed(400, 'InvalidInput', expect.stringContaining('enabled')))

@@ -117,7 +117,7 @@ it('stores no secret in the log, the audit log or the database', async () => {
   expect([...secrets].filter(([, secret]) => secret.length < 12)).toEqual([])
   expect(secrets.size).toBeGreaterThanOrEqual(20)
   for (const [place, text] of Object.entries(places)) {
-    // Token lists show the first characters of a token so that users can tell tokens apart.
+    // Token lists show the first characters of a token so that users can distinguish them.
     const found = [...secrets].filter(([, secret]) => text.toLowerCase().includes(secret.replace(/^svc_pat_.{4}/, '').toLowerCase()))
     expect(
       found.map(([name]) => name),

@@ -45,8 +45,8 @@ it.each(all.map((route) => [`${route.method} ${route.path}`, route] as const))('
 
 it('refuses NUL characters in GraphQL literals and variables', async () => {
   const inline = await owner.graphql(String.raw`{ user(email: "a\u0000b") { id } }`)
-  const beside = await owner.graphql('query ($email: String) { user(email: $email) { id } }', { email: 'a\u0000b' })
-  for (const { body } of [inline, beside])
+  const inVariables = await owner.graphql('query ($email: String) { user(email: $email) { id } }', { email: 'a\u0000b' })
+  for (const { body } of [inline, inVariables])
     expect(body.errors[0]).toMatchObject({
       message: expect.stringContaining('email'),
       extensions: { code: 'InvalidInput', field: 'email' },

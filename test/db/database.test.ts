@@ -26,7 +26,7 @@ it('refuses a schema of a newer version, unless that version declares compatibil
     return openDatabase(copy)
   }
   await expect(open('99.0.0')).rejects.toThrow(refusal)
-  await expect(open('of nobody')).rejects.toThrow(refusal)
+  await expect(open('unknown')).rejects.toThrow(refusal)
   if (config.DB_BACKEND === 'sqlite') await expect(open(version)).rejects.toThrow(refusal)
   else await (await open(version)).close()
   // The newer version has not run the migrations that this version would run.
@@ -70,7 +70,7 @@ it('migrates once when two instances start concurrently', async () => {
   return undefined
 })
 
-it('lets long transactions finish before migrating and logs that once', async () => {
+it('waits for long transactions before migrating and logs that once', async () => {
   await using app = await testApp()
   const { config, services } = app
   const connection = services.database.orm.em.getConnection()

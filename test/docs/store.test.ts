@@ -13,7 +13,7 @@ import { pathOf } from '../support/stored-blobs.ts'
 
 const backends: Record<string, string>[] = [{}, { DOCS_BACKEND: 'filesystem' }]
 
-it('never lets a slower, older attempt overwrite newer pages or their state', async () => {
+it('never overwrites newer pages or their state with an older, slower attempt', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -76,7 +76,7 @@ it.each(backends)('deletes only documentation that no version refers to (%o)', a
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
   await documentVersion(app, 'acme', '1.0.0')
-  const { sha256 } = await app.services.docs.stageWhole('lost', Buffer.from('pages that nobody stored'))
+  const { sha256 } = await app.services.docs.stageWhole('lost', Buffer.from('unreferenced pages'))
   await app.services.docs.promote('lost', sha256)
   app.clock.now = new Date(start.getTime() + 2 * 86_400_000)
   await admin.graphql('mutation { checkIntegrity }')

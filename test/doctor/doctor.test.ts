@@ -112,9 +112,9 @@ it('distinguishes missing migrations from migrations of a newer version', async 
   const older = await doctor(environmentOf(app))
   expect([older.code, older.find('migrations')]).toMatchObject([0, { status: 'warning', message: expect.stringContaining('lacks 1') }])
   await change(`insert into schema_migrations (name) values ('${last.name}'), ('Migration29990101000001_later')`)
-  const beside = await doctor(environmentOf(app))
+  const compatible = await doctor(environmentOf(app))
   if (app.config.DB_BACKEND === 'postgres')
-    expect([beside.code, beside.find('migrations')]).toMatchObject([
+    expect([compatible.code, compatible.find('migrations')]).toMatchObject([
       0,
       { status: 'warning', message: expect.stringContaining('This version is compatible with it.') },
     ])

@@ -72,9 +72,9 @@ it('writes counts in batches and at shutdown, not while archives are sent', asyn
   expect(app.queries.slice(from).filter((sql) => /insert|update/i.test(sql))).toEqual([])
   // SQLite has only one instance.
   if (app.services.database.backend === 'postgres') {
-    await using beside = await testApp({ sameDatabaseAs: app })
-    await fetchArchive(alice.at(beside), 'often-1.0.0')
-    await beside.stop()
+    await using other = await testApp({ sameDatabaseAs: app })
+    await fetchArchive(alice.at(other), 'often-1.0.0')
+    await other.stop()
     expect((await downloads(app, alice, 'often')).downloads30d).toBe(6)
   }
   await app.http.close()

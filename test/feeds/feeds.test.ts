@@ -124,7 +124,7 @@ it('shows public packages to anonymous users and no trace of others', async () =
 it('answers 404 for feeds of unknown packages and publishers', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  for (const url of ['/packages/acme/feed.atom', '/publishers/nobody/feed.atom', '/packages/acme/badges/version.svg'])
+  for (const url of ['/packages/acme/feed.atom', '/publishers/unknown/feed.atom', '/packages/acme/badges/version.svg'])
     expect(await alice.get(url)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
   expect(await alice.get('/packages/A%20B/feed.atom')).toMatchObject({ status: 400 })
 })

@@ -29,15 +29,15 @@ const upTo = (count: number, ...others: number[]) => others.filter((other) => ot
 
 it.each([
   ['a fragment that spreads itself', queryOf(1, () => [0]), /the fragment F0 spreads itself/],
-  ['two that spread each other', queryOf(2, (index) => [1 - index]), /the fragment F\d spreads itself/],
-  ['a ring of a hundred', queryOf(100, (index) => [(index + 1) % 100]), /the fragment F\d+ spreads itself/],
+  ['two fragments that spread each other', queryOf(2, (index) => [1 - index]), /the fragment F\d spreads itself/],
+  ['a cycle of a hundred', queryOf(100, (index) => [(index + 1) % 100]), /the fragment F\d+ spreads itself/],
   [
-    'a ring of a hundred with three spreads each',
+    'a cycle of a hundred with three spreads each',
     queryOf(100, (index) => [1, 2, 3].map((step) => (index + step) % 100)),
     /the fragment F\d+ spreads itself/,
   ],
   [
-    'a ring that no operation leads to',
+    'a cycle that no operation uses',
     `{ __typename } fragment A on Package { ...B } fragment B on Package { ...A }`,
     /the fragment [AB] spreads itself/,
   ],

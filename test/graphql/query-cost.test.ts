@@ -111,8 +111,8 @@ it('returns the cost of a query and the remaining rate limit of the caller', asy
   expect((await alice.graphql('{ rateLimit { remaining } }')).body.data).toEqual({ rateLimit: { remaining: 598 } })
   const bob = await app.member()
   expect((await bob.graphql('{ rateLimit { remaining } }')).body.data).toEqual({ rateLimit: { remaining: 599 } })
-  const nobody = await app.anonymous.graphql('{ rateLimit { remaining } }', {}, { ip: app.address() })
-  expect(nobody.body.data).toEqual({ rateLimit: { remaining: 599 } })
+  const anonymous = await app.anonymous.graphql('{ rateLimit { remaining } }', {}, { ip: app.address() })
+  expect(anonymous.body.data).toEqual({ rateLimit: { remaining: 599 } })
 })
 
 it('aborts a request that reads too much text, with one clear error', async () => {

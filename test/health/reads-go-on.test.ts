@@ -31,7 +31,7 @@ async function expectReads(app: TestApp, alice: Actor): Promise<void> {
 const healthOf = async (app: TestApp) => {
   const { status, body } = await app.anonymous.get('/api/v1/health')
   const { metadata_store: database, blob_store: store } = body.checks
-  return { status, says: body.status, database: database.status, store: store.status, storeMessage: store.message }
+  return { status, health: body.status, database: database.status, store: store.status, storeMessage: store.message }
 }
 
 it('serves reads below MIN_FREE_BYTES, refuses archives at every step and reports the shortage', async () => {
@@ -57,7 +57,7 @@ it('serves reads below MIN_FREE_BYTES, refuses archives at every step and report
   expect(await alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })).toMatchObject({ status: 201 })
   const database = config.DB_BACKEND === 'sqlite' ? 'error' : 'ok'
   const storeMessage = expect.stringContaining('low on disk space')
-  expect(await healthOf(app)).toEqual({ status: 503, says: 'degraded', database, store: 'error', storeMessage })
+  expect(await healthOf(app)).toEqual({ status: 503, health: 'degraded', database, store: 'error', storeMessage })
   expect(app.lines.filter((line) => /ERROR health: blob_store: .* fewer than MIN_FREE_BYTES/.test(line))).toHaveLength(1)
   const text = (await app.services.metrics?.text()) ?? ''
   expect(sample(text, 'snug_component_up', { component: 'blob_store' })).toBe(0)
@@ -67,7 +67,7 @@ it('serves reads below MIN_FREE_BYTES, refuses archives at every step and report
 
   config.MIN_FREE_BYTES = enough
   expect(await publishArchive(alice, archive)).toMatchObject({ status: 200 })
-  expect(await healthOf(app)).toMatchObject({ status: 200, says: 'ok' })
+  expect(await healthOf(app)).toMatchObject({ status: 200, health: 'ok' })
   expect(app.lines.join('')).toContain('WARNING health: blob_store works again')
 })
 
@@ -119,7 +119,7 @@ it.each(['reset', 'silent'] as const)(
     const archive = await packageArchive({ name: 'acme', version: '1.1.0' })
     bucket.fault = () => fault
     await expectReads(app, alice)
-    expect(await healthOf(app)).toMatchObject({ status: 503, says: 'degraded', database: 'ok', store: 'error' })
+    expect(await healthOf(app)).toMatchObject({ status: 503, health: 'degraded', database: 'ok', store: 'error' })
     const text = (await app.services.metrics?.text()) ?? ''
     expect(sample(text, 'snug_component_up', { component: 'blob_store' })).toBe(0)
     expect(sample(text, 'snug_component_up', { component: 'metadata_store' })).toBe(1)

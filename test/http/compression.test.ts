@@ -21,23 +21,23 @@ it('compresses JSON of REST and GraphQL from 1 KB with the encoding the client p
   await using app = await testApp()
   const alice = await app.member()
   const query = '{ __schema { types { name description } } }'
-  const doors = [
+  const requests = [
     (encodings: string) => alice.get('/api/docs/openapi.json', accepting(encodings)),
     (encodings: string) => alice.graphql(query, {}, accepting(encodings)),
     (encodings: string) => alice.get(`/graphql?query=${encodeURIComponent(query)}`, accepting(encodings)),
   ]
-  for (const ask of doors) {
-    const { raw: text } = await ask('identity')
+  for (const request of requests) {
+    const { raw: text } = await request('identity')
     for (const coding of ['br', 'gzip'] as const)
       for (const accepted of choices[coding]) {
-        const { headers, raw } = await ask(accepted)
+        const { headers, raw } = await request(accepted)
         expect({ accepted, ...headers }).toMatchObject({ 'content-encoding': coding, 'content-length': String(raw.length) })
         expect(headers.vary).toContain('accept-encoding')
         expect(raw.length).toBeLessThan(text.length / 2)
         expect(unpack[coding](raw).equals(text)).toBe(true)
       }
     for (const accepted of choices.identity) {
-      const { headers, raw } = await ask(accepted)
+      const { headers, raw } = await request(accepted)
       expect({ accepted, ...headers }).not.toHaveProperty('content-encoding')
       expect(headers.vary).toContain('accept-encoding')
       expect(raw.equals(text)).toBe(true)

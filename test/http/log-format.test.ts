@@ -44,8 +44,8 @@ it('logs the fields of a request as JSON', async () => {
   // Reading a body continues in the async context of the connection. The line must still contain the fields of the request.
   expect(lineOf(app, 'posted')).toMatchObject({ userId: member.id, tokenPrefix: null, route: '/graphql', method: 'POST', status: 200 })
   expect(lineOf(app, 'posted')?.queries).toBeGreaterThan(2)
-  await app.anonymous.get('/nothing/here', named('nobody'))
-  expect(lineOf(app, 'nobody')).toMatchObject({ userId: null, tokenPrefix: null, status: 404 })
+  await app.anonymous.get('/nothing/here', named('anonymous'))
+  expect(lineOf(app, 'anonymous')).toMatchObject({ userId: null, tokenPrefix: null, status: 404 })
 })
 
 it('counts the bytes of each answer on a keep-alive connection', async () => {
@@ -125,12 +125,12 @@ it.each(['text', 'json'])('logs slow statements without their values (%s)', asyn
   const admin = await app.admin()
   await publish(admin, { name: 'slowly_told', version: '1.0.0' })
   await admin.get('/api/packages/slowly_told', named('slow'))
-  await admin.get('/api/admin/audit-log?kind=user.login&user=somebody@example.com', named('orm'))
+  await admin.get('/api/admin/audit-log?kind=user.login&user=someone@example.com', named('orm'))
   const slow = app.lines.filter((line) => line.includes('slow query: '))
   expect(slow.some((line) => /slow query: [\d.]+ms, request \S+: select id, revision from packages where name = \?/.test(line))).toBe(true)
   expect(slow.some((line) => /insert into package_versions/.test(line))).toBe(true)
   expect(slow.some((line) => /from "?audit_entries/.test(line.replaceAll('\\"', '"').replaceAll('`', '')))).toBe(true)
-  expect(slow.join('')).not.toMatch(/slowly_told|somebody@|Annie|user\.login/)
+  expect(slow.join('')).not.toMatch(/slowly_told|someone@|Annie|user\.login/)
   if (LOG_FORMAT === 'json')
     expect(parsed(app).find(({ requestId, sql }) => requestId === 'slow' && sql !== undefined)).toMatchObject({
       level: 'warning',

@@ -71,8 +71,8 @@ it('logs the operation as a JSON field', async () => {
 
 const bucket = () => storageAway(new Error('connect ECONNREFUSED'))
 it.each([
-  ['a database that is away', () => new DatabaseAway('PostgreSQL does not answer.'), 'WARNING', 'DatabaseAway|PostgreSQL does not answer'],
-  ['a bucket that is away', bucket, 'ERROR', 'Error: connect ECONNREFUSED'],
+  ['an unreachable database', () => new DatabaseAway('PostgreSQL does not answer.'), 'WARNING', 'DatabaseAway|PostgreSQL does not answer'],
+  ['an unreachable bucket', bucket, 'ERROR', 'Error: connect ECONNREFUSED'],
 ])('logs one line for a request refused because of %s', async (_what, error, level, reason) => {
   await using app = await testApp()
   const member = await app.member()

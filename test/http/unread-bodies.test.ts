@@ -36,13 +36,13 @@ describe('a body of 8 MiB whose request is refused', () => {
     ['JSON over the limit of an open endpoint', 'POST /api/auth/login', json, '{"email": "', 413, 'InvalidInput'],
     ['a query over the limit', 'POST /graphql', json, '{"query": "', 413, 'InvalidInput'],
     ['a form over the limit', 'POST /oauth/token', { 'content-type': 'application/x-www-form-urlencoded' }, 'code=', 413, ''],
-    ['a type that is not read', 'PATCH /api/auth/profile', { 'content-type': 'text/csv' }, '', 415, 'InvalidInput'],
-    ['a type that is not valid', 'PATCH /api/auth/profile', { 'content-type': ';' }, '', 415, 'InvalidInput'],
+    ['an unsupported type', 'PATCH /api/auth/profile', { 'content-type': 'text/csv' }, '', 415, 'InvalidInput'],
+    ['an invalid type', 'PATCH /api/auth/profile', { 'content-type': ';' }, '', 415, 'InvalidInput'],
     ['an unknown path', 'POST /api/nowhere', json, '', 404, 'NotFound'],
-    ['a path with another method', 'POST /api/v1/health', json, '', 405, 'InvalidInput'],
+    ['a wrong method', 'POST /api/v1/health', json, '', 405, 'InvalidInput'],
     ['a malformed path', 'POST /api/%zz', json, '', 404, 'NotFound'],
     ['an unknown page', 'POST /nowhere', json, '', 404, 'NotFound'],
-    ["another server's doctor", 'POST /api/v1/doctor', octets, '', 404, 'NotFound'],
+    ['the doctor of another server', 'POST /api/v1/doctor', octets, '', 404, 'NotFound'],
   ])(
     'is discarded, and a client that writes before it reads receives the response: %s',
     async (_what, line, headers, start, status, code) => {

@@ -26,11 +26,11 @@ it('reports missing and damaged archives and orphaned files', async () => {
   await rm(pathOf(app, shaOf(lost)))
   await writeFile(pathOf(app, shaOf(changed)), 'something else')
   // Files next to a valid archive. A recent file may belong to a publish in progress.
-  const beside = (name: string) => join(pathOf(app, shaOf(whole)), '..', name)
+  const siblingPath = (name: string) => join(pathOf(app, shaOf(whole)), '..', name)
   const [old, young] = ['a'.repeat(64), 'b'.repeat(64)]
-  for (const name of [old, young]) await writeFile(beside(name), 'orphan')
+  for (const name of [old, young]) await writeFile(siblingPath(name), 'orphan')
   const longAgo = new Date(Date.now() - 2 * 3_600_000)
-  await utimes(beside(old), longAgo, longAgo)
+  await utimes(siblingPath(old), longAgo, longAgo)
   await admin.graphql('mutation { checkIntegrity }')
   await runJobs(app)
   const found = (await admin.graphql(report)).body.data.integrityReport

@@ -32,7 +32,7 @@ it('invites a user who then chooses a password and signs in', async () => {
   expect(await app.anonymous.post('/api/auth/login', { email: body.email, password: '' })).toMatchObject({ status: 401 })
   const accepted = await app.anonymous.post(`/api/invites/${token}/accept`, {
     password: 'a fine password',
-    displayName: 'Somebody else',
+    displayName: 'Someone else',
     role: 'owner',
   })
   expect(accepted).toMatchObject({

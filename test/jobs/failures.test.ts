@@ -14,24 +14,24 @@ import { testApp } from '../app.ts'
 const coded = (code: string, message: string, more = {}) => Object.assign(new Error(message), { code, ...more })
 
 it.each([
-  ['a database that is away', coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432', { syscall: 'connect' }), 'connect ECONNREFUSED'],
-  ['a database that takes too long', new DatabaseAway('A write took longer than 1500 ms.'), 'A write took longer than 1500 ms.'],
+  ['an unreachable database', coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432', { syscall: 'connect' }), 'connect ECONNREFUSED'],
+  ['a slow database', new DatabaseAway('A write took longer than 1500 ms.'), 'A write took longer than 1500 ms.'],
   ['a full database', coded('SQLITE_FULL', 'database or disk is full'), 'database or disk is full'],
   ['a full disk', coded('ENOSPC', 'ENOSPC: no space left on device, write'), 'ENOSPC: no space left on device, write'],
   ['a full store', diskFull(), "The server's disk is full"],
   [
-    'a bucket that refuses',
+    'a refusal by the bucket',
     storageAway(coded('AccessDenied', 'Access Denied')),
     'cannot be reached at the moment. Try again later. Error: Access Denied',
   ],
-  ['a bucket that is away', coded('STORAGE_AWAY', 'The bucket does not answer'), 'The bucket does not answer'],
+  ['an unreachable bucket', coded('STORAGE_AWAY', 'The bucket does not answer'), 'The bucket does not answer'],
   [
-    'several addresses',
+    'an error with several addresses',
     Object.assign(new AggregateError([new Error('one'), new Error('two')]), { code: 'ECONNREFUSED', syscall: 'connect' }),
     'Error: one, Error: two',
   ],
-  ['settings', new ConfigError(['S3_BUCKET: there is no such bucket.']), 'S3_BUCKET: there is no such bucket.'],
-  ['what people may read', conflict('Another backup is running.'), 'Another backup is running.'],
+  ['invalid settings', new ConfigError(['S3_BUCKET: there is no such bucket.']), 'S3_BUCKET: there is no such bucket.'],
+  ['a user-facing error', conflict('Another backup is running.'), 'Another backup is running.'],
 ])('describes %s without a stack trace', (_what, error, text) => {
   const described = describeFailure(error)
   expect(described).toEqual({ isKnown: true, text: expect.stringContaining(text) })

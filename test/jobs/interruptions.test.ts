@@ -16,7 +16,7 @@ async function jobsApp() {
     app,
     ask: (subject: string) => database.fork().transactional((em) => enqueue(em, { kind: 'task', subject }, now())),
     advance: (ms: number) => (app.clock.now = new Date(now().getTime() + ms)),
-    /** Claims the next job as a server that is killed immediately, lets another server notice, and returns the job's subject. */
+    /** Claims the next job as a server that is killed immediately, has another server detect that, and returns the job's subject. */
     async takeAndDie(): Promise<string | undefined> {
       const held = await claim(database.fork(), ['task'], now(), 1000)
       app.clock.now = new Date(now().getTime() + 1001)

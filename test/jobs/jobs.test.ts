@@ -12,12 +12,7 @@ const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().tra
 const jobOf = ({ services }: TestApp, id: string) => services.database.fork().findOneOrFail(Job, { id })
 const nothing = { queued: 0, running: 0, failed: 0 }
 
-/** Returns a promise and the function that resolves it. */
-function signal() {
-  let tell = () => {}
-  const told = new Promise<void>((resolve) => (tell = resolve))
-  return { told, tell }
-}
+const signal = () => Promise.withResolvers<void>()
 
 it('starts a job when it is committed, passes its payload and records its progress', async () => {
   await using app = await testApp()
@@ -128,16 +123,16 @@ it('runs a job that was enqueued during its run afterwards, not concurrently', a
   const slow = handler(anything, async () => {
     runs++
     most = Math.max(most, ++now)
-    begun.tell()
-    await go.told
+    begun.resolve()
+    await go.promise
     now--
   })
   const worker = startWorker(app.services, { slow })
   await ask(app, { kind: 'slow', subject: 'a' })
-  await begun.told
+  await begun.promise
   await ask(app, { kind: 'slow', subject: 'a' })
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 1, running: 1, failed: 0 })
-  go.tell()
+  go.resolve()
   await worker.settled()
   expect([runs, most]).toEqual([2, 1])
   await worker.stop()
@@ -148,14 +143,14 @@ it('takes over a job with an expired lease, after which its former holder change
   const [begun, go] = [signal(), signal()]
   const silent: Handlers = {
     task: handler(anything, async (work) => {
-      begun.tell()
-      await go.told
+      begun.resolve()
+      await go.promise
       work.progress({ done: 99 })
     }),
   }
   const first = startWorker(app.services, silent, { leaseMs: 60_000 })
   const id = await ask(app, { kind: 'task', subject: 'a' })
-  await begun.told
+  await begun.promise
   app.clock.now = new Date('2026-01-01T00:00:59Z')
   const attempts: number[] = []
   const able: Handlers = { task: handler(anything, async ({ attempt }) => void attempts.push(attempt)) }
@@ -167,7 +162,7 @@ it('takes over a job with an expired lease, after which its former holder change
   await third.settled()
   // The interruption counts against the process, not the job.
   expect(attempts).toEqual([1])
-  go.tell()
+  go.resolve()
   await first.settled()
   expect(await jobOf(app, id)).toMatchObject({ state: 'done', attempts: 2, done: 0 })
   for (const worker of [first, second, third]) await worker.stop()
@@ -177,11 +172,11 @@ it('renews the lease of a long job so that no other worker takes it over', async
   await using app = await testApp()
   const go = signal()
   let runs = 0
-  const long = handler(anything, async () => (runs++, go.told))
+  const long = handler(anything, async () => (runs++, go.promise))
   const workers = [1, 2].map(() => startWorker(app.services, { long }, { leaseMs: 300, pollMs: 50 }))
   await ask(app, { kind: 'long', subject: 'a' })
   await new Promise((resolve) => setTimeout(resolve, 1200))
-  go.tell()
+  go.resolve()
   for (const worker of workers) await worker.settled()
   expect(runs).toBe(1)
   for (const worker of workers) await worker.stop()
@@ -191,20 +186,20 @@ it('returns jobs to the queue on stop, whether or not they react to the signal',
   await using app = await testApp()
   const [begun, never] = [signal(), signal()]
   let count = 0
-  const tell = () => ++count === 2 && begun.tell()
+  const start = () => ++count === 2 && begun.resolve()
   const handlers: Handlers = {
     polite: handler(anything, async ({ signal: stop }) => {
-      tell()
+      start()
       await new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason as Error)))
     }),
-    deaf: handler(anything, async () => (tell(), never.told)),
+    deaf: handler(anything, async () => (start(), never.promise)),
   }
   const worker = startWorker(app.services, handlers, { graceMs: 50 })
   const ids = [await ask(app, { kind: 'polite', subject: 'a' }), await ask(app, { kind: 'deaf', subject: 'a' })]
-  await begun.told
+  await begun.promise
   await worker.stop()
   for (const id of ids) expect(await jobOf(app, id)).toMatchObject({ state: 'queued', attempts: 0, lease: null, error: null })
-  never.tell()
+  never.resolve()
   await new Promise((resolve) => setTimeout(resolve, 50))
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 2, running: 0, failed: 0 })
 })
@@ -228,16 +223,16 @@ it('does not start a running job again when the clock is moved forward', async (
   let runs = 0
   const slow = handler(anything, async () => {
     runs++
-    begun.tell()
-    await done.told
+    begun.resolve()
+    await done.promise
   })
   const worker = startWorker(app.services, { slow, quick: handler(anything, async () => {}) }, { concurrency: 3 })
   await ask(app, { kind: 'slow', subject: 'a' })
-  await begun.told
+  await begun.promise
   app.clock.now = new Date(Date.now() + 3_600_000)
   for (let round = 0; round < 3; round++) await ask(app, { kind: 'quick', subject: String(round) })
   await expect.poll(() => countJobs(app.services.database.reads)).toMatchObject({ queued: 0, running: 1 })
-  done.tell()
+  done.resolve()
   await worker.settled()
   await worker.stop()
   expect(runs).toBe(1)

@@ -7,13 +7,13 @@ import { testApp } from '../app.ts'
 
 /** Tables that each database fills by itself, with their source. */
 const ownTables = {
-  package_search_brief: 'the search index, made anew from the packages',
-  package_search_documents: 'the search index, made anew from the packages',
-  package_search_excerpts: 'the search index, made anew from the packages',
-  package_search_excerpts_brief: 'the search index, made anew from the packages',
-  package_search_excerpts_full: 'the search index, made anew from the packages',
-  package_search_full: 'the search index, made anew from the packages',
-  package_search_trigrams: 'the search index, made anew from the packages; SQLite only',
+  package_search_brief: 'the search index, rebuilt from the packages',
+  package_search_documents: 'the search index, rebuilt from the packages',
+  package_search_excerpts: 'the search index, rebuilt from the packages',
+  package_search_excerpts_brief: 'the search index, rebuilt from the packages',
+  package_search_excerpts_full: 'the search index, rebuilt from the packages',
+  package_search_full: 'the search index, rebuilt from the packages',
+  package_search_trigrams: 'the search index, rebuilt from the packages; SQLite only',
   rate_limits: 'what instances on PostgreSQL count of the last minutes; a process on SQLite keeps that in its memory',
   schema_migrations: 'the migrations of this kind of database, which made its tables',
   write_probe: 'what shows that the database can be written to',

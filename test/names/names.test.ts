@@ -141,7 +141,7 @@ it('holds a confusable name for review by an administrator when configured', asy
   expect([freed.status, freed.body.success.message]).toEqual([200, expect.not.stringContaining('Warning')])
 })
 
-it('treats reserved names as existing and lets a freed name be published despite similar ones', async () => {
+it('treats reserved names as existing and accepts a freed name despite similar ones', async () => {
   for (const CONFUSABLE_NAMES of ['warn', 'review']) {
     await using app = await testApp({ env: { CONFUSABLE_NAMES } })
     const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]

@@ -35,7 +35,7 @@ it.each([
   ['no redirect_uri', authorizeUrl({ redirect_uri: null }).slice(16)],
   ['two redirect_uris', `${authorizeUrl().slice(16)}&redirect_uri=${encodeURIComponent(redirectUri)}`],
   ['two clients', `${authorizeUrl().slice(16)}&client_id=cli`],
-  ['nothing at all', ''],
+  ['no parameters', ''],
 ])('shows an error page for %s', async (_name, query) => {
   await using app = await testApp()
   const answer = await (await (await app.member()).session()).get(`/oauth/authorize${query}`)
@@ -69,9 +69,9 @@ it.each([
 })
 
 it.each([
-  ['NUL', '\0'],
+  ['a NUL character', '\0'],
   ['beyond ASCII', 'ä'],
-  ['of two lines', 'a\nb'],
+  ['multi-line', 'a\nb'],
   ['too long', 'x'.repeat(1001)],
 ])('never returns a state that is %s', async (_name, state) => {
   await using app = await testApp()

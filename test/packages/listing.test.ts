@@ -95,9 +95,9 @@ describe('the package listing', () => {
   it('changes on another instance as soon as a version is committed', async () => {
     await using app = await testApp()
     if (app.services.database.backend === 'sqlite') return expect(app).toBeDefined() // SQLite allows one instance only.
-    await using beside = await testApp({ sameDatabaseAs: app })
+    await using other = await testApp({ sameDatabaseAs: app })
     const alice = await app.member()
-    const there = beside.withToken(alice.secret ?? '')
+    const there = other.withToken(alice.secret ?? '')
     for (const version of ['1.0.0', '1.0.1', '1.0.2']) {
       await publish(alice, { name: 'acme', version })
       for (const actor of [alice, there]) expect((await actor.get('/api/packages/acme')).body.latest.version).toBe(version)

@@ -90,7 +90,10 @@ describe('uploaders', () => {
     const disabled = await app.member({ displayName: 'Dora', isActive: false })
     const invite = { email: 'ivy@example.com', displayName: 'Ivy', role: 'member', mode: 'invite' }
     await admin.post('/api/admin/users', invite)
-    expect(await alice.put(uploader({ email: 'nobody@example.com' }))).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+    expect(await alice.put(uploader({ email: 'unknown@example.com' }))).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NotFound' } },
+    })
     for (const [whom, reason] of [
       [viewer, /^Vera has the role viewer, which cannot publish/],
       [disabled, /^The account of Dora is disabled/],
@@ -141,10 +144,10 @@ describe('uploaders', () => {
       status: 404,
       body: { error: { code: 'NotFound', message: `${bob.email} is not an uploader of acme.` } },
     })
-    expect(await alice.delete(uploader({ email: 'nobody@example.com' }))).toMatchObject({ status: 404 })
+    expect(await alice.delete(uploader({ email: 'unknown@example.com' }))).toMatchObject({ status: 404 })
     expect(await alice.put(`/api/packages/nothing/uploaders/${bob.email}`)).toMatchObject({ status: 404 })
     expect(await alice.get('/api/packages/nothing/uploaders')).toMatchObject({ status: 404 })
-    for (const email of ['nobody', '%00', 'a@b@c', `${'x'.repeat(300)}@example.com`, '%2e%2e', ' '])
+    for (const email of ['no-address', '%00', 'a@b@c', `${'x'.repeat(300)}@example.com`, '%2e%2e', ' '])
       expect(await alice.put(uploader({ email }))).toMatchObject({
         status: 400,
         body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^email: /) } },

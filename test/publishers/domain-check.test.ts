@@ -108,7 +108,7 @@ it('is checked immediately on request of its admins, in REST and GraphQL', async
   await admin.post('/api/publishers', { id: 'plain-one', displayName: 'Plain' })
   expect(await admin.post('/api/publishers/plain-one/domain-check')).toMatchObject({ status: 400 })
   expect((await admin.get('/api/publishers/plain-one/domain-check')).body).toEqual({ domainCheck: null })
-  expect(await admin.post('/api/publishers/nobody/domain-check')).toMatchObject({ status: 404 })
+  expect(await admin.post('/api/publishers/unknown/domain-check')).toMatchObject({ status: 404 })
 })
 
 it('accepts any verification record for publishers verified before values were stored', async () => {

@@ -60,10 +60,10 @@ describe('the verification of a domain', () => {
 
   it.each([
     ['a name that does not exist', () => undefined],
-    ['a name without such records', () => []],
+    ['a name without TXT records', () => []],
     ['another value', () => [['svc-verify=0000000000000000000000000000000000000000']]],
     ['the value in another case', (value: string) => [[value.toUpperCase()]]],
-    ['more around the value', (value: string) => [[`${value} `], [`x ${value}`]]],
+    ['additional text around the value', (value: string) => [[`${value} `], [`x ${value}`]]],
     ['the value in two records', (value: string) => [[value.slice(0, 9)], [value.slice(9)]]],
   ])('refuses %s and names host and value', async (_what, records) => {
     await using t = await registry()

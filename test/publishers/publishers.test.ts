@@ -62,7 +62,7 @@ describe('creation of a publisher', () => {
     ['websiteUrl', 'https:acme.example'],
     ['websiteUrl', 'https://'],
     ['websiteUrl', 'https://acme.example/\0'],
-    ['contactEmail', 'nobody'],
+    ['contactEmail', 'no-address'],
     ['contactEmail', 'a\0b@acme.example'],
   ])('refuses the %s %j', async (field, value) => {
     await using app = await testApp()

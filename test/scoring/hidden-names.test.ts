@@ -13,7 +13,7 @@ async function readBy(app: TestApp, name: string) {
     expect({ error: body.error, notes: body.report?.notes }).toEqual({ error: score.error, notes: score.report?.notes })
     return { error: body.error, notes: body.report?.notes ?? null }
   }
-  return { anybody: await read(app.anonymous), member: await read(await app.member()) }
+  return { anonymous: await read(app.anonymous), member: await read(await app.member()) }
 }
 
 const naming = (name: string) => reportOf(3, 4, { notes: [`Depend on \`${name}\` in place of that.`] })
@@ -29,12 +29,12 @@ it('hides reports that name a private package in the dependency tree from anonym
   // A report that lists all resolved packages, as pana does.
   await storeReport(app, 'acme', naming('secret_core'))
   const { notes } = naming('secret_core')
-  expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
+  expect(await readBy(app, 'acme')).toMatchObject({ anonymous: { notes: null }, member: { notes } })
   await storeReport(app, 'acme', naming('secret_core_of_others'))
-  expect((await readBy(app, 'acme')).anybody.notes).toEqual(naming('secret_core_of_others').notes)
+  expect((await readBy(app, 'acme')).anonymous.notes).toEqual(naming('secret_core_of_others').notes)
   await failed(app, 'acme', 'secret_core 1.0.0 cannot be read')
   expect(await readBy(app, 'acme')).toMatchObject({
-    anybody: { error: 'The analysis failed.' },
+    anonymous: { error: 'The analysis failed.' },
     member: { error: 'secret_core 1.0.0 cannot be read' },
   })
 })
@@ -48,11 +48,11 @@ it('hides reports that name a replacement once it is private, whether or not sco
   await makePublic(app, 'acme', 'old', 'replacement')
   await storeReport(app, 'acme', naming('replacement'))
   const { notes } = naming('replacement')
-  expect((await readBy(app, 'acme')).anybody.notes).toEqual(notes)
+  expect((await readBy(app, 'acme')).anonymous.notes).toEqual(notes)
   await admin.put('/api/admin/sdk/settings', { scoringEnabled: false })
   const hidden = { visibility: 'private', confirm: 'replacement' }
   expect(await alice.put('/api/packages/replacement/visibility', hidden)).toMatchObject({ status: 200 })
-  expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
+  expect(await readBy(app, 'acme')).toMatchObject({ anonymous: { notes: null }, member: { notes } })
 })
 
 it('finds names in all parts of a report, without false positives', async () => {
@@ -70,7 +70,7 @@ it('finds names in all parts of a report, without false positives', async () => 
   await makePublic(app, 'lib', 'acme')
   const shown = async (note: string) => {
     await storeReport(app, 'acme', reportOf(3, 4, { notes: [note], tags: ['platform:web'] }))
-    return (await readBy(app, 'acme')).anybody.notes !== null
+    return (await readBy(app, 'acme')).anonymous.notes !== null
   }
   for (const note of ['Resolved:\nsecret 1.0.0', 'Resolved:\tsecret', '[`secret`]', 'package:secret/secret.dart', 'secret'])
     expect([note, await shown(note)]).toEqual([note, false])
@@ -88,7 +88,7 @@ it('hides names in an existing report after the dependency or the private packag
   await storeReport(app, 'acme', naming('secret'))
   for (const path of ['lib/versions/2.0.0', 'secret']) {
     expect((await admin.delete(`/api/admin/packages/${path}`)).status).toBe(200)
-    expect((await readBy(app, 'acme')).anybody.notes).toBeNull()
+    expect((await readBy(app, 'acme')).anonymous.notes).toBeNull()
   }
 })
 

@@ -4,7 +4,7 @@ import { writeDownloads } from '../support/downloads.ts'
 import { publish } from '../support/publish.ts'
 
 const isc =
-  'Copyright (c) 2026 Somebody\n\nPermission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted, provided that the above\ncopyright notice and this permission notice appear in all copies.'
+  'Copyright (c) 2026 Someone\n\nPermission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted, provided that the above\ncopyright notice and this permission notice appear in all copies.'
 
 it('shows what is known before the first analysis', async () => {
   await using app = await testApp()

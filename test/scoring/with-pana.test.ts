@@ -144,9 +144,9 @@ it('keeps the built-in documentation and reports a failure for an unknown layout
 })
 
 it.each([
-  ['over a limit of time is final', attackFiles('sleep 60'), 1, 'pana exceeded the time limit of 1 seconds.'],
-  ['over a limit of memory is final', outOfMemory, 60, 'pana exceeded the memory limit.'],
-  ['that may pass is tried again', { 'tool/report.json': 'none' }, 60, null],
+  ['that exceeds the time limit as final', attackFiles('sleep 60'), 1, 'pana exceeded the time limit of 1 seconds.'],
+  ['that exceeds the memory limit as final', outOfMemory, 60, 'pana exceeded the memory limit.'],
+  ['that may be temporary by a retry', { 'tool/report.json': 'none' }, 60, null],
 ])('handles a failure of pana %s, with final failures in the report, also from an earlier run', async (_what, files, seconds, reason) => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]

@@ -73,8 +73,8 @@ it('resumes after a broken connection', async () => {
 })
 
 it.each([
-  ['the file is another one by then', { etag: '"another"' }],
-  ['the site cannot say whether it is', { etag: 'W/"weak"' }],
+  ['the file has changed', { etag: '"another"' }],
+  ['the site sends no strong ETag', { etag: 'W/"weak"' }],
 ])('starts over when %s', async (_what, headers) => {
   const state = await open()
   await using _ = state.app

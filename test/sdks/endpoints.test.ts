@@ -101,9 +101,9 @@ describe('releases', () => {
   })
 
   it.each([
-    ['gives no listing', (site: SdkSite) => (site.interfere = (_request, response) => !!response.end('<html>Sign in</html>'))],
+    ['sends no listing', (site: SdkSite) => (site.interfere = (_request, response) => !!response.end('<html>Sign in</html>'))],
     ['fails', (site: SdkSite) => (site.interfere = (_request, response) => !!response.writeHead(500).end())],
-    ['hangs up', (site: SdkSite) => (site.interfere = (request) => !!request.socket.destroy())],
+    ['closes the connection', (site: SdkSite) => (site.interfere = (request) => !!request.socket.destroy())],
   ])('answer 503 naming the archive when it %s, and recover', async (_what, interfere) => {
     const { site, app, admin } = await open()
     await using _ = app
@@ -121,7 +121,7 @@ describe('releases', () => {
     }
     expect(await admin.get(`${path}?channel=stable&kind=dart`)).toMatchObject(refused)
     expect(await admin.post(installs, { version: '3.11.0', channel: 'stable' })).toMatchObject(
-      _what === 'gives no listing' ? { status: 503 } : refused,
+      _what === 'sends no listing' ? { status: 503 } : refused,
     )
     site.interfere = () => false
     expect((await admin.get(`${path}?channel=stable&kind=dart`)).body.releases).toHaveLength(1)
@@ -145,9 +145,9 @@ describe('releases', () => {
   })
 
   it('answer 503 when no server listens', async () => {
-    const nobody = createServer().listen(0)
-    const { port } = nobody.address() as { port: number }
-    await new Promise((resolve) => nobody.close(resolve))
+    const closed = createServer().listen(0)
+    const { port } = closed.address() as { port: number }
+    await new Promise((resolve) => closed.close(resolve))
     await using app = await testApp({
       env: { SDK_ARCHIVE_URL: `http://127.0.0.1:${port}`, FLUTTER_ARCHIVE_URL: `http://127.0.0.1:${port}` },
     })

@@ -77,12 +77,12 @@ describe("an SDK archive on the server's disk", () => {
     expect((await admin.get(installs)).body.installs).toMatchObject([{ id, status: 'ready', isDefault: true }])
   })
 
-  it.each(['for the first time', 'again'])('is refused without changes when another import %s wins a race', async (when) => {
+  it.each(['of a new SDK', 'of an installed SDK'])('is refused without changes when another import %s wins a race', async (when) => {
     const { app, admin, bring, config } = await open()
     await using _ = app
     const archive = await zipOf(dartFiles('3.11.0'))
     writeFileSync(join(config.DATA_DIR, 'brought'), archive)
-    if (when === 'again') await bring(archive)
+    if (when === 'of an installed SDK') await bring(archive)
     await runJobs(app)
     const em = app.services.database.fork()
     const last = em.fork()
@@ -99,8 +99,8 @@ describe("an SDK archive on the server's disk", () => {
 
   it.each([
     ['another archive', () => zipOf([{ path: 'readme.txt', content: 'hello' }]), /is not an archive of a Dart or Flutter SDK/],
-    ['a strange version', () => zipOf(dartFiles('../../3.11.0')), /holds the version "\.\.\/\.\.\/3\.11\.0"/],
-    ['no archive', () => Promise.resolve(Buffer.from('hello, this is text')), /neither a zip nor a tar\.xz file/],
+    ['of an invalid version', () => zipOf(dartFiles('../../3.11.0')), /holds the version "\.\.\/\.\.\/3\.11\.0"/],
+    ['not an archive', () => Promise.resolve(Buffer.from('hello, this is text')), /neither a zip nor a tar\.xz file/],
   ])('is refused when it is %s', async (_what, pack, message) => {
     const { app, admin, bring } = await open()
     await using _ = app

@@ -54,11 +54,11 @@ describe('an installation', () => {
   })
   it.each([
     [
-      'another file than in the listing',
+      'different from the listing',
       (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('more')]),
-      /^The SHA-256 of .* is not .*, which the archive says/,
+      /^The SHA-256 of .* does not match .*, the value published by the archive/,
     ],
-    ['not there any more', () => null, /^The archive no longer exists/],
+    ['missing', () => null, /^The archive no longer exists/],
   ])('of flutter fails immediately and leaves no files when its archive is %s', async (_what, become, message) => {
     const { site, app, admin } = await open()
     await using _ = app

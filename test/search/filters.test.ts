@@ -43,8 +43,8 @@ it('filters by pubspec data', async () => {
     'is:private': ['camera', 'fancy', 'plain'],
     'uploader:me': ['camera', 'fancy', 'plain'],
     [`uploader:${alice.email.toUpperCase()} fancy`]: ['fancy'],
-    'uploader:nobody@example.com': [],
-    '-uploader:nobody@example.com is:plugin': ['camera'],
+    'uploader:unknown@example.com': [],
+    '-uploader:unknown@example.com is:plugin': ['camera'],
   }))
     expect({ query, found: await find(alice, query) }).toEqual({ query, found: expected })
 })

@@ -11,7 +11,7 @@ import { fillIndex } from '../bench/fill-index.ts'
 import { generatePackages } from '../bench/generate-packages.ts'
 
 const nothing = { description: '', topics: [] as string[], readme: null as string | null, tags: [] as Tag[], shownTo: 1 as const }
-const somebody = { id: newId(), scopes: new Set(['read'] as const) }
+const signedIn = { id: newId(), scopes: new Set(['read'] as const) }
 
 /** Stores and indexes a package without an archive. */
 async function add({ services }: TestApp, name: string, texts: Partial<typeof nothing> = {}, at = new Date()) {
@@ -25,7 +25,7 @@ async function add({ services }: TestApp, name: string, texts: Partial<typeof no
 }
 
 async function find({ services }: TestApp, request: Partial<SearchRequest>) {
-  const page = await searchPackages(services.database, { limit: 50, searcher: somebody, ...request })
+  const page = await searchPackages(services.database, { limit: 50, searcher: signedIn, ...request })
   return { ...page, names: page.matches.map(({ name }) => name), total: await page.totalCount() }
 }
 
@@ -122,7 +122,7 @@ it('finds a package by any prefix and any longer substring of its name', async (
         expect(found.names, `for ${query}`).toContain(name)
         expect(found.names).toHaveLength(found.total)
       }
-      expect(await completeNames(app.services.database, somebody, beginning, 300)).toContain(name)
+      expect(await completeNames(app.services.database, signedIn, beginning, 300)).toContain(name)
     }),
     { numRuns: 100 },
   )
@@ -205,7 +205,7 @@ it('suggests similar names and refuses cursors of other lists', async () => {
   ] as const) {
     await expect(find(app, { query: 'blue', sort, after })).rejects.toThrow('after: is not a cursor of this list.')
   }
-  expect(await completeNames(app.services.database, somebody, 'bl\0', 5)).toEqual([])
+  expect(await completeNames(app.services.database, signedIn, 'bl\0', 5)).toEqual([])
 })
 
 it('reports a missing index', async () => {

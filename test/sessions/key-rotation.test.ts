@@ -51,7 +51,7 @@ it('ends sessions when the key changes without the previous one, and accepts non
   const session = await (await app.member()).session()
   await using alone = await restart(app, { JWT_SECRET: newKey })
   expect(await session.at(alone).get('/api/auth/me')).toMatchObject({ status: 401 })
-  await using third = await restart(alone, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: 'a third secret for tests, which nobody used' })
+  await using third = await restart(alone, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: 'a third secret for tests, never used before' })
   expect(await session.at(third).get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 

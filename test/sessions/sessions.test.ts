@@ -183,7 +183,7 @@ it('deletes expired rate limits from the shared database', async () => {
   const isShared = app.config.DB_BACKEND === 'postgres'
   const counted = async () =>
     isShared ? Number((await app.services.database.reads.get<{ count: string }>('select count(*) from rate_limits'))?.count) : 0
-  await app.anonymous.post('/api/auth/login', { email: 'nobody@example.com', password: 'of no account here' })
+  await app.anonymous.post('/api/auth/login', { email: 'unknown@example.com', password: 'of no account here' })
   await app.services.limits.collect()
   expect((await counted()) > 0).toBe(isShared)
   app.clock.now = days(1)

@@ -56,15 +56,15 @@ it('limits lookups and acceptances of invitations separately, by SIGN_IN_LIMIT',
   await using app = await testApp({ env: { SIGN_IN_LIMIT: '12', SIGNUP_ENABLED: 'true' } })
   const ip = app.address()
   const account = { email: 'x@example.com', displayName: 'X', password: 'short' }
-  const doors = [
+  const requests = [
     () => app.anonymous.get('/api/invites/x', { ip }),
     () => app.anonymous.post('/api/invites/x/accept', { password: 'a fine password' }, { ip }),
     () => app.anonymous.post('/api/auth/signup', account, { ip }),
-    () => fail(app, 'nobody@example.com', { ip }),
+    () => fail(app, 'unknown@example.com', { ip }),
   ]
-  for (const knock of doors) {
-    for (let round = 0; round < 12; round++) expect((await knock()).status).not.toBe(429)
-    expect(await knock()).toMatchObject({ status: 429 })
+  for (const request of requests) {
+    for (let round = 0; round < 12; round++) expect((await request()).status).not.toBe(429)
+    expect(await request()).toMatchObject({ status: 429 })
   }
 })
 
@@ -127,7 +127,7 @@ it.each(['4', '6'])('spends the same hashing on every failed sign-in with BCRYPT
   const expensive = '$2b$07$C6UzMDM.H6dfI/f/IKcEeO7ZW9f0T4Yh0a4vZ0yJX8cEJv5G7m6tS'
   const rich = await app.member()
   await app.services.database.orm.em.getConnection().execute('update users set password_hash = ? where id = ?', [expensive, rich.id])
-  const emails = [old.email, disabled.email, made.body.email, invited.body.email, rich.email, 'nobody@example.com']
+  const emails = [old.email, disabled.email, made.body.email, invited.body.email, rich.email, 'unknown@example.com']
   const amounts = []
   for (const email of emails) amounts.push(await work(() => fail(app, email)))
   expect(amounts).toEqual(emails.map(() => 2 ** 7))
@@ -146,7 +146,7 @@ it.each(['4', '6'])('spends the same hashing on every failed sign-in with BCRYPT
 it('accepts a sign-in during a flood from another address', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9', SIGN_IN_LIMIT: '1000' } })
   const alice = await app.member()
-  const flood = Array.from({ length: 100 }, () => fail(app, 'nobody@example.com', { ip: '192.0.2.1' }))
+  const flood = Array.from({ length: 100 }, () => fail(app, 'unknown@example.com', { ip: '192.0.2.1' }))
   expect(await enter(app, alice.email)).toMatchObject({ status: 200 })
   const refused = (await Promise.all(flood)).filter(({ status }) => status === 429)
   expect(refused.length).toBeGreaterThan(0)
@@ -155,7 +155,7 @@ it('accepts a sign-in during a flood from another address', async () => {
 
 /** Sends 100 concurrent sign-ins and waits until one is refused, when the queue is full. Returns a promise of all answers. */
 async function flood(app: TestApp, ipOf: (index: number) => string): Promise<{ answers: Promise<Answer[]> }> {
-  const all = Array.from({ length: 100 }, (_, index) => fail(app, `nobody${index}@example.com`, { ip: ipOf(index) }))
+  const all = Array.from({ length: 100 }, (_, index) => fail(app, `unknown${index}@example.com`, { ip: ipOf(index) }))
   await Promise.any(all.map(async (one) => expect(await one).toMatchObject({ status: 429 })))
   return { answers: Promise.all(all) }
 }

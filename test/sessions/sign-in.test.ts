@@ -44,7 +44,7 @@ it('answers alike for an unknown e-mail, a wrong password, a disabled and an inv
   const invited = { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' }
   expect(await (await app.admin()).post('/api/admin/users', invited)).toMatchObject({ status: 201 })
   const answers = await Promise.all(
-    [login('nobody@example.com'), login(alice.email, 'wrong'), login(gone.email), login(invited.email)].map((body) =>
+    [login('unknown@example.com'), login(alice.email, 'wrong'), login(gone.email), login(invited.email)].map((body) =>
       app.anonymous.post('/api/auth/login', body),
     ),
   )
@@ -62,8 +62,8 @@ it('answers an overlong e-mail address like any wrong one', async () => {
 it('sends one well-formed challenge with every 401 and 403', async () => {
   await using app = await testApp()
   const alice = await app.viewer()
-  const nobody = await app.anonymous.get('/api/auth/me')
-  expect(nobody.headers['www-authenticate']).toMatch(/^Bearer realm="pub", message="[\x20-\x7e]*\/settings\/tokens[\x20-\x7e]*"$/)
+  const anonymous = await app.anonymous.get('/api/auth/me')
+  expect(anonymous.headers['www-authenticate']).toMatch(/^Bearer realm="pub", message="[\x20-\x7e]*\/settings\/tokens[\x20-\x7e]*"$/)
   const browser = await alice.session()
   const forged = await browser.post('/api/auth/keys', { name: 'x' }, { headers: { 'x-csrf-token': 'no' } })
   expect(forged).toMatchObject({

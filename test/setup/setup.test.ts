@@ -156,7 +156,7 @@ it('allows five attempts in 15 minutes', async () => {
 })
 
 it.each([
-  [{ ...account, email: 'nobody' }, 'email'],
+  [{ ...account, email: 'no-address' }, 'email'],
   [{ ...account, email: undefined }, 'email'],
   [{ ...account, displayName: ' ' }, 'displayName'],
   [{ ...account, displayName: 'a\u0000b' }, 'displayName'],

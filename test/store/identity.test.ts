@@ -156,7 +156,7 @@ it('links database and store of an older version and after a crash', async () =>
   expect((await readFile(markerOf(app), 'utf8')).trim()).toBe(upgraded)
 })
 
-it('lets a new database take over an empty store and refuses the previous one afterwards', async () => {
+it('allows a new database to take over an empty store and refuses the previous one afterwards', async () => {
   await using first = await testApp()
   await first.stop()
   const config = await withNewDatabase(first)

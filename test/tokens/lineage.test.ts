@@ -18,7 +18,7 @@ async function family(app: TestApp, person: Actor) {
   const child = await make(app, parent.actor, 'child')
   const other = await make(app, parent.actor, 'other child', { scopes: ['read'] })
   const grandchild = await make(app, child.actor, 'grandchild')
-  return { parent, descendants: [child, other, grandchild], beside: await make(app, person, 'beside') }
+  return { parent, descendants: [child, other, grandchild], unrelated: await make(app, person, 'unrelated') }
 }
 
 const status = async ({ actor }: Made) => (await actor.get('/api/auth/me')).status
@@ -35,20 +35,20 @@ const ways: [string, (app: TestApp, person: Actor, token: Made) => Promise<unkno
       return (await app.admin()).graphql(mutation, { id: node.id })
     },
   ],
-  ['whoever has its secret', (app, _person, { secret }) => app.anonymous.post('/api/tokens/revoke', { secret })],
+  ['anyone with its secret', (app, _person, { secret }) => app.anonymous.post('/api/tokens/revoke', { secret })],
 ]
 
 it.each(ways)('revokes its descendants when it is revoked by %s', async (_name, revoke) => {
   await using app = await testApp()
   const person = await app.member()
-  const { parent, descendants, beside } = await family(app, await person.session())
+  const { parent, descendants, unrelated } = await family(app, await person.session())
   await revoke(app, person, parent)
   expect(await Promise.all([parent, ...descendants].map(status))).toEqual([401, 401, 401, 401])
-  expect(await status(beside)).toBe(200)
+  expect(await status(unrelated)).toBe(200)
   const { body } = await person.graphql(
     '{ me { tokens(first: 100) { nodes { name } } securityHistory(first: 1) { nodes { kind summary } } } }',
   )
-  expect(body.data.me.tokens.nodes.map(({ name }: { name: string }) => name).toSorted()).toEqual(['beside', 'test'])
+  expect(body.data.me.tokens.nodes.map(({ name }: { name: string }) => name).toSorted()).toEqual(['test', 'unrelated'])
   expect(body.data.me.securityHistory.nodes).toEqual([
     { kind: 'token.revoked', summary: expect.stringMatching(/"parent".*along with 3 tokens that were created with it$/) },
   ])
@@ -57,10 +57,10 @@ it.each(ways)('revokes its descendants when it is revoked by %s', async (_name, 
 it('keeps its parent and siblings when it is revoked', async () => {
   await using app = await testApp()
   const person = await (await app.member()).session()
-  const { parent, descendants, beside } = await family(app, person)
+  const { parent, descendants, unrelated } = await family(app, person)
   const [child] = descendants
   await person.delete(`/api/auth/keys/${child?.id}`)
-  expect(await Promise.all([parent, ...descendants, beside].map(status))).toEqual([200, 401, 200, 401, 200])
+  expect(await Promise.all([parent, ...descendants, unrelated].map(status))).toEqual([200, 401, 200, 401, 200])
 })
 
 it('never creates a token that outlives its revoked parent', async () => {
@@ -161,16 +161,16 @@ it('limits lookups of e-mail addresses to prevent account enumeration', async ()
     expect((await addUploader(bob.email)).status).toBe(200)
     expect((await bob.put('/api/publishers/acme', { displayName: 'x' })).status).toBe(403)
   }
-  const tries = await Promise.all(Array.from({ length: 10 }, (_, n) => addUploader(`nobody-${n}@example.com`)))
+  const tries = await Promise.all(Array.from({ length: 10 }, (_, n) => addUploader(`unknown-${n}@example.com`)))
   expect(new Set(tries.map(({ status }) => status))).toEqual(new Set([404]))
-  for (let round = 0; round < 10; round++) expect(await addMember(`nobody-${round}@example.org`)).toBe('NotFound')
-  const refused = await addUploader('nobody@example.net')
+  for (let round = 0; round < 10; round++) expect(await addMember(`unknown-${round}@example.org`)).toBe('NotFound')
+  const refused = await addUploader('unknown@example.net')
   expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RateLimitExceeded' } } })
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3000)
   expect(await addMember(bob.email)).toBe('RateLimitExceeded')
   // Removing an uploader gives the same answer for unknown accounts and for users who are not uploaders.
   const removed = async (email: string) => (await alice.delete(`/api/packages/tool/uploaders/${email}`)).body.error.message
   expect((await removed(admin.email)).replace(admin.email, '?')).toBe(
-    (await removed('nobody@example.com')).replace('nobody@example.com', '?'),
+    (await removed('unknown@example.com')).replace('unknown@example.com', '?'),
   )
 })

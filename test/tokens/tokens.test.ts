@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { makeToken } from '../factories.ts'
 
-it('lets a token read as its owner but never grant scopes it lacks', async () => {
+it('allows a token to read as its owner but never to grant scopes it lacks', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const { body } = await alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })

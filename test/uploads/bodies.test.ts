@@ -18,7 +18,7 @@ describe('the upload form', () => {
   it.each([
     ['complete', `${part('upload_id', 'ID')}${part('file', 'bytes', 'package.tar.gz')}--x--\r\n`, { status: 302, files: 1 }],
     [
-      'with the file first',
+      'ordered with the file first',
       `${part('file', 'bytes', 'package.tar.gz')}${part('upload_id', 'ID')}--x--\r\n`,
       { status: 400, code: 'InvalidInput', files: 0 },
     ],
@@ -29,9 +29,9 @@ describe('the upload form', () => {
       { status: 400, code: 'InvalidInput', files: 0 },
     ],
     ['cut short in a header', `${part('upload_id', 'ID')}--x\r\ncontent-dis`, { status: 400, code: 'InvalidInput', files: 0 }],
-    ['that is none', 'hello', { status: 400, code: 'InvalidInput', files: 0 }],
-    ['that is empty', '', { status: 400, code: 'InvalidInput', files: 0 }],
-  ])('is handled as specified when it is %s', async (_what, body, expected) => {
+    ['not a form', 'hello', { status: 400, code: 'InvalidInput', files: 0 }],
+    ['empty', '', { status: 400, code: 'InvalidInput', files: 0 }],
+  ])('is accepted or refused when it is %s', async (_what, body, expected) => {
     expect(await sendForm(body)).toMatchObject(expected)
   })
 

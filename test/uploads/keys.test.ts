@@ -9,7 +9,7 @@ const acme = (version = '1.0.0') => packageArchive({ name: 'acme', version })
 
 describe('the key of an upload', () => {
   it.each(['http://127.0.0.1:8080', 'https://localhost:8080', 'http://packages:8080'])(
-    'lets a client publish that knows http://localhost:8080 as %s',
+    'allows a client to publish that knows http://localhost:8080 as %s',
     async (hostedUrl) => {
       await using app = await testApp()
       const alice = await app.member()

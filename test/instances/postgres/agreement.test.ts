@@ -9,11 +9,11 @@ import { z } from 'zod'
 import { type TestApp, testApp } from '../../app.ts'
 
 const [oldKey, newKey] = ['a secret for tests that is long enough', 'another secret for tests, long enough too']
-const beside = (app: TestApp, config: Partial<Config>) => testApp({ sameDatabaseAs: app, config })
+const startAnother = (app: TestApp, config: Partial<Config>) => testApp({ sameDatabaseAs: app, config })
 
 /** Returns the error that another instance with these settings fails to start with, or "none". */
 async function refusalOf(app: TestApp, config: Partial<Config>): Promise<string> {
-  const error = await beside(app, config).then(
+  const error = await startAnother(app, config).then(
     async (started) => (await started[Symbol.asyncDispose](), null),
     (thrown: unknown) => thrown,
   )
@@ -56,10 +56,10 @@ it('compares stores by location, not by their identity marker', async () => {
 
 it('runs instances with the same settings, and with different ones where INSTANCES_MAY_DIFFER allows it, with a warning', async () => {
   await using app = await testApp({ alone: true })
-  await using same = await beside(app, { LISTEN_PORT: 1 })
+  await using same = await startAnother(app, { LISTEN_PORT: 1 })
   expect(same.lines.filter((line) => line.includes('another instance'))).toEqual([])
   const SERVER_URL = 'https://other.example.com'
-  await using other = await beside(app, { SERVER_URL, INSTANCES_MAY_DIFFER: true })
+  await using other = await startAnother(app, { SERVER_URL, INSTANCES_MAY_DIFFER: true })
   expect(other.lines.join('')).toMatch(/WARNING SERVER_URL: is https:\/\/other\.example\.com here, but http:\/\/localhost:8080 on another/)
   expect(await record(app)).toHaveLength(3)
   // The running instances now differ, so every new instance differs from one of them.
@@ -68,7 +68,7 @@ it('runs instances with the same settings, and with different ones where INSTANC
 
 it('accepts the previous key of other instances in each step of a key rotation', async () => {
   await using app = await testApp({ alone: true })
-  await using replaced = await beside(app, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: oldKey })
+  await using replaced = await startAnother(app, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: oldKey })
   expect(await refusalOf(app, {})).toBe('none') // Rolling back is possible.
   await app.stop()
   expect(await refusalOf(replaced, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: undefined })).toBe('none')
@@ -80,7 +80,7 @@ it('accepts the previous key of other instances in each step of a key rotation',
 it('starts with other settings once other instances have stopped, and removes their records', async () => {
   await using app = await testApp({ alone: true })
   await app.stop()
-  await using after = await beside(app, { JWT_SECRET: newKey, SERVER_URL: 'https://other.example.com' })
+  await using after = await startAnother(app, { JWT_SECRET: newKey, SERVER_URL: 'https://other.example.com' })
   expect(await record(after)).toMatchObject([{ address: 'https://other.example.com' }])
 })
 
