@@ -6,7 +6,7 @@ const reasons = {
   'counts statements, of which the first request of an instance has more': ['graphql/queries'],
   'reads the log or the traces of one instance': ['http/log-format', 'http/proxy', 'http/request-lines', 'tracing/tracing'],
   'holds up, measures or cuts off one instance': [
-    'db/held',
+    'db/locked-database',
     'search/index-rebuild',
     'http/slow-clients',
     'http/unread-bodies',
@@ -38,7 +38,7 @@ const alone = new Set(Object.values(reasons).flat())
 export const runsOnTwoInstances = (file: string): boolean => !alone.has(nameOf(file))
 
 /** Fast test files that are most likely to detect differences between instances. Every run includes them. */
-const alwaysRun = new Set(['contract/rows', 'oauth/oauth', 'packages/retraction', 'sessions/sessions', 'setup/setup'])
+const alwaysRun = new Set(['contract/endpoint-rows', 'oauth/oauth', 'packages/retraction', 'sessions/sessions', 'setup/setup'])
 export const isInEveryRun = (file: string): boolean => alwaysRun.has(nameOf(file))
 
 const nameOf = (file: string): string => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
