@@ -22,7 +22,7 @@ export type Case = [kind: string, make: () => Readable, message: string]
 
 /** Defines a test for each archive: it is rejected with a one-line message within three seconds and 64 MB, and its stream is closed. */
 export function itRejects(cases: Case[]): void {
-  it.each(cases)('%s', async (_kind, make, message) => {
+  it.each(cases)('rejects %s', async (_kind, make, message) => {
     const refused = await measureRefusal(make(), inspect)
     expect(refused).toMatchObject({ code: 'PackageRejected', destroyed: true })
     expect(refused.message).toContain(message)

@@ -8,7 +8,7 @@ export type ArchiveOptions = {
   version: string
   /** YAML to append to the generated pubspec. */
   pubspec?: string
-  /** The whole pubspec, instead of the generated one. */
+  /** Pubspec that replaces the generated one. */
   manifest?: string
   /** Files to add, or to replace default ones (`README.md`, `CHANGELOG.md`, `LICENSE`, `lib/<name>.dart`). */
   files?: Record<string, string | Buffer>

@@ -41,5 +41,5 @@ async function unpack(home: string) {
   else process.env.TMPDIR = TMPDIR
   const fonts = `<fontconfig><dir>${home}/fonts</dir><cachedir>${home}/fonts-cache</cachedir></fontconfig>`
   await writeFile(join(target, 'fonts.conf'), `<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n${fonts}\n`)
-  await rename(target, home).catch(() => rm(target, { recursive: true })) // another process was first
+  await rename(target, home).catch(() => rm(target, { recursive: true })) // another process has unpacked it already
 }

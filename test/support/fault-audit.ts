@@ -66,7 +66,7 @@ export async function auditLeftovers(registry: FaultRegistry): Promise<Pick<Faul
   }
   try {
     await collect()
-    ahead = 10 * dayMs // past the week for which removed bytes are kept aside
+    ahead = 10 * dayMs // past the week for which removed blobs are kept
     await collect()
     const files = readdirSync(join(registry.folder, 'blobs'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
     const bytes = files.filter(({ name, parentPath }) => /^[0-9a-f]{64}/.test(name) || parentPath.endsWith('staging')).length

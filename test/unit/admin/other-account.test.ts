@@ -11,7 +11,7 @@ const run = pathToFileURL(join(root, 'server/operations/admin/run.ts')).href
 const advice = 'permission denied. Run the command as the account of the server.'
 
 /** Creates the data of a server that only its account can read, and a backup folder. */
-function closedData() {
+function createPrivateData() {
   const folder = mkdtempSync(join(tmpdir(), 'snug-account-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const data = join(folder, 'data')
@@ -24,7 +24,7 @@ function closedData() {
 }
 
 /** Runs a command as an account without access to the data and returns its output. */
-function asAnother(data: string, words: string[], settings = {}): { code: number; out: string; err: string } {
+function runAsOtherAccount(data: string, words: string[], settings = {}): { code: number; out: string; err: string } {
   const environment = { SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: data, ...settings }
   const code = `const { runAdmin } = await import('${run}')
     if (process.getuid() === 0) process.setuid(65534)
@@ -39,15 +39,15 @@ function asAnother(data: string, words: string[], settings = {}): { code: number
 
 // Only root can switch to another account.
 it.skipIf(process.getuid?.() !== 0)('reports missing permissions instead of missing files to another account', () => {
-  const { data, backups } = closedData()
+  const { data, backups } = createPrivateData()
   const database = `${join(data, 'registry.sqlite')} cannot be opened: ${advice}`
-  expect(asAnother(data, ['users'])).toEqual({ code: 1, out: '', err: database })
-  expect(asAnother(data, ['verify', backups])).toEqual({
+  expect(runAsOtherAccount(data, ['users'])).toEqual({ code: 1, out: '', err: database })
+  expect(runAsOtherAccount(data, ['verify', backups])).toEqual({
     code: 1,
     out: '',
     err: `${join(backups, 'snapshots/')} cannot be read: ${advice}`,
   })
-  const { code, out } = asAnother(data, ['doctor', '--quick', '--json'], { BACKUP_TO: join(backups, 'below') })
+  const { code, out } = runAsOtherAccount(data, ['doctor', '--quick', '--json'], { BACKUP_TO: join(backups, 'below') })
   expect(code).toBe(1)
   expect(JSON.parse(out).checks).toEqual(
     expect.arrayContaining([

@@ -2,8 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { pointsOf } from '../../../server/analysis/report/report.ts'
 import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
 
-const no = (...said: string[]) => ({ granted: 0, reason: expect.stringContaining(said[0] ?? ''), remedy: expect.stringMatching(/\w{3}/) })
-const all = (maximum: number) => ({ granted: maximum, maximum, remedy: null })
+const noPoints = (...said: string[]) => ({
+  granted: 0,
+  reason: expect.stringContaining(said[0] ?? ''),
+  remedy: expect.stringMatching(/\w{3}/),
+})
+const allPoints = (maximum: number) => ({ granted: maximum, maximum, remedy: null })
 
 it('gives all points to a flawless package, and the same report every time', async () => {
   const report = await reportFor()
@@ -34,7 +38,7 @@ describe('pubspec', () => {
   ])('gets no points with %s', async (line, fault) => {
     const field = line.split(':')[0]
     const manifest = `${soundPubspec().replace(new RegExp(`^${field}: .*\n`, 'm'), '')}${line}\n`
-    expect(await criterionFor('pubspec', { manifest })).toMatchObject(no(fault))
+    expect(await criterionFor('pubspec', { manifest })).toMatchObject(noPoints(fault))
   })
 
   it('lists all problems at once', async () => {
@@ -50,7 +54,7 @@ describe('pubspec', () => {
 
   it('may have a homepage instead of a repository', async () => {
     const manifest = soundPubspec().replace('repository:', 'homepage:')
-    expect(await criterionFor('pubspec', { manifest })).toMatchObject(all(10))
+    expect(await criterionFor('pubspec', { manifest })).toMatchObject(allPoints(10))
   })
 })
 
@@ -64,17 +68,17 @@ describe('documents', () => {
     ['changelog', 'CHANGELOG.md', '## 1.1.0\n', 'does not mention the version `1.2.0`'],
     ['license', 'LICENSE', 'All rights reserved.', 'does not match any known license'],
   ])('gives no points for the %s if %s is %j', async (id, path, content, fault) => {
-    expect(await criterionFor(id, { files: { [path]: content } })).toMatchObject(no(fault))
+    expect(await criterionFor(id, { files: { [path]: content } })).toMatchObject(noPoints(fault))
   })
 
   it('does not count code, relative links and comments as insecure links', async () => {
     const text =
       '`http://a.com` <!-- http://b.com --> [c](doc/c.md) [d](mailto:d@example.com) [e](#e)\n\n```\n<img src="http://f.com">\n```\n'
-    expect(await criterionFor('readme', { files: { 'README.md': text } })).toMatchObject(all(5))
+    expect(await criterionFor('readme', { files: { 'README.md': text } })).toMatchObject(allPoints(5))
   })
 
   it('accepts a changelog of the release for a pre-release', async () => {
-    expect(await criterionFor('changelog', {}, { version: '1.2.0-dev.3' })).toMatchObject(all(5))
+    expect(await criterionFor('changelog', {}, { version: '1.2.0-dev.3' })).toMatchObject(allPoints(5))
   })
 
   it('gives half the points for a known license that is not OSI-approved', async () => {
@@ -112,7 +116,7 @@ it('skips criteria that do not apply to private packages', async () => {
 
 describe('documentation', () => {
   it('requires an example', async () => {
-    expect(await criterionFor('example')).toMatchObject(all(10))
+    expect(await criterionFor('example')).toMatchObject(allPoints(10))
     const others = { 'example/main.dart': Buffer.alloc(0), 'example/sound.dart': '' }
     expect(await criterionFor('example', { files: others })).toMatchObject({ reason: expect.stringContaining('example/') })
   })
@@ -120,9 +124,9 @@ describe('documentation', () => {
   it('requires doc comments on 20% of the API', async () => {
     const functions = (count: number) => Array.from({ length: count }, (_, index) => `int f${index}() => 1;`).join('\n')
     const library = (undocumented: number) => ({ files: { 'lib/sound.dart': `/// A.\nlibrary;\n${functions(undocumented)}` } })
-    expect(await criterionFor('api-documentation', library(4))).toMatchObject(all(10))
+    expect(await criterionFor('api-documentation', library(4))).toMatchObject(allPoints(10))
     expect(await criterionFor('api-documentation', library(5))).toMatchObject(
-      no('1 of 6 elements of the public API have doc comments (16.6%)'),
+      noPoints('1 of 6 elements of the public API have doc comments (16.6%)'),
     )
   })
 

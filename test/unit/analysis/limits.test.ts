@@ -100,7 +100,7 @@ it.each([
   const { docs, docsFailure, report } = await analyses.analyze(name, { folder: analyses.folder })
   expect([docs, docsFailure, report.sections]).toEqual([null, expect.stringMatching(reason), []])
   expect(analyses.started()).toBe(1)
-  // The process is not used again.
+  // The process of the failed generation is not reused.
   expect((await analyses.failure('well')).message).toMatch(/^process/)
   expect(analyses.started()).toBe(2)
 })

@@ -7,13 +7,13 @@ import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts
 const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })
 
 /** Returns the SDK and platform tags of a package with these files. */
-async function supported(files: Record<string, string>, manifest = soundPubspec()) {
+async function supportedTags(files: Record<string, string>, manifest = soundPubspec()) {
   const { tags } = await reportFor({ manifest, files })
   return tags.filter((tag) => /^(?:sdk|platform):/.test(tag)).map((tag) => tag.split(':')[1])
 }
 
 it('gives all points to a package that supports all platforms', async () => {
-  expect(await supported(library(''))).toEqual(['dart', 'flutter', 'android', 'ios', 'windows', 'linux', 'macos', 'web'])
+  expect(await supportedTags(library(''))).toEqual(['dart', 'flutter', 'android', 'ios', 'windows', 'linux', 'macos', 'web'])
   expect(await criterionFor('platforms')).toMatchObject({
     granted: 20,
     reason: 'It supports Android, iOS, Linux, macOS, web, Windows.',
@@ -23,7 +23,7 @@ it('gives all points to a package that supports all platforms', async () => {
 
 it('reports which import makes a platform unsupported', async () => {
   const files = { ...library("import 'src/files.dart';"), 'lib/src/files.dart': "import 'dart:io';" }
-  expect(await supported(files)).not.toContain('web')
+  expect(await supportedTags(files)).not.toContain('web')
   const { granted, reason } = (await criterionFor('platforms', { files })) ?? {}
   expect(granted).toBe(20)
   expect(reason).toMatch(/Not supported:\n\n- web: .*`lib\/src\/files\.dart` → `dart:io`\.$/)
@@ -31,12 +31,12 @@ it('reports which import makes a platform unsupported', async () => {
 
 it('follows conditional imports', async () => {
   const files = library("import 'dart:io' if (dart.library.js_interop) 'dart:js_interop';")
-  expect(await supported(files)).toContain('web')
+  expect(await supportedTags(files)).toContain('web')
 })
 
 it('gives half the points if the web is supported, but not WebAssembly', async () => {
   const files = library("import 'dart:html';")
-  expect(await supported(files)).toEqual(['dart', 'flutter', 'web'])
+  expect(await supportedTags(files)).toEqual(['dart', 'flutter', 'web'])
   expect(await criterionFor('platforms', { files })).toMatchObject({
     granted: 10,
     reason: expect.stringContaining('cannot be compiled to WebAssembly'),
@@ -82,7 +82,7 @@ flutter:
 
 it('trusts the platforms that a plugin declares, and requires a Swift package', async () => {
   const manifest = plugin('{pluginClass: Sound}')
-  expect(await supported({}, manifest)).toEqual(['flutter', 'android', 'ios'])
+  expect(await supportedTags({}, manifest)).toEqual(['flutter', 'android', 'ios'])
   expect(await criterionFor('platforms', { manifest })).toMatchObject({
     granted: 10,
     remedy: expect.stringContaining('`ios/sound/Package.swift`'),

@@ -10,7 +10,7 @@ import { dartdocFolder } from '../../support/dartdoc.ts'
 const about = { name: 'shapes', version: '1.2.0' }
 
 /** Imports a folder and returns its pages. */
-async function imported(folder: string): Promise<Map<string, string>> {
+async function importPages(folder: string): Promise<Map<string, string>> {
   const target = await mkdtemp(join(tmpdir(), 'snug-pack-'))
   try {
     const file = join(target, 'pages')
@@ -25,7 +25,7 @@ async function imported(folder: string): Promise<Map<string, string>> {
 
 it("imports dartdoc's pages and no other files of the folder", async () => {
   await using folder = await dartdocFolder()
-  const pages = await imported(folder.path)
+  const pages = await importPages(folder.path)
   expect([...pages.keys()]).toEqual([
     'index.html',
     'shapes/Circle-class.html',
@@ -51,7 +51,7 @@ it("imports dartdoc's pages and no other files of the folder", async () => {
 
 it('removes everything that could execute, submit, load or deceive', async () => {
   await using folder = await dartdocFolder()
-  const pages = await imported(folder.path)
+  const pages = await importPages(folder.path)
   for (const [path, page] of pages) {
     const outside = page
       .replace(/<script src="[./]+-\/docs\.js" data-search="[./]*search\.html"><\/script>/, '')
@@ -68,7 +68,7 @@ it('removes everything that could execute, submit, load or deceive', async () =>
 it('fails if there is no documentation', async () => {
   await using folder = await dartdocFolder()
   await rm(join(folder.path, 'index.html'))
-  await expect(imported(folder.path)).rejects.toThrow('dart doc wrote no index.html')
+  await expect(importPages(folder.path)).rejects.toThrow('dart doc wrote no index.html')
 })
 
 it.each([
@@ -77,5 +77,5 @@ it.each([
 ])('rejects documentation with a page %s', async (_, html) => {
   await using folder = await dartdocFolder()
   await writeFile(join(folder.path, 'shapes/index.html'), html)
-  await expect(imported(folder.path)).rejects.toThrow('the page shapes/index.html in a layout that this server does not know')
+  await expect(importPages(folder.path)).rejects.toThrow('the page shapes/index.html in a layout that this server does not know')
 })

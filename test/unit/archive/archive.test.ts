@@ -211,7 +211,7 @@ describe('source stream of an archive', () => {
     await expect(inspectPackage(broken, rules)).rejects.toBe(failure)
   })
 
-  it('may be aborted', async () => {
+  it('can be aborted', async () => {
     const stuck = new Readable({ read() {} })
     stuck.push((await packageArchive(foo)).subarray(0, 300))
     setTimeout(() => stuck.destroy(), 20)

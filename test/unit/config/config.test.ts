@@ -92,7 +92,7 @@ it.each([
   ['DB_BACKEND', ' SQLite ', 'sqlite'],
   ['BACKUP_TO', '/srv/a/../backups', '/srv/backups'],
   ['BACKUP_TO', 's3://backups/of/snug/', 's3://backups/of/snug/'],
-])('reads %s=%s', (name, given, read) => {
+])('parses %s=%s', (name, given, read) => {
   expect(readConfig({ ...needed, [name]: given })).toMatchObject({ [name]: read })
 })
 

@@ -14,7 +14,7 @@ async function surface(sources: Sources) {
 const changes = async (before: Sources, after: Sources) => compareSurfaces(await surface(before), await surface(after))
 
 /** Summarizes additions, removals and changes by name, with the reasons why a change is breaking. */
-async function told(before: Sources, after: Sources): Promise<string[]> {
+async function summarizeChanges(before: Sources, after: Sources): Promise<string[]> {
   const { added, removed, changed } = await changes(before, after)
   return [
     ...added.map(({ name }) => `+ ${name}`),
@@ -48,8 +48,8 @@ describe('comparison of two versions of an API', () => {
     const before = 'class A<T> { final int _x = 1; T f(T a, {int b = 1}) => a; } typedef F<T> = T Function(T);'
     const after =
       '/// New.\nclass A<E>\n{ @override final int _y = 2;\n E f(E a, {int b = 1,}) { return a; } }\ntypedef F<S> = S Function(S);\n'
-    expect((await told(before, after)).filter((line) => !line.startsWith('~'))).toEqual([])
-    expect(await told('import "dart:ui" as ui; ui.Color c() => x;', 'import "dart:ui"; Color c() => x;')).toEqual(['~ c'])
+    expect((await summarizeChanges(before, after)).filter((line) => !line.startsWith('~'))).toEqual([])
+    expect(await summarizeChanges('import "dart:ui" as ui; ui.Color c() => x;', 'import "dart:ui"; Color c() => x;')).toEqual(['~ c'])
   })
 
   it.each([
@@ -83,7 +83,7 @@ describe('comparison of two versions of an API', () => {
     ['class A implements B {}', 'class A extends C {} class C implements B {}', '~ A'],
     ['extension type A(int a) {}', 'extension type A(String a) {}', '! A: it represents `String`'],
   ])('compares %s → %s', async (before, after, expected) => {
-    expect(await told(before, after)).toContain(expected)
+    expect(await summarizeChanges(before, after)).toContain(expected)
   })
 
   it.each([
@@ -98,7 +98,7 @@ describe('comparison of two versions of an API', () => {
     ['class A { A._(); }', 'sealed class A {}', ['! A: it is now `sealed`']],
     ['class A = _B with _M; class _B {} mixin _M {}', 'class A { A.named(); }', ['+ A.named', '~ A']],
   ])('includes the default constructor of a class: %s, %s', async (before, after, expected) => {
-    expect(await told(before, after)).toEqual(expected)
+    expect(await summarizeChanges(before, after)).toEqual(expected)
   })
 
   it('does not report a removed default constructor if an older analysis did not record it', async () => {
@@ -110,9 +110,9 @@ describe('comparison of two versions of an API', () => {
 
   it('does not report members that are now inherited or implicit as removed', async () => {
     const before = 'class A { A(); int m() => 1; @override String toString() => ""; } class B {}'
-    expect(await told(before, 'class A extends B {} class B { int m() => 1; }')).toEqual(['+ B.m', '~ A'])
-    expect(await told(before, 'class A extends _C {} class _C { int m() => 1; } class B {}')).toEqual(['~ A'])
-    expect(await told(before, 'class A { A.other(); } class B {}')).toEqual(['+ A.other', '- A.new', '- A.m'])
+    expect(await summarizeChanges(before, 'class A extends B {} class B { int m() => 1; }')).toEqual(['+ B.m', '~ A'])
+    expect(await summarizeChanges(before, 'class A extends _C {} class _C { int m() => 1; } class B {}')).toEqual(['~ A'])
+    expect(await summarizeChanges(before, 'class A { A.other(); } class B {}')).toEqual(['+ A.other', '- A.new', '- A.m'])
   })
 
   it('reports declarations of several libraries once, and exports of other packages', async () => {
@@ -121,8 +121,11 @@ describe('comparison of two versions of an API', () => {
       'lib/all.dart': "export 'src/a.dart'; export 'package:x/x.dart';",
       'lib/src/a.dart': code,
     })
-    expect(await told(src('int f() => 1; int g() => 1;'), src('int f(int a) => 1;'))).toEqual(['- g', '! f: the parameter `a` is required'])
-    expect(await told({ 'lib/a.dart': "export 'package:x/x.dart';" }, { 'lib/a.dart': '' })).toEqual(['- package:x/x.dart'])
+    expect(await summarizeChanges(src('int f() => 1; int g() => 1;'), src('int f(int a) => 1;'))).toEqual([
+      '- g',
+      '! f: the parameter `a` is required',
+    ])
+    expect(await summarizeChanges({ 'lib/a.dart': "export 'package:x/x.dart';" }, { 'lib/a.dart': '' })).toEqual(['- package:x/x.dart'])
   })
 })
 
@@ -159,7 +162,7 @@ describe('version number', () => {
     expect(judgeVersion(earlier, later, found)).toMatchObject({ isHonest: sentence === null, sentence })
   })
 
-  it('is not judged against a later one', () => {
+  it('is not judged against a later version', () => {
     expect(judgeVersion('2.0.0', '1.9.1', breaking)).toBeNull()
   })
 })

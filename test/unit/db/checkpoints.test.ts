@@ -10,7 +10,7 @@ import { SqliteWriter } from '../../../server/platform/db/sqlite/sqlite-writer.t
 import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
 
 it('checkpoints the WAL in a thread while the writing connection is in use', async () => {
-  const { path, writer, insert, close } = opened(1000)
+  const { path, writer, insert, close } = openNotes(1000)
   const pause = vi.spyOn(writer, 'pause')
   while (writer.written < 1000) await insert()
   const first = saltOf(path)
@@ -25,7 +25,7 @@ it('checkpoints the WAL in a thread while the writing connection is in use', asy
 })
 
 it('pauses a continuous writer until the WAL is checkpointed, so that the next write restarts it', async () => {
-  const { path, writer, insert, close } = opened(3000)
+  const { path, writer, insert, close } = openNotes(3000)
   const pause = vi.spyOn(writer, 'pause')
   await insert()
   const first = saltOf(path)
@@ -38,7 +38,7 @@ it('pauses a continuous writer until the WAL is checkpointed, so that the next w
 })
 
 it('closes the file together with the writing connection', async () => {
-  const { path, insert, close } = opened(3000)
+  const { path, insert, close } = openNotes(3000)
   for (let n = 0; n < 5000; n++) await insert()
   const own = descriptorsOf(path)
   while (descriptorsOf(path) <= own) await sleep(1)
@@ -47,7 +47,7 @@ it('closes the file together with the writing connection', async () => {
 })
 
 /** Opens an SQLite file that is checkpointed by a thread. `insert` writes a row of this many characters in its own transaction. */
-function opened(characters: number) {
+function openNotes(characters: number) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-checkpoints-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'some.sqlite')

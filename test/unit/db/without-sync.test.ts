@@ -35,7 +35,7 @@ const lease = (mutex = createMutex(1000)) =>
     guard: guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: join(folder, 'some.sqlite') }),
   })
 
-async function begun(mutex?: Mutex) {
+async function beginTransaction(mutex?: Mutex) {
   const one = lease(mutex)
   await one.acquire()
   await one.begin()
@@ -43,12 +43,12 @@ async function begun(mutex?: Mutex) {
 }
 
 it.each(['commit', 'rollback'] as const)('skips the disk sync only for transactions of the callback that end with %s', async (end) => {
-  const one = await withoutSync(() => begun())
+  const one = await withoutSync(() => beginTransaction())
   expect(syncLevel()).toBe(1)
   one.run("insert into notes values ('a')")
   one[end]()
   one.release()
-  const other = await begun()
+  const other = await beginTransaction()
   expect(syncLevel()).toBe(2)
   other.commit()
   other.release()
@@ -72,7 +72,7 @@ it('syncs a commit that waited for another process while an unsynced one started
   other.exec('begin immediate')
   const mutex = createMutex(1000)
   const commit = async () => {
-    const one = await begun(mutex)
+    const one = await beginTransaction(mutex)
     const level = syncLevel()
     one.commit()
     one.release()

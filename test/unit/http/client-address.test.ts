@@ -18,7 +18,7 @@ it.each([
   ['fe80::1%eth0', 'fe80::1'],
   ['::ffff:192.0.2.1', '192.0.2.1'],
   ['[::ffff:c000:201]:80', '192.0.2.1'],
-])('reads the address %s', (text, address) => {
+])('parses the address %s', (text, address) => {
   expect(parseAddress(text)?.toString()).toBe(address)
 })
 

@@ -15,7 +15,7 @@ it('resolves for all callers after all pending events are processed', async () =
   onTestFinished(() => void server.close())
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
-  const sockets = await Promise.all(['a', 'b', 'c'].map(() => opened(port)))
+  const sockets = await Promise.all(['a', 'b', 'c'].map(() => connectTo(port)))
   await expect.poll(() => accepted).toBe(3)
   // No data is read until this loop ends, so all three sockets are readable in the next turn.
   for (const [index, socket] of sockets.entries()) socket.write('abc'[index] ?? '')
@@ -33,7 +33,7 @@ it('resolves again in the next turn', async () => {
   await second
 })
 
-const opened = (port: number) =>
+const connectTo = (port: number) =>
   new Promise<ReturnType<typeof connect>>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => resolve(socket))
   })

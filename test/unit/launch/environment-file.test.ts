@@ -9,7 +9,7 @@ import { root } from '../../support/sources.ts'
 const script = pathToFileURL(join(root, 'server/platform/launch/environment.mjs')).href
 
 /** Returns the `.env` file after a start with these environment variables, or null if none exists. */
-function madeWith(env: Record<string, string>, before?: string): string | null {
+function createEnvironmentFile(env: Record<string, string>, before?: string): string | null {
   const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, '.env')
@@ -22,25 +22,25 @@ function madeWith(env: Record<string, string>, before?: string): string | null {
 }
 
 it('creates a file with the required settings and a random secret', () => {
-  const made = madeWith({})
+  const made = createEnvironmentFile({})
   expect(made).toMatch(/^JWT_SECRET=[\w-]{48}\nSERVER_URL=http:\/\/localhost:8080\nLISTEN_PORT=8080\n$/)
-  expect(madeWith({})).not.toBe(made)
-  expect(madeWith({ LISTEN_PORT: '9000' })).toContain('SERVER_URL=http://localhost:9000\nLISTEN_PORT=9000\n')
+  expect(createEnvironmentFile({})).not.toBe(made)
+  expect(createEnvironmentFile({ LISTEN_PORT: '9000' })).toContain('SERVER_URL=http://localhost:9000\nLISTEN_PORT=9000\n')
 })
 
 it('omits settings that are set in the environment, directly or by file', () => {
-  expect(madeWith({ SERVER_URL: 'https://pub.example.com' })).toMatch(/^JWT_SECRET=[\w-]{48}\n$/)
-  expect(madeWith({ JWT_SECRET_FILE: '/run/secrets/jwt' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
-  expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: 'secret' })).toBe(null)
+  expect(createEnvironmentFile({ SERVER_URL: 'https://pub.example.com' })).toMatch(/^JWT_SECRET=[\w-]{48}\n$/)
+  expect(createEnvironmentFile({ JWT_SECRET_FILE: '/run/secrets/jwt' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
+  expect(createEnvironmentFile({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: 'secret' })).toBe(null)
 })
 
 it('omits settings that an empty environment variable would override', () => {
-  expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: '' })).toBe(null)
-  expect(madeWith({ JWT_SECRET: '', JWT_SECRET_FILE: '' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
+  expect(createEnvironmentFile({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: '' })).toBe(null)
+  expect(createEnvironmentFile({ JWT_SECRET: '', JWT_SECRET_FILE: '' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
 })
 
 it('does not change an existing file', () => {
-  expect(madeWith({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
+  expect(createEnvironmentFile({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
 })
 
 it('overrides the file by environment variables, set directly or by file', () => {

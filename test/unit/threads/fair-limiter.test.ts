@@ -37,7 +37,7 @@ it('alternates between waiting keys', async () => {
   expect(begun).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'b'])
 })
 
-it('replaces a caller of the most frequent key by a new key if the queue is full', async () => {
+it('replaces a caller of the busiest key with a new key if the queue is full', async () => {
   const { ask, flood } = clients({ atOnce: 1, waiting: 4, waitingPerKey: 8 })
   const crowd = flood('crowd', 5)
   const newcomers = [ask('alice'), ask('bob'), ask('carol'), ask('dave')]
