@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 
 /**
- * Sends `100 Continue` (RFC 9110 §10.1.1) when the handler first reads the body, so that a rejected request gets its response before the client sends
- * the body. Node's default sends it before the handler runs.
+ * Sends `100 Continue` (RFC 9110 §10.1.1) when the handler first reads the body. A request that is rejected earlier gets its response before the
+ * client sends the body. Node's default sends `100 Continue` before the handler runs.
  */
 export function continueWhenRead(server: Server): void {
   server.on('checkContinue', (request, response) => {
