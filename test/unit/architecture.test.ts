@@ -23,10 +23,12 @@ const isUpward: Rule = (from, to) => {
   return other === null ? composition.has(to) : areas.indexOf(other) > areas.indexOf(own)
 }
 const composition = new Set(
-  ['after-package-change', 'app', 'entities', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map((name) => `server/${name}.ts`),
+  ['after-package-change', 'app', 'entities', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map(
+    (name) => `server/${name}.ts`,
+  ),
 )
-/** The program that prints the schema, the operator's commands and the server's tasks start the whole server. */
-const programs = new Set(['server/platform/graphql/print-schema.ts', 'server/operations/admin/main.ts'])
+/** Programs of their own, which load the whole server. */
+const programs = new Set(['server/platform/graphql/print-schema.ts', 'server/platform/launch/where.ts', 'server/operations/admin/main.ts'])
 
 /** Returns the cycles between features, each as `a → b → a`. Type imports count. */
 function featureCycles(files: Source[]): string[] {

@@ -119,3 +119,8 @@ export function migration(args) {
 export function configTable() {
   return run(nodePath(), ['server/platform/config/print-table.ts'])
 }
+
+/** Prints where a GraphQL field or a REST endpoint is defined. */
+export function where(args) {
+  return run(nodePath(), ['server/platform/launch/where.ts', ...args])
+}
