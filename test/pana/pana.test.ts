@@ -139,8 +139,8 @@ describe('the token of a job', () => {
     await publish(member, { name: 'needed', version: '2.0.0', pubspec: hosted('private_one') })
     await makePublic(app, 'needed')
     const grant = { packages: ['needed', 'private_one'], lifeMs: 60_000 }
-    const versionsRead = async (isForAnybody: boolean) =>
-      withJobToken(app.services, { ...grant, isForAnybody }, async (lent) => {
+    const versionsRead = async (isPublicOnly: boolean) =>
+      withJobToken(app.services, { ...grant, isPublicOnly }, async (lent) => {
         const job = app.withToken(lent)
         const { body } = await job.get('/api/packages/needed')
         const versions = body.versions.map(({ version }: { version: string }) => version)
@@ -173,14 +173,14 @@ describe('the token of a job', () => {
     const onLine = () => void asked.push(app.services.database.reads.all('select is_for_anybody from job_tokens'))
     await analyzeWithFakePana(app, {}, { isPrivate, onLine })
     const [tokens] = await Promise.all(asked)
-    expect(tokens?.map(({ is_for_anybody: isForAnybody }) => Boolean(isForAnybody))).toEqual([!isPrivate])
+    expect(tokens?.map((row) => Boolean(row.is_for_anybody))).toEqual([!isPrivate])
   })
 
   it('reads only the packages it was issued for, as package clients do', async () => {
     await using app = await testApp()
     const member = await app.member()
     for (const name of ['needed', 'foreign']) await publish(member, { name, version: '1.0.0' })
-    const secret = await withJobToken(app.services, { packages: ['needed'], isForAnybody: false, lifeMs: 60_000 }, async (lent) => {
+    const secret = await withJobToken(app.services, { packages: ['needed'], isPublicOnly: false, lifeMs: 60_000 }, async (lent) => {
       const job = app.withToken(lent)
       const status = async (path: string) => (await job.get(path)).status
       expect(await status('/api/packages/needed')).toBe(200)

@@ -77,7 +77,7 @@ describe('a token sent along with the key', () => {
       expect(await sendWithKey(actor, own, await acme())).toMatchObject(refused)
       expect(await finishWithKey(actor, own)).toMatchObject(refused)
     }
-    await withJobToken(app.services, { packages: ['acme'], isForAnybody: false, lifeMs: 60_000 }, async (secret) => {
+    await withJobToken(app.services, { packages: ['acme'], isPublicOnly: false, lifeMs: 60_000 }, async (secret) => {
       expect(await app.withToken(secret).get('/api/packages/versions/new')).toMatchObject(useless)
       expect(await sendWithKey(app.withToken(secret), own, await acme())).toMatchObject(useless)
     })

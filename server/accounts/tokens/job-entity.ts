@@ -14,7 +14,7 @@ export const JobToken = defineEntity({
     /** Names of the packages that the token can read, separated by commas. */
     packages: p.text(),
     /** Whether the token can read public packages only. */
-    isForAnybody: p.boolean().default(false),
+    isPublicOnly: p.boolean().default(false).name('is_for_anybody'),
     expiresAt: p.datetime(3).index(),
   },
 })

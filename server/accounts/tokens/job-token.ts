@@ -7,7 +7,7 @@ type Grant = {
   /** Names of the packages that the token can read. */
   packages: readonly string[]
   /** Whether only public packages can be read, because the result of the job is public. */
-  isForAnybody: boolean
+  isPublicOnly: boolean
   /** Lifetime of the token in milliseconds, in case the server dies before it can revoke the token. */
   lifeMs: number
 }
@@ -25,7 +25,7 @@ export async function withJobToken<T>({ database, now }: Services, grant: Grant,
   const token = em.create(JobToken, {
     hash: sha256(secret),
     packages: grant.packages.join(','),
-    isForAnybody: grant.isForAnybody,
+    isPublicOnly: grant.isPublicOnly,
     expiresAt,
   })
   await em.flush()

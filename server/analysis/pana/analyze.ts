@@ -78,7 +78,7 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
     const files = await unpackInto(createReadStream(task.archive), join(folder, 'package'))
     const sdk = await sdkFor(await usesFlutter(join(folder, 'package')))
     const packages = await readablePackages(services, task.versionId)
-    const grant = { packages, isForAnybody: !task.isPrivate, lifeMs: (task.seconds + 60) * 1000 }
+    const grant = { packages, isPublicOnly: !task.isPrivate, lifeMs: (task.seconds + 60) * 1000 }
     return await withJobToken(services, grant, async (token) => {
       const redact = redactPaths({ folder, sdk, token })
       const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
