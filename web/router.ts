@@ -124,10 +124,13 @@ export const router = createRouter({
   ],
   scrollBehavior: (to, from, saved) => {
     if (saved) return saved
-    if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]` }
+    if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]`, top: headerHeight() }
     return to.path === from.path || isSameSubject(to, from) ? undefined : { top: 0 }
   },
 })
+
+/** Returns the height that the sticky header covers, in pixels. Unlike browsers, the router does not apply `scroll-padding-top`. */
+const headerHeight = () => Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop)
 
 /** Returns the route of the sign-in page, which returns to `path` afterwards. */
 export const loginRoute = (path: string) => ({ name: 'login', query: path === '/' ? {} : { redirect: path } })
