@@ -24,6 +24,7 @@ const packageTabs = (prefix: string): RouteRecordRaw[] => [
 ]
 const legalPage = () => import('./legal/legal-page.vue')
 const legalEditor = () => import('./legal/legal-editor-page.vue')
+const helpPage = () => import('./help/help-page.vue')
 const packageFrame = () => import('./package/package-frame.vue')
 
 export const router = createRouter({
@@ -39,6 +40,8 @@ export const router = createRouter({
     { path: '/graphql', name: 'explorer', component: () => import('./explorer/explorer-page.vue'), meta: { open: true } },
     { path: '/privacy', name: 'privacy', component: legalPage, props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
     { path: '/terms', name: 'terms', component: legalPage, props: { kind: 'TERMS' }, meta: { open: true, always: true } },
+    { path: '/help', name: 'help', component: helpPage, meta: { open: true, always: true } },
+    { path: '/help/:page', name: 'help-page', component: helpPage, meta: { open: true, always: true } },
     { path: '/packages', name: 'packages', component: () => import('./packages/packages-page.vue'), meta: { browsing: true } },
     {
       path: '/packages/:name',

@@ -4,6 +4,7 @@ import ui from '@nuxt/ui/vite'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig, type Plugin } from 'vite'
 import { typedOperations } from './codegen.ts'
+import { helpPages } from './help-pages.ts'
 import { precompress, referenceViewer } from './precompress.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
@@ -28,6 +29,7 @@ export default defineConfig({
   base: './',
   plugins: [
     typedOperations(),
+    helpPages(),
     themeScript(),
     referenceViewer(),
     precompress(),

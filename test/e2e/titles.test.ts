@@ -28,7 +28,7 @@ it('every page has a title, a heading and a main part of its own, and keeps ever
   await owner.post('/api/publishers', { id: 'company', displayName: 'Company' })
   const page = await openPage(app.url)
   await startSession(page, app.url, owner.email)
-  const parameters = { ':name': 'acme', ':version': '1.0.0', ':slug': 'company', ':id': owner.id }
+  const parameters = { ':name': 'acme', ':version': '1.0.0', ':slug': 'company', ':id': owner.id, ':page': 'publishing' }
   const titles = new Map<string, string[]>()
   for (const route of new Set(consoleRoutes())) {
     if (elsewhere.has(route)) continue

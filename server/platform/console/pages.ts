@@ -10,6 +10,7 @@ export const consolePages: readonly string[] = [
   '/graphql',
   '/privacy',
   '/terms',
+  ...below('/help', ['', '/:page']),
   ...below('/packages', ['', '/:name']),
   ...below('/packages/:name', ['/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
   ...below('/packages/:name', ['/versions', '/changes', '/advisories', '/dependents', '/activity', '/admin']),
