@@ -14,7 +14,7 @@ it('writes pending lines before the process exits', async () => {
   // The only writing thread is busy when the buffered line is due, so the line is still pending when the process is about to exit.
   const program = `
     import { pbkdf2 } from 'node:crypto'
-    import { openLog } from '${server}http/log.ts'
+    import { openLog } from '${server}platform/http/log.ts'
     import { endProcess } from '${server}stop.ts'
     const log = openLog('info')
     log.announce('the last line')
@@ -41,7 +41,7 @@ it('buffers a bounded amount while the disk is full, and then logs how many line
     let isFull = true
     fs.write = (...args) => isFull ? setImmediate(args.at(-1), Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })) : write(...args)
     syncBuiltinESMExports()
-    const { openLog } = await import('${server}http/log.ts')
+    const { openLog } = await import('${server}platform/http/log.ts')
     const log = openLog('info')
     for (let line = 0; line < 10; line++) {
       for (let part = 0; part < 1000; part++) log.info('x'.repeat(1000))

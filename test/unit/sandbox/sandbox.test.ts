@@ -161,7 +161,7 @@ describe('job folders', () => {
 
   it('removes the proxy sockets of killed servers, but not of running ones', async () => {
     const mine = await openProxy([])
-    const source = `import { openProxy } from './server/sandbox/proxy.ts'; console.log((await openProxy([])).path)`
+    const source = `import { openProxy } from './server/platform/sandbox/proxy.ts'; console.log((await openProxy([])).path)`
     const [gate, path] = await programThatPrints(source)
     gate.kill('SIGKILL')
     await once(gate, 'exit')
@@ -201,5 +201,5 @@ async function programThatPrints(source: string): Promise<[ChildProcess, string]
 /** Starts another server process with a job folder. */
 const serverWithJob = (config: { DATA_DIR: string }) =>
   programThatPrints(
-    `import { makeJobFolder } from './server/sandbox/job-folder.ts'; console.log(await makeJobFolder(${JSON.stringify(config)}))`,
+    `import { makeJobFolder } from './server/platform/sandbox/job-folder.ts'; console.log(await makeJobFolder(${JSON.stringify(config)}))`,
   )

@@ -12,10 +12,10 @@ it('loads OpenTelemetry only if it is enabled', () => {
     import { registerHooks } from 'node:module'
     const loaded = new Set()
     registerHooks({ load: (url, context, next) => (loaded.add(url), next(url, context)) })
-    const { readConfig } = await import('./server/config/config.ts')
+    const { readConfig } = await import('./server/platform/config/config.ts')
     const { openServices } = await import('./server/open-services.ts')
     const { createApp } = await import('./server/app.ts')
-    const { openLog } = await import('./server/http/log.ts')
+    const { openLog } = await import('./server/platform/http/log.ts')
     const counted = async (env) => {
       const config = readConfig({ SERVER_URL: 'http://localhost', JWT_SECRET: 'a secret for tests that is long enough', ...env })
       const services = await openServices(config, openLog('info', () => {}))

@@ -58,7 +58,7 @@ it('hashes at a slightly lower priority than requests, and does not keep the pro
   const program = `
     import { readdirSync, readFileSync } from 'node:fs'
     import { getPriority } from 'node:os'
-    import { hashPassword } from './server/users/hashing.ts'
+    import { hashPassword } from './server/accounts/users/hashing.ts'
     const hash = await hashPassword({ ip: '192.0.2.1', config: { BCRYPT_COST: 4 } }, 'a fine password')
     const nice = (id) => Number(readFileSync('/proc/self/task/' + id + '/stat', 'utf8').replace(/^.*\\) /s, '').split(' ')[16])
     console.log(JSON.stringify({ hash, own: getPriority(), all: process.platform === 'linux' ? readdirSync('/proc/self/task').map(nice) : [] }))`
