@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { announceSetupCode } from '../../server/setup/service.ts'
+import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { openPage, screenshot } from '../support/browser.ts'
 import { consoleApp } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
@@ -90,6 +90,20 @@ it('finds headings and texts of all pages with the keyboard, and keeps the searc
   await page.getByText('No help page found').waitFor()
   await field.fill('')
   await heading(page, 'Help', 1).waitFor()
+})
+
+it('shows an error when the search index cannot be loaded, and retries', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url, { tolerate: [/Failed to load resource/] })
+  await page.goto('/help')
+  await heading(page, 'Help', 1).waitFor()
+  await page.route('**/assets/README-*.js', (route) => route.abort())
+  await page.getByRole('searchbox', { name: 'Search the help pages' }).fill('kubernetes')
+  await page.getByRole('alert').getByText('The search index could not be loaded.').waitFor()
+  expect(await page.locator('h1').count()).toBe(1)
+  await page.unroute('**/assets/README-*.js')
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await page.getByRole('listitem').getByRole('link', { name: 'Kubernetes' }).last().waitFor()
 })
 
 it('shows that a help page does not exist', async () => {
