@@ -15,7 +15,7 @@ type MigrationClass = (new () => Migration) & {
 }
 
 async function statementsOf(name: string): Promise<{ statements: string[]; after: string | undefined }> {
-  const module = (await import(`../../../server/db/migrations/postgres/${name}.ts`)) as Record<string, MigrationClass>
+  const module = (await import(`../../../server/platform/db/migrations/postgres/${name}.ts`)) as Record<string, MigrationClass>
   const found = module[name]
   if (!found) throw new Error(`${name} is not in its file`)
   const migration = new found()
