@@ -54,7 +54,12 @@ describe('answers of a misbehaving site', () => {
 describe('an archive', () => {
   it.each<[string, (response: ServerResponse, file: Buffer, count: number) => unknown, string, RegExp]>([
     ['a redirect to a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
-    ['an enormous Content-Length', (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'), 'failed', /longer than/],
+    [
+      'an enormous Content-Length',
+      (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'),
+      'failed',
+      /longer than/,
+    ],
     [
       'a content encoding, which is not decoded',
       (response) => {

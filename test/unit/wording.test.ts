@@ -9,7 +9,12 @@ const quoted: Readonly<Record<string, readonly string[]>> = {}
 
 /** Returns the text without the released sections of the changelog, which stay as they were published. */
 const current = (path: string, text: string): string =>
-  path === 'CHANGELOG.md' ? text.split(/^## \[\d+\.\d+\.\d+\]/m).slice(0, 2).join('') : text
+  path === 'CHANGELOG.md'
+    ? text
+        .split(/^## \[\d+\.\d+\.\d+\]/m)
+        .slice(0, 2)
+        .join('')
+    : text
 
 /** Finds the words to replace in a file, as `file:line: word → replacement`. */
 function findingsIn(path: string, text: string): string[] {
