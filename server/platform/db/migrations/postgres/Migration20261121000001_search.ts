@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// The server stores prepared search terms in these tables (server/registry/search/terms.ts), so no text search configuration is needed.
+// The server stores prepared search terms in these tables (server/search/terms.ts), so no text search configuration is needed.
 // `fastupdate = off` updates the index when a version is published, rather than during a later search.
 export class Migration20261121000001_search extends Migration {
   override up() {

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// Search documents for users who may see only some versions of a package. The server fills the table when it starts (server/registry/search/rebuild.ts).
+// Search documents for users who may see only some versions of a package. The server fills the table when it starts (server/search/rebuild.ts).
 // `package_id` has no foreign key, which would lock the package after its document. Changes of a package lock them in the opposite order.
 export class Migration20261124000002_search_excerpts extends Migration {
   override up() {

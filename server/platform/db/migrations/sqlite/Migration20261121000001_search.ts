@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// The server stores lower-case words separated by spaces in these tables (server/registry/search/terms.ts), so the simplest tokenizer is sufficient.
+// The server stores lower-case words separated by spaces in these tables (server/search/terms.ts), so the simplest tokenizer is sufficient.
 // `content=''` stores only the index. `detail` omits word positions, because no query searches for phrases.
 export class Migration20261121000001_search extends Migration {
   override up() {

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// Recreates the search index with an additional column for tags. The server fills the index when it starts (server/registry/search/rebuild.ts).
+// Recreates the search index with an additional column for tags. The server fills the index when it starts (server/search/rebuild.ts).
 export class Migration20261121000012_search_filters extends Migration {
   override up() {
     this.addSql('alter table `package_versions` add column `license` text null;')

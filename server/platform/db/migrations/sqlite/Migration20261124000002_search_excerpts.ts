@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-// Search documents for users who may see only some versions of a package. The server fills the table when it starts (server/registry/search/rebuild.ts).
+// Search documents for users who may see only some versions of a package. The server fills the table when it starts (server/search/rebuild.ts).
 export class Migration20261124000002_search_excerpts extends Migration {
   override up() {
     this.addSql('create table `package_search_excerpts` (`id` integer primary key references `package_search_documents` (`id`) on delete cascade, `package_id` text not null unique, `created_at` integer not null, `updated_at` integer not null, `downloads` integer not null default 0, `score` integer not null default -1, `tags` text not null);')
