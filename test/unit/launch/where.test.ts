@@ -30,7 +30,7 @@ it('lists the fields of the same name when the type has none', () => {
   expect(where('Package.readme')).toMatchObject({ status: 64, stderr: expect.stringContaining('PackageVersion.readme  server/') })
 })
 
-it.each(['Package.nothing', 'GET /api/nothing', ''])('says what can be named instead of %j', (wanted) => {
+it.each(['Package.nothing', 'GET /api/nothing', ''])('lists what can be named instead of %j', (wanted) => {
   const { status, stderr } = where(wanted)
   expect(status).toBe(64)
   expect(stderr).toContain('Name a GraphQL field (PackageVersion.readme) or an endpoint')
