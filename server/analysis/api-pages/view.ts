@@ -69,7 +69,7 @@ export function addressFrom(from: string, { path, anchor }: Target): string {
 }
 
 /** Returns the relative URL from a page to the folder of `index.html`. */
-export const upFrom = (path: string): string => '../../'.repeat(path.split('/').length - 1)
+export const upFrom = (path: string): string => '../'.repeat(path.split('/').length - 1)
 
 const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
 

@@ -45,7 +45,7 @@ function startedBy(file: string): [name: string, path: string][] {
   return sources.map((source) => [builtName(source), source])
 }
 
-/** Returns the name in the build of a worker or child process: `server/registry/markdown/worker.ts` becomes `markdown-worker`. */
+/** Returns the name in the build of a worker or child process: `server/registry/markdown/worker.ts` becomes `registry-markdown-worker`. */
 function builtName(source: string): string {
   return relative('server', source).replaceAll('/', '-').replace(/\.ts$/, '')
 }
