@@ -38,7 +38,7 @@ describe('help pages', () => {
 
   it.each(documents)('has only links to existing files and headings in %s', (path) => {
     const missing = linksIn(read(path)).filter((target) => {
-      if (/^\w+:/.test(target) || target.endsWith('/screenshot.png')) return false
+      if (/^\w+:/.test(target)) return false
       const [file = '', anchor] = target.split('#')
       const linked = file === '' ? path : join(path, '..', file)
       if (!existsSync(join(root, linked))) return true
