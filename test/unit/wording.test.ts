@@ -5,7 +5,13 @@ import { root, sources } from '../support/sources.ts'
 import { findWording } from '../support/wording.ts'
 
 /** Texts that quote a protocol, a contract or another project, by file: lines that contain one are exempt. */
-const quoted: Readonly<Record<string, readonly string[]>> = {}
+const quoted: Readonly<Record<string, readonly string[]>> = {
+  'server/registry/archive/check-pubspec.ts': ['publish_to is none'],
+  'server/registry/archive/license.ts': ['shall be used for good'],
+  'server/registry/packages/administration/service.ts': ['floor(extract('],
+  'server/operations/stats/service.ts': ['floor(coalesce('],
+  'web/package/package-sidebar.vue': ['i-lucide-house'],
+}
 
 /** Returns the text without the released sections of the changelog, which stay as they were published. */
 const current = (path: string, text: string): string =>
@@ -27,7 +33,7 @@ function findingsIn(path: string, text: string): string[] {
 
 it('finds only words that other projects use', () => {
   const files = sources('{server,web,test}/**/*.{ts,mjs,vue,graphql,css,html,md,yaml,conf}').concat(sources('{*,.github/*}.md'))
-  const own = files.filter(({ path }) => !/wording(\.test)?\.ts$/.test(path))
+  const own = files.filter(({ path }) => !/wording(\.test)?\.ts$|\/previous-release\.graphql$/.test(path))
   expect(own.length).toBeGreaterThan(1000)
   expect(own.flatMap(({ path, text }) => findingsIn(path, text))).toEqual([])
 })

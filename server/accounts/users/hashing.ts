@@ -52,7 +52,7 @@ async function compareAlike(password: string, stored: string | null, ceiling: nu
 }
 
 /** Returns a well-formed hash of this cost that no password matches. */
-const decoy = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${'nobody'.repeat(9).slice(0, 53)}`
+const decoy = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${'absent'.repeat(9).slice(0, 53)}`
 
 /** Diagnostics channel that publishes the cost of each computed hash. */
 const hashed = channel('snug:password-hash')

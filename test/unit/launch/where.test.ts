@@ -4,14 +4,15 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-/** Runs `npm run where` without npm. Returns its output and the source line that it names. */
+/** Runs `npm run where` without npm. Returns its output, and the source line that it names with the one above. */
 function where(wanted: string) {
   const { stdout, stderr, status } = spawnSync(process.execPath, ['server/platform/launch/where.ts', wanted], {
     cwd: root,
     encoding: 'utf8',
   })
   const [, file, line] = /^(\S+\.ts):(\d+)$/m.exec(stdout) ?? []
-  const source = file === undefined ? '' : (readFileSync(join(root, file), 'utf8').split('\n')[Number(line) - 1] ?? '')
+  const lines = file === undefined ? [] : readFileSync(join(root, file), 'utf8').split('\n')
+  const source = lines.slice(Number(line) - 2, Number(line)).join('\n')
   return { file, source, stderr, status }
 }
 
