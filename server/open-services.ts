@@ -92,7 +92,6 @@ async function openOwnDatabase({ config, keys, log, tracing }: Environment, { no
     watch: nest(tracing?.statements, watchStatements(config, log)),
     beforeMigrating: async (orm) => refuseForeignStore(orm, await openExisting(), config),
     onMigration: (message) => log.info(message),
-    onReplica: (message, isUsed) => (isUsed ? log.info(message) : log.warning(message)),
   })
   tracing?.jobs(database.orm.em)
   try {

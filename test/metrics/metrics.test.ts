@@ -132,7 +132,7 @@ it('reads the state of pools, queues and stores', async () => {
   expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
   expect(sample(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(sample(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
-  for (const collector of ['backups', 'caches', 'connections', 'database', 'health', 'jobs', 'replica', 'scoring', 'space'])
+  for (const collector of ['backups', 'caches', 'connections', 'database', 'health', 'jobs', 'scoring', 'space'])
     expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
   const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
   // When you add a metric, add it here and to a test above.
@@ -158,9 +158,6 @@ it('reads the state of pools, queues and stores', async () => {
     'snug_jobs',
     'snug_jobs_oldest_due_seconds',
     'snug_min_free_bytes',
-    'snug_replica_lag_seconds',
-    'snug_replica_reads_total',
-    'snug_replica_up',
     'snug_scoring_processes',
     'snug_uploads_total',
   ])

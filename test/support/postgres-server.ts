@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Client } from 'pg'
 import { freePort } from './free-port.ts'
 
 const execute = promisify(execFile)
@@ -49,28 +48,19 @@ export type Postgres = {
   resume: () => void
   /** Sends a signal to the server and to every process of its connections. */
   signal: (signal: NodeJS.Signals) => void
-  /** Starts a standby that replicates this server by streaming. `own` are its settings. */
-  standby: (own?: Record<string, string>) => Promise<Postgres>
 }
 
 /** Starts a PostgreSQL server from the binaries in the dependencies on a free loopback port. `own` are settings in addition to the defaults. */
 export async function startPostgres(own: Record<string, string> = {}): Promise<Postgres> {
-  const password = randomBytes(16).toString('hex')
-  return startIn(own, password, async (home) => {
-    await writeFile(join(home, 'password'), password)
-    await handOver(home)
-    const access = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--set=scram_iterations=1'] // keeps connecting cheap
-    const flags = [...access, '--encoding=UTF8', '--no-locale', '--no-sync']
-    await execute(`${home}/postgres/bin/initdb`, [`--pgdata=${home}/data`, ...flags], { ...account, env, cwd: home })
-  })
-}
-
-/** Starts a server in a new folder after `fill` has created its data directory. */
-async function startIn(own: Record<string, string>, password: string, fill: (home: string) => Promise<void>): Promise<Postgres> {
   const home = await mkdtemp(join(tmpdir(), 'snug-postgres-'))
   try {
     await copyBinaries(join(home, 'postgres'))
-    await fill(home)
+    const password = randomBytes(16).toString('hex')
+    await writeFile(join(home, 'password'), password)
+    if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, home])
+    const access = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--set=scram_iterations=1'] // keeps connecting cheap
+    const flags = [...access, '--encoding=UTF8', '--no-locale', '--no-sync']
+    await execute(`${home}/postgres/bin/initdb`, [`--pgdata=${home}/data`, ...flags], { ...account, env, cwd: home })
     const port = await freePort()
     const options = Object.entries({ ...settings, ...own, port }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const server = spawn('/bin/sh', ['-c', keeper, `${home}/postgres`, '-D', `${home}/data`, ...options], {
@@ -88,35 +78,10 @@ async function startIn(own: Record<string, string>, password: string, fill: (hom
       halt: () => void server.stdin?.write('halt\n'),
       resume: () => void server.stdin?.write('resume\n'),
       signal: (signal) => signalAll(`${home}/data/postmaster.pid`, signal),
-      standby: (ownOfStandby = {}) =>
-        startIn({ ...ownOfStandby, primary_conninfo: `${url}?application_name=standby` }, password, (place) =>
-          copyData(url, `${home}/data`, place),
-        ),
     }
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     throw error
-  }
-}
-
-async function handOver(home: string): Promise<void> {
-  if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, home])
-}
-
-/** Copies the data directory of a running server for a standby, as pg_basebackup does. The binaries do not include pg_basebackup. */
-async function copyData(url: string, source: string, home: string): Promise<void> {
-  const client = new Client(url)
-  await client.connect()
-  try {
-    await client.query("select pg_backup_start('standby', true)")
-    const isLeftOut = /\/(?:postmaster\.(?:pid|opts)|pg_(?:wal|replslot|stat_tmp|subtrans|notify)\/.+)$/
-    await cp(source, join(home, 'data'), { recursive: true, filter: (path) => !isLeftOut.test(path) })
-    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
-    await writeFile(join(home, 'data', 'backup_label'), rows[0]?.labelfile ?? '')
-    await writeFile(join(home, 'data', 'standby.signal'), '')
-    await handOver(home)
-  } finally {
-    await client.end()
   }
 }
 
@@ -145,7 +110,7 @@ function ready(server: ChildProcess) {
     let log = ''
     server.stderr?.on('data', (chunk: Buffer) => {
       if (log.length < 10_000) log += String(chunk)
-      if (/ready to accept (?:read-only )?connections/.test(log)) resolve()
+      if (log.includes('ready to accept connections')) resolve()
     })
     server.on('exit', () => reject(new Error(`PostgreSQL did not start:\n${log}`)))
   })

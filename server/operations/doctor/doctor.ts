@@ -13,7 +13,6 @@ import { checkInstances } from './instances.ts'
 import { checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { checkProxy } from './proxy.ts'
 import { checkReach } from './reach.ts'
-import { examineReplica } from './replica.ts'
 import { checkSandbox, checkSdks } from './sdks.ts'
 import { examineStore } from './store.ts'
 
@@ -38,7 +37,6 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...misspelt(environment),
       ...weakSettings(config).map(({ name, message }) => warning(`${name} ${message}`)),
       ...database.checks,
-      ...(await examineReplica(config, em)),
       ...store.checks,
       ...(em ? await examine('archives', () => checkArchives(em)) : []),
       ...(em ? await examine('jobs', () => checkJobs(em, config)) : []),

@@ -16,7 +16,6 @@ type Watched = { config: Config; database: Database; blobs: BlobStore; analyzer:
 export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, now, log }: Watched): void {
   watchCaches(gauges, database, log)
   watchPools(gauges, database, log)
-  watchReplica(gauges, database, log)
   watchJobs(gauges, database, now, log)
   watchBackups(gauges, { config, database, now, log })
   watchSpace(gauges, config, log)
@@ -119,34 +118,6 @@ function watchPools(gauges: Gauges, database: Database, log: Log): void {
           ]),
           snug_database_connections_max: pools.map(({ pool, max }) => sample(max, { pool })),
           snug_database_waiting: pools.map(({ pool, waiting }) => sample(waiting, { pool })),
-        }
-      },
-    },
-    log,
-  )
-}
-
-function watchReplica(gauges: Gauges, { heavyReads: { replica } }: Database, log: Log): void {
-  gauges.add(
-    {
-      name: 'replica',
-      gauges: {
-        snug_replica_up: { help: 'Whether the replica (POSTGRES_READ_URL) responds and replicates the database (1).' },
-        snug_replica_lag_seconds: { help: 'Replication lag, 0 if the replica is up to date.' },
-        snug_replica_reads_total: {
-          help: 'Reads eligible for the replica by result: replica, or served by the primary because the replica was behind, busy, away, refused, failed.',
-          labels: ['result'],
-          isTotal: true,
-        },
-      },
-      async read() {
-        if (!replica) return {}
-        const standing = await replica.look()
-        const isUsed = standing !== null && standing.state !== 'refused'
-        return {
-          snug_replica_up: [sample(isUsed ? 1 : 0)],
-          ...(isUsed && standing.lagSeconds !== null && { snug_replica_lag_seconds: [sample(standing.lagSeconds)] }),
-          snug_replica_reads_total: Object.entries(replica.counts).map(([result, count]) => sample(count, { result })),
         }
       },
     },

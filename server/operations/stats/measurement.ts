@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Services } from '../../services.ts'
-import { measurePostgres, measureWithin } from './postgres-measure.ts'
+import { measurePostgres } from './postgres-measure.ts'
 import type { Measurement, Sizes } from './relations.ts'
 import { measureSqlite } from './sqlite-measure.ts'
 
@@ -54,10 +54,8 @@ async function renew(memory: Memory, reader: Reader): Promise<Measurement> {
 async function attempt({ database, config, log, now }: Reader): Promise<Measurement> {
   const measuredAt = now()
   try {
-    const { reads, heavyReads } = database
-    const elsewhere = await heavyReads.replica?.attempt((client) => measureWithin(client, budgetMs))
-    const sizes =
-      elsewhere?.value ?? (await (reads.pool ? measurePostgres(reads.pool, budgetMs) : measureSqlite(config.SQLITE_PATH, budgetMs)))
+    const { pool } = database.reads
+    const sizes = await (pool ? measurePostgres(pool, budgetMs) : measureSqlite(config.SQLITE_PATH, budgetMs))
     return { ...sizes, measuredAt }
   } catch (error) {
     log.warning(`statistics: measuring the database failed: ${String(error)}`)

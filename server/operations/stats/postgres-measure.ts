@@ -1,4 +1,3 @@
-import type { ClientBase } from 'pg'
 import { z } from 'zod'
 import type { PostgresConnections } from '../../platform/db/postgres/postgres-connections.ts'
 import type { Sizes } from './relations.ts'
@@ -9,23 +8,17 @@ export async function measurePostgres(pool: PostgresConnections, budgetMs: numbe
   let broken = true
   try {
     await client.query('begin read only')
-    const measured = await measureWithin(client, budgetMs)
+    await client.query(`set local statement_timeout = ${budgetMs}`)
+    const withTimeout = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
+    const relations = rows.parse((await client.query(withTimeout(relationSizes))).rows)
+    const archives = await client.query<{ bytes: string }>(withTimeout(archiveBytes))
+    const docs = await client.query<{ bytes: string }>(withTimeout(docsBytes))
     await client.query('commit')
     broken = false
-    return measured
+    return { relations, archiveBytes: Number(archives.rows[0]?.bytes), docsBytes: Number(docs.rows[0]?.bytes) }
   } finally {
     pool.release(client, broken)
   }
-}
-
-/** Measures on a connection that is in a transaction. */
-export async function measureWithin(client: ClientBase, budgetMs: number): Promise<Sizes> {
-  await client.query(`set local statement_timeout = ${budgetMs}`)
-  const withTimeout = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
-  const relations = rows.parse((await client.query(withTimeout(relationSizes))).rows)
-  const archives = await client.query<{ bytes: string }>(withTimeout(archiveBytes))
-  const docs = await client.query<{ bytes: string }>(withTimeout(docsBytes))
-  return { relations, archiveBytes: Number(archives.rows[0]?.bytes), docsBytes: Number(docs.rows[0]?.bytes) }
 }
 
 const archiveBytes = 'select coalesce(sum(archive_bytes), 0) as bytes from package_versions'

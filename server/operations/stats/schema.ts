@@ -33,7 +33,7 @@ const CountsRef = builder.objectRef<Counts>('ResourceCounts').implement({
     downloads30d: t.field({
       type: 'BigInt',
       description: 'Downloads of the last 30 days.',
-      resolve: (_counts, _args, { database, now }) => countDownloads30d(database.heavyReads, now()),
+      resolve: (_counts, _args, { database, now }) => countDownloads30d(database.reads, now()),
     }),
   }),
 })

@@ -31,7 +31,7 @@ export type Counts = Record<'packages' | 'versions' | 'users' | 'publishers', nu
 
 /** Counts packages, versions, users and publishers. */
 export async function countResources({ database }: Pick<Services, 'database'>): Promise<Counts> {
-  const row = await database.heavyReads.get(
+  const row = await database.reads.get(
     `select (select count(*) from packages) as packages, (select count(*) from package_versions) as versions,
        (select count(*) from users) as users, (select count(*) from publishers) as publishers`,
   )

@@ -10,7 +10,6 @@ type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
 type Optional =
   | 'JWT_SECRET_PREVIOUS'
   | 'POSTGRES_URL'
-  | 'POSTGRES_READ_URL'
   | 'ACCEL_REDIRECT_PREFIX'
   | 'S3_BUCKET'
   | 'S3_ENDPOINT'
@@ -133,9 +132,6 @@ function conflictingSettings(values: Record<string, unknown>): string[] {
   if (values.JWT_SECRET_PREVIOUS !== undefined && values.JWT_SECRET_PREVIOUS === values.JWT_SECRET)
     problems.push('JWT_SECRET_PREVIOUS: must differ from JWT_SECRET; set it to the secret that JWT_SECRET replaced')
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
-  if (values.POSTGRES_READ_URL && values.DB_BACKEND !== 'postgres') problems.push('POSTGRES_READ_URL: only with DB_BACKEND=postgres')
-  if (values.POSTGRES_READ_URL && values.POSTGRES_READ_URL === values.POSTGRES_URL)
-    problems.push('POSTGRES_READ_URL: must be the URL of a replica, not of the database in POSTGRES_URL')
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
     problems.push('METRICS_PORT: must differ from LISTEN_PORT; to serve metrics on LISTEN_PORT, set only METRICS_TOKEN')
   if (values.BLOB_BACKEND === 's3' && !values.S3_BUCKET) problems.push('S3_BUCKET: is required with BLOB_BACKEND=s3')

@@ -24,12 +24,15 @@ const usedElsewhere = new Set(['SNUG_TOKEN', 'SNUG_URL', 'SNUG_SITE', 'SNUG_INST
 /** Matches variables that Kubernetes and Docker links define for services of any name. */
 const serviceVariable = /_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
+/** Settings that the previous release had, and what happens without them. */
+const removed = new Map([['POSTGRES_READ_URL', 'All reads use POSTGRES_URL.']])
+
 /** Minimum length of setting names that are compared with unknown variables. Shorter names are one edit away from too many others. */
 const shortestToCompare = 7
 
 /**
- * Returns a warning, without the value, for each variable that resembles a setting but is unknown: it has a prefix of this program, or differs from a
- * setting's name by one edit.
+ * Returns a warning, without the value, for each variable that resembles a setting but is unknown: it was removed, has a prefix of this program, or
+ * differs from a setting's name by one edit.
  */
 export function misspeltVariables(environment: Environment): string[] {
   const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
@@ -38,6 +41,8 @@ export function misspeltVariables(environment: Environment): string[] {
     .filter((name) => !known.has(name) && !serviceVariable.test(name))
     .toSorted()
     .flatMap((name) => {
+      const instead = removed.get(name.replace(/_FILE$/, ''))
+      if (instead !== undefined) return [`${name} was removed and is ignored. ${instead}`]
       const near = nearest(name, names)
       if (near === null && !ownPrefixes.some((prefix) => name.startsWith(prefix))) return []
       return [`${name} is not a setting and is ignored.${near === null ? '' : ` Did you mean ${near}?`}`]

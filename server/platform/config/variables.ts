@@ -69,17 +69,8 @@ export const variables = {
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },
   SQLITE_PATH: { schema: text, shownDefault: 'DATA_DIR/registry.sqlite', about: 'The SQLite database file.' },
   POSTGRES_URL: { schema: postgresUrl, secret: true, about: 'PostgreSQL connection string; required with DB_BACKEND=postgres.' },
-  POSTGRES_READ_URL: {
-    schema: postgresUrl,
-    secret: true,
-    about: 'Connection string of a read replica for expensive queries. Used only while the replica is up to date with the primary.',
-  },
   POSTGRES_POOL_MAX: { schema: integer(1, 1000), default: '10', about: 'Maximum number of PostgreSQL connections for transactions.' },
-  POSTGRES_READ_POOL_MAX: {
-    schema: integer(1, 1000),
-    default: '8',
-    about: 'Maximum number of PostgreSQL connections for single reads, to the primary and to the replica each.',
-  },
+  POSTGRES_READ_POOL_MAX: { schema: integer(1, 1000), default: '8', about: 'Maximum number of PostgreSQL connections for single reads.' },
   DB_POOL_TIMEOUT_MS: {
     schema: integer(100, 600_000),
     default: '5000',

@@ -9,7 +9,6 @@ export type DatabaseConfig = Pick<
   | 'DB_BACKEND'
   | 'SQLITE_PATH'
   | 'POSTGRES_URL'
-  | 'POSTGRES_READ_URL'
   | 'POSTGRES_POOL_MAX'
   | 'POSTGRES_READ_POOL_MAX'
   | 'DB_POOL_TIMEOUT_MS'

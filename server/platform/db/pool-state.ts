@@ -1,7 +1,6 @@
 /** Current usage of a connection pool. */
 export type PoolState = {
-  /** `transactions` and `reads` connect to the database itself, `replica` to its read replica. */
-  pool: 'transactions' | 'reads' | 'replica'
+  pool: 'transactions' | 'reads'
   /** Maximum number of connections. */
   max: number
   open: number

@@ -31,13 +31,13 @@ const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').imp
       extensions: { size: 52 },
       type: [WeekRef],
       description: 'Downloads in each of the last 52 weeks, oldest first.',
-      resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.heavyReads, pkg.id, now()),
+      resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.reads, pkg.id, now()),
     }),
     versions: t.field({
       extensions: { size: 10 },
       type: [VersionSeriesRef],
       description: 'Versions downloaded in the last 52 weeks, highest first.',
-      resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.heavyReads, pkg.id, now()),
+      resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.reads, pkg.id, now()),
     }),
   }),
 })

@@ -39,7 +39,7 @@ export async function newestOfPackage(reader: Reader, audience: Audience, name: 
 /** Reads the newest matching versions. Ids increase over time and are indexed, so ordering by id is ordering by age. */
 async function read({ database, config }: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
   const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isPublicVersion}`, [hostedHere(config)]]
-  const rows = await database.heavyReads.all<Row>(
+  const rows = await database.reads.all<Row>(
     `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
       where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${maxEntries}`,
     ...parameters,

@@ -46,7 +46,7 @@ export async function listPackageNames(
   const isMember = audienceOf(reader) === 'members'
   const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(isMember ? [] : [isListedPublicly('p')])]
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await reader.database.heavyReads.all<{ name: string }>(
+  const rows = await reader.database.reads.all<{ name: string }>(
     `select p.name from packages p ${where} order by p.name`,
     ...(isMember ? [] : [hostedHere(reader.config)]),
   )

@@ -48,7 +48,7 @@ export const excerptsJob = ({ database, config }: Pick<Services, 'database' | 'c
  */
 export async function reviewExcerpts({ database, config, now }: Pick<Services, 'database' | 'config' | 'now'>): Promise<void> {
   const [hosted, end] = [hostedHere(config), lastDayBeforeWindow(dayOf(now()))]
-  const next = (after: string) => database.heavyReads.all<Reviewed>(selectReviewed, hosted, hosted, end, hosted, after)
+  const next = (after: string) => database.reads.all<Reviewed>(selectReviewed, hosted, hosted, end, hosted, after)
   for (let some = await next(first); some.length > 0; some = await next(some.at(-1)?.id ?? first)) {
     for (const { id, is_wrong: isWrong, is_miscounted: isMiscounted } of some) {
       if (isWrong) await database.fork().transactional((em) => refreshIndex(em, config, id))

@@ -54,7 +54,7 @@ async function sample(source: Source, parts: readonly Selection[]): Promise<{ ta
     const { sql, parameters, conditions } = (await isCommon(source, part)) ? scannedDocuments(source, part) : matchedDocuments(source, part)
     const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
     const select = `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`
-    rows.push(...(await source.heavyReads.all<{ tags: string; score: number }>(select, ...parameters)))
+    rows.push(...(await source.reads.all<{ tags: string; score: number }>(select, ...parameters)))
   }
   const first = rows.slice(0, maxSampled)
   return { tags: first.map(({ tags }) => tags), scores: first.map(({ score }) => score), isExact: rows.length <= maxSampled }

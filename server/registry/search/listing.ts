@@ -52,7 +52,7 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
   const order = `order by ${column} ${direction}, d.id ${direction}`
   const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
   async function read({ sql, parameters, conditions }: Documents): Promise<Row[]> {
-    return source.heavyReads.all<Row>(
+    return source.reads.all<Row>(
       `select d.package_id as id, d.name, ${column} as key, d.id as document from ${sql} ${whereAll(conditions)} ${order} limit ? offset ?`,
       ...parameters,
       limit,
@@ -82,12 +82,12 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
 /** Counts the packages that match any of the given selections. */
-export async function countMatches({ heavyReads, backend }: Source, parts: readonly Selection[]): Promise<number> {
+export async function countMatches({ reads, backend }: Source, parts: readonly Selection[]): Promise<number> {
   const dialect = dialectOf(backend)
   let total = 0
   for (const part of parts) {
     const { sql, parameters } = isAll(part) ? dialect.everything(part.reach) : dialect.matching(part, breadthOf(part))
-    const row = await heavyReads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
+    const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
     total += Number(row?.total ?? 0)
   }
   return total
@@ -138,14 +138,11 @@ const isAll = ({ terms, all, none, scores }: Selection) => !terms && all.length 
 const manyMatches = 2000
 
 /** Returns whether a selection has no search words and matches many packages. */
-export async function isCommon({ heavyReads, backend }: Source, selection: Selection): Promise<boolean> {
+export async function isCommon({ reads, backend }: Source, selection: Selection): Promise<boolean> {
   if (selection.terms) return false
   if (isAll(selection)) return true
   const { sql, parameters } = dialectOf(backend).matching(selection, 'full')
-  const row = await heavyReads.get<{ total: string | number }>(
-    `select count(*) as total from (${sql} limit ${manyMatches}) m`,
-    ...parameters,
-  )
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql} limit ${manyMatches}) m`, ...parameters)
   return Number(row?.total) >= manyMatches
 }
 

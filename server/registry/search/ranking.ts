@@ -36,7 +36,7 @@ export async function countWords(source: Source, parts: readonly WordSelection[]
       dialectOf(source.backend).matching({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] }, 'brief'),
     )
     const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${maxCounted}) c) as n${index}`)
-    const row = await source.heavyReads.get<Record<string, number | string>>(
+    const row = await source.reads.get<Record<string, number | string>>(
       `select ${columns.join(', ')}`,
       ...each.flatMap(({ parameters }) => parameters),
     )
@@ -50,7 +50,7 @@ export async function completeIn(source: Source, parts: readonly Selection[], pr
   const names: string[] = []
   for (const part of parts) {
     const { conditions, parameters } = documentConditions(source, part)
-    const rows = await source.heavyReads.all<{ name: string }>(
+    const rows = await source.reads.all<{ name: string }>(
       `select d.name from ${documentsOf(part.reach)} d where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
       prefix,
       // `~` sorts after every character allowed in a name.
@@ -105,7 +105,7 @@ async function candidatesOf(source: Source, selection: WordSelection): Promise<R
     }
   })
   const dependents = isAnonymous(reach) ? 'd.public_dependents' : 'd.dependents'
-  return source.heavyReads.all<Row>(
+  return source.reads.all<Row>(
     `select d.package_id as id, d.name, d.summary, ${dependents} as dependents, d.likes, d.downloads, c.kind
      from (select id, max(kind) as kind from (${kinds.map(({ sql }) => sql).join(' union all ')}) every group by id) c
      join ${documentsOf(reach)} d on d.id = c.id`,
@@ -129,7 +129,7 @@ function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: numb
 async function allOf(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
   const found = dialectOf(source.backend).withTerms(selection, selection.terms.namesOnly ? 'name' : 'full')
   const { sql, parameters } = joined(source, found, selection)
-  const rows = await source.heavyReads.all<{ id: string; name: string }>(
+  const rows = await source.reads.all<{ id: string; name: string }>(
     `select d.package_id as id, d.name from ${sql} order by ${byPopularity(selection.reach)} limit ?`,
     ...parameters,
     limit,

@@ -181,9 +181,9 @@ const tag = 'dependency:'
 const dependenciesIn = (tags: string) => tags.split(' ').flatMap((each) => (each.startsWith(tag) ? [each.slice(tag.length)] : []))
 
 /** Iterates over all search documents in id order, in batches. */
-async function* documents<Row extends object>({ heavyReads }: Services['database'], columns: string) {
+async function* documents<Row extends object>({ reads }: Services['database'], columns: string) {
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
-    const rows = await heavyReads.all<Row & { package_id: string }>(
+    const rows = await reads.all<Row & { package_id: string }>(
       `select package_id, ${columns} from package_search_documents where package_id > ? order by package_id limit ${atOnce}`,
       after,
     )

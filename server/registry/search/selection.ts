@@ -6,8 +6,8 @@ import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
 
-/** Database connections for searches: `reads` for looking up users and their permissions, `heavyReads` for the search itself. */
-export type Source = Pick<Database, 'reads' | 'heavyReads' | 'backend'>
+/** The database that a search reads. */
+export type Source = Pick<Database, 'reads' | 'backend'>
 
 /** The caller. Signed-in users find all listed packages; anonymous callers (null) find public ones. */
 export type Searcher = { id: string; scopes: ReadonlySet<Scope> } | null
@@ -35,8 +35,8 @@ export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'p
 export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
 
 /** Returns the selections to query separately. For anonymous callers, these are one over full documents and one over excerpts, if there are any. */
-export async function partsOf<Part extends Selection>({ heavyReads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
-  if (selection.reach !== 'public' || !(await heavyReads.get('select id from package_search_excerpts limit 1'))) return [selection]
+export async function partsOf<Part extends Selection>({ reads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
+  if (selection.reach !== 'public' || !(await reads.get('select id from package_search_excerpts limit 1'))) return [selection]
   return [selection, { ...selection, reach: 'excerpts' }]
 }
 

@@ -37,7 +37,7 @@ async function nearestWord(source: Source, parts: Parts, typed: string): Promise
   const counts = new Map<string, number>()
   for (const { reach } of parts) {
     const { sql, parameters } = dialectOf(source.backend).marked(reach, spellingTerms(typed))
-    const rows = await source.heavyReads.all<{ name: string }>(
+    const rows = await source.reads.all<{ name: string }>(
       `select d.name from (${sql}) m join ${documentsOf(reach)} d on d.id = m.id where ${isWithin[reach]} order by d.likes desc, d.name limit 200`,
       ...parameters,
     )
@@ -53,17 +53,12 @@ const replaceWord = (query: string, word: string, spelling: string): string =>
   query.replace(new RegExp(String.raw`(?<![\p{L}\p{N}:"])${word}`, 'iu'), spelling)
 
 /** Returns package names within a small edit distance of `typed`, nearest first. */
-export async function suggestNames(
-  { heavyReads, backend }: Source,
-  typed: string,
-  reaches: readonly Reach[],
-  limit = 3,
-): Promise<string[]> {
+export async function suggestNames({ reads, backend }: Source, typed: string, reaches: readonly Reach[], limit = 3): Promise<string[]> {
   if (!/^\w{4,64}$/.test(typed)) return []
   const rows: { name: string }[] = []
   for (const reach of reaches) {
     const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
-    rows.push(...(await heavyReads.all<{ name: string }>(sql, ...parameters)))
+    rows.push(...(await reads.all<{ name: string }>(sql, ...parameters)))
   }
   const slips = Math.max(1, Math.floor(typed.length / 4))
   return rows

@@ -49,15 +49,6 @@ it('reports all problems at once', () => {
   for (const path of ['-/archives/', '/-/archives', '/', '/a//b/', '/a b/'])
     expect(problemsOf({ ...needed, ACCEL_REDIRECT_PREFIX: path })).toEqual([expect.stringContaining('begins and ends with a slash')])
   expect(problemsOf({ ...needed, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
-  const replica = { ...needed, POSTGRES_READ_URL: 'postgres://u:hidden@replica/x' }
-  expect(problemsOf({ ...replica, POSTGRES_READ_URL: 'mysql://replica/x' })).toContainEqual(
-    'POSTGRES_READ_URL: write postgres://user:password@host:5432/database',
-  )
-  expect(problemsOf(replica)).toEqual(['POSTGRES_READ_URL: only with DB_BACKEND=postgres'])
-  expect(problemsOf({ ...replica, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
-  expect(problemsOf({ ...replica, DB_BACKEND: 'postgres', POSTGRES_URL: replica.POSTGRES_READ_URL })).toEqual([
-    'POSTGRES_READ_URL: must be the URL of a replica, not of the database in POSTGRES_URL',
-  ])
   expect(
     problemsOf({
       ...needed,
@@ -171,7 +162,6 @@ it('masks secrets in the log', () => {
       ...needed,
       DB_BACKEND: 'postgres',
       POSTGRES_URL: 'postgres://u:hidden@db/x',
-      POSTGRES_READ_URL: 'postgres://u:hidden@replica/x',
       S3_SECRET_ACCESS_KEY: 'hidden',
       OTEL_EXPORTER_OTLP_HEADERS: 'key=hidden',
     }),

@@ -23,6 +23,10 @@ it.each(['SNUG_ANYTHING', 'S3_ENDPOINT_URL', 'BACKUP_WHERE', 'METRICS_PATH', 'JW
   },
 )
 
+it.each(['POSTGRES_READ_URL', 'POSTGRES_READ_URL_FILE'])('warns once about %s, a removed setting, without its value', (name) => {
+  expect(misspeltVariables({ [name]: 'a secret value' })).toEqual([`${name} was removed and is ignored. All reads use POSTGRES_URL.`])
+})
+
 it('does not warn about settings, their files and variables of other programs', () => {
   const others = [
     'PATH',

@@ -37,7 +37,6 @@ const healthy: Record<string, string> = {
   // The last failure is older than the last success.
   [on('snug_backup_last_success_timestamp_seconds')]: `${-hour}x180`,
   [on('snug_backup_last_failure_timestamp_seconds')]: `${-2 * hour}x180`,
-  [on('snug_replica_up')]: '1x180',
   [on('snug_collector_success', 'collector="jobs"')]: '1x180',
 }
 
@@ -53,7 +52,6 @@ const faults: Record<string, Record<string, string>> = {
   SnugUploadsFail: { [on('snug_uploads_total', 'outcome="failed"')]: '1x170 1+1x10' },
   SnugSlow: { [on('nodejs_eventloop_lag_p99_seconds')]: '0.02x150 0.9x30' },
   SnugDatabaseConnectionsUsedUp: { [on('snug_database_waiting', 'pool="reads"')]: '0x170 4x10' },
-  SnugReplicaUnused: { [on('snug_replica_up')]: '1x150 0x30' },
   SnugJobsLate: { [on('snug_jobs_oldest_due_seconds')]: '20x100 4000x80' },
   SnugJobsFail: { [on('snug_job_duration_seconds_count', 'kind="analysis", outcome="failed"')]: '0x140 0+1x40' },
   SnugBackupFailed: { [on('snug_backup_last_failure_timestamp_seconds')]: `${hour}x180` },
@@ -97,10 +95,10 @@ it.each(Object.keys(faults))('fires only %s for its fault', (alert) => {
   expect(checkFiring({ ...healthy, ...faults[alert] }, [alert])).toEqual(success)
 })
 
-it('fires SnugBackupFailed without a previous backup, and no alerts if replicas and backups are not configured', () => {
+it('fires SnugBackupFailed without a previous backup, and no alerts if backups are not configured', () => {
   const lastSuccess = on('snug_backup_last_success_timestamp_seconds')
   const others = Object.fromEntries(Object.entries(healthy).filter(([name]) => name !== lastSuccess))
   expect(checkFiring({ ...others, ...faults.SnugBackupFailed }, ['SnugBackupFailed'])).toEqual(success)
-  const bare = Object.fromEntries(Object.entries(others).filter(([name]) => !/backup|replica/.test(name)))
+  const bare = Object.fromEntries(Object.entries(others).filter(([name]) => !name.includes('backup')))
   expect(checkFiring(bare, [])).toEqual(success)
 })

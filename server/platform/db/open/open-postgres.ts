@@ -5,9 +5,8 @@ import { type OpenedDatabase } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { PostgresConnections } from '../postgres/postgres-connections.ts'
 import { PostgresOnConnections } from '../postgres/postgres-dialect.ts'
-import { postgresReads, replicaReads } from '../reads/postgres-reads.ts'
+import { postgresReads } from '../reads/postgres-reads.ts'
 import { PostgresWatch } from '../postgres/postgres-watch.ts'
-import { Replica } from '../postgres/replica.ts'
 
 /** Opens a PostgreSQL database with a pool for the ORM, a pool for reads and a monitoring connection. */
 export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<OpenedDatabase> {
@@ -28,10 +27,6 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
       await reads.reserve()
       return postgresReads(reads)
     },
-    replica: async (primary, report) =>
-      primary.pool && config.POSTGRES_READ_URL !== undefined
-        ? replicaReads(await Replica.open(config, primary.pool, report), primary)
-        : null,
     pool: () => connections.state('transactions'),
     async close() {
       await orm.close(true)

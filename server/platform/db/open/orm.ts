@@ -13,7 +13,6 @@ import type { PoolState } from '../pool-state.ts'
 import { makeFolder } from '../location/private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from '../reads/reads.ts'
-import type { ReplicaListener } from '../postgres/replica.ts'
 import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
 import { reportStatements } from '../statements.ts'
 import { type MoveState, moveStateOf } from '../location/write-guard.ts'
@@ -24,11 +23,6 @@ export type Database = {
   backend: DatabaseConfig['DB_BACKEND']
   orm: MikroORM
   reads: Reads
-  /**
-   * Prepared reads for expensive queries whose result is only displayed. They run on the replica (POSTGRES_READ_URL) while it is up to date. Use
-   * `reads` for authentication, permissions, switches, limits and any value that a change is based on.
-   */
-  heavyReads: Reads
   /** Returns a new entity manager for one request or one job. */
   fork(): EntityManager
   /** Returns the time shared by all instances that use this database. */
@@ -51,8 +45,6 @@ type Options = {
   beforeMigrating?: (orm: MikroORM) => Promise<void>
   /** Called for each migration of a database that is not new. */
   onMigration?: MigrationListener
-  /** Enables the configured replica. Called when its use starts or stops. */
-  onReplica?: ReplicaListener
   /** Set by the `move-database` command, which must open a database that is being moved. */
   isMove?: boolean
 }
@@ -65,7 +57,7 @@ type Options = {
  */
 export async function openDatabase(
   config: DatabaseConfig,
-  { onQuery, watch, beforeMigrating, onMigration, onReplica, isMove = false }: Options = {},
+  { onQuery, watch, beforeMigrating, onMigration, isMove = false }: Options = {},
 ): Promise<Database> {
   if (!isMove) refuseMoved(config)
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config) : () => {}
@@ -82,9 +74,8 @@ export async function openDatabase(
     await beforeMigrating?.(orm)
     if (!isCurrent) await migrateSchema(orm, config, onMigration)
     meterStatements(orm, watch)
-    const { reads, heavyReads } = await openSources(opened, { onQuery, watch, onReplica })
+    const reads = openReads(await opened.source(), onQuery, watch)
     const close = async () => {
-      if (heavyReads !== reads) await heavyReads.close()
       await reads.close()
       await opened.close()
       unlock()
@@ -93,27 +84,15 @@ export async function openDatabase(
     reportStatements(orm.em, { onQuery, watch })
     const { now } = opened
     const { pool } = reads
-    const { replica } = heavyReads
-    const pools = () => [opened.pool(), ...(pool ? [pool.state('reads')] : []), ...(replica ? [replica.state()] : [])]
+    const pools = () => [opened.pool(), ...(pool ? [pool.state('reads')] : [])]
     const fork = () => orm.em.fork()
     const moveState = () => moveStateOf(config)
-    return { backend: config.DB_BACKEND, orm, reads, heavyReads, fork, now, pools, moveState, probeWrite: writeProbe(orm), close }
+    return { backend: config.DB_BACKEND, orm, reads, fork, now, pools, moveState, probeWrite: writeProbe(orm), close }
   } catch (error) {
     await opened.close()
     unlock()
     throw explainMissing(error, config)
   }
-}
-
-/** Opens the prepared reads. Without a replica, `heavyReads` is the same object as `reads`. */
-async function openSources(
-  opened: OpenedDatabase,
-  { onQuery, watch, onReplica }: Options,
-): Promise<Pick<Database, 'reads' | 'heavyReads'>> {
-  const source = await opened.source()
-  const reads = openReads(source, onQuery, watch)
-  const elsewhere = onReplica ? await opened.replica?.(source, onReplica) : null
-  return { reads, heavyReads: elsewhere ? openReads(elsewhere, onQuery, watch) : reads }
 }
 
 /** Throws while the database is being moved, because a starting server must write before it can respond. */

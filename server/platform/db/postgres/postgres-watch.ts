@@ -33,9 +33,9 @@ export class PostgresWatch {
   #offsetMs = Number.NaN
   #ended: Promise<void> = Promise.resolve()
 
-  private constructor(url: string, name = `snug ${randomBytes(4).toString('hex')}`) {
+  private constructor(url: string) {
     this.#url = url
-    this.name = name
+    this.name = `snug ${randomBytes(4).toString('hex')}`
   }
 
   /**
@@ -45,14 +45,6 @@ export class PostgresWatch {
   static async open(url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url)
     await retryWhileOutOfConnections(() => watch.#check())
-    watch.#ended = watch.#keepChecking()
-    return watch
-  }
-
-  /** Starts monitoring a second database, which may be down. Its connections use the application name of the given watch. */
-  static async openSecondary({ name }: PostgresWatch, url: string): Promise<PostgresWatch> {
-    const watch = new PostgresWatch(url, name)
-    await watch.#checkAgain()
     watch.#ended = watch.#keepChecking()
     return watch
   }

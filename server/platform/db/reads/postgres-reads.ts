@@ -2,28 +2,13 @@ import type { QueryConfig } from 'pg'
 import type { PostgresConnections } from '../postgres/postgres-connections.ts'
 import { numbered } from '../numbered.ts'
 import type { Parameter, Source } from './reads.ts'
-import type { Replica } from '../postgres/replica.ts'
 
 /** Returns reads on their own connections. Nothing is cached, because other instances write to the same database. */
 export function postgresReads(pool: PostgresConnections): Source {
   const prepare = preparing()
   const rows = async (sql: string, values: Parameter[]) => (await pool.query(prepare(sql, values))).rows
-  return { ...sourceOf(rows), pool, close: () => pool.close() }
-}
-
-/** Returns reads that use the replica while it is up to date, and the primary otherwise. */
-export function replicaReads(replica: Replica, primary: Source): Source {
-  const prepare = preparing()
-  const rows = async (sql: string, values: Parameter[]) => {
-    const done = await replica.attempt(async (client) => (await client.query<Record<string, unknown>>(prepare(sql, values))).rows)
-    return done ? done.value : primary.rows(sql, values)
-  }
-  return { ...sourceOf(rows), replica, close: () => replica.close() }
-}
-
-function sourceOf(rows: Source['rows']): Pick<Source, 'row' | 'rows' | 'recalled'> {
   const row = async (sql: string, values: Parameter[]) => (await rows(sql, values))[0]
-  return { row, rows, recalled: row }
+  return { row, rows, recalled: row, pool, close: () => pool.close() }
 }
 
 /** Maximum number of prepared statements per connection. Each combination of search filters is its own statement. */

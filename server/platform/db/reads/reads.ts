@@ -1,7 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import { metered, type StatementWatch } from '../meter.ts'
 import type { PostgresConnections } from '../postgres/postgres-connections.ts'
-import type { Replica } from '../postgres/replica.ts'
 
 export type Parameter = string | number | null
 
@@ -17,8 +16,6 @@ export type Reads = {
   close(): Promise<void>
   /** The connections that run the reads, on PostgreSQL. */
   pool?: PostgresConnections
-  /** The replica that is used while it is up to date. */
-  replica?: Replica
   /** Cache hits and misses of `recall`, if it caches rows. */
   recalled?: Readonly<Recalled>
 }
@@ -40,7 +37,6 @@ export function openReads(source: Source, onQuery?: (sql: string) => void, watch
     recall: using(source.recalled),
     close: () => source.close(),
     ...(source.pool && { pool: source.pool }),
-    ...(source.replica && { replica: source.replica }),
     ...(source.counts && { recalled: source.counts }),
   }
 }
@@ -55,7 +51,6 @@ export type Source = {
   recalled: (sql: string, parameters: Parameter[]) => Promise<unknown>
   close(): Promise<void>
   pool?: PostgresConnections
-  replica?: Replica
   /** Number of cache hits and misses of `recalled`. */
   counts?: Readonly<Recalled>
 }

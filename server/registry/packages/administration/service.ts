@@ -26,7 +26,7 @@ type Filter = {
  * Returns packages as a connection, optionally filtered by part of the name and by visibility. Sorted by name, total size, version count or last
  * change. Each page takes one statement; totals come from an index on the versions.
  */
-export function listManaged({ database: { heavyReads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
+export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
   const { where, matching } = conditionsOf(filter)
   const position = positions[filter.orderBy ?? 'name'](backend)
   return pageByKey(page, {
@@ -34,7 +34,7 @@ export function listManaged({ database: { heavyReads, backend } }: Pick<Services
     isKey: (key) => parseCursor(key) !== null,
     load: async (limit, after) => {
       const from = after === undefined ? null : parseCursor(after)
-      const rows = await heavyReads.all<Row>(
+      const rows = await reads.all<Row>(
         `select p.id as "packageId", p.name, p.publisher_id as "publisherId", count(v.id) as "versionCount", coalesce(sum(v.archive_bytes), 0) as "archiveBytes", ${position} as "position"
          from packages p left join package_versions v on v.package_id = p.id ${where} group by p.id
          ${from === null ? '' : `having ${position} < ? or (${position} = ? and p.name > ?)`}
@@ -47,7 +47,7 @@ export function listManaged({ database: { heavyReads, backend } }: Pick<Services
       return rows.map(managed)
     },
     count: async () =>
-      Number((await heavyReads.get<{ total: string | number }>(`select count(*) as total from packages p ${where}`, ...matching))?.total),
+      Number((await reads.get<{ total: string | number }>(`select count(*) as total from packages p ${where}`, ...matching))?.total),
   })
 }
 

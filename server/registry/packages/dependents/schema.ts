@@ -44,12 +44,12 @@ builder.objectField(PackageRef, 'dependents', (t) =>
           validate: notNegative,
         }),
       },
-      resolve: ({ name }, { offset, ...args }, { database: { heavyReads }, config }) =>
+      resolve: ({ name }, { offset, ...args }, { database: { reads }, config }) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(heavyReads, config, { name, limit, after, offset }),
-          count: () => countDependents(heavyReads, config, name),
+          load: (limit, after) => listDependents(reads, config, { name, limit, after, offset }),
+          count: () => countDependents(reads, config, name),
         }),
     },
     { description: 'A page of dependents.' },

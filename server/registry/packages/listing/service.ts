@@ -112,7 +112,7 @@ const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_s
 /** Builds a listing. Revision, latest version and versions come from one statement, so they are consistent. */
 async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
   const { database, serverUrl } = reader
-  const all = await database.heavyReads.all<ListingRow>(
+  const all = await database.reads.all<ListingRow>(
     `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
     ...(audience === 'public' ? [hostedHere(reader.config)] : []),
     stamp.id,
