@@ -219,7 +219,7 @@ it('reports what is wrong with an unusable database', async () => {
   const damaged = await doctor(environment)
   expect([damaged.code, damaged.find('integrity')?.message]).toEqual([
     1,
-    expect.stringMatching(/row \d+ of invites .* users does not have/),
+    expect.stringMatching(/row \d+ of invites refers to a missing row of users/),
   ])
   const none = await doctor({ ...environment, SQLITE_PATH: join(app.config.DATA_DIR, 'none.sqlite') })
   expect(none.find('database')).toMatchObject({ status: 'warning', message: expect.stringContaining('does not exist yet') })

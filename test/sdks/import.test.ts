@@ -99,7 +99,7 @@ describe("an SDK archive on the server's disk", () => {
 
   it.each([
     ['another archive', () => zipOf([{ path: 'readme.txt', content: 'hello' }]), /is not an archive of a Dart or Flutter SDK/],
-    ['of an invalid version', () => zipOf(dartFiles('../../3.11.0')), /holds the version "\.\.\/\.\.\/3\.11\.0"/],
+    ['of an invalid version', () => zipOf(dartFiles('../../3.11.0')), /has the invalid version "\.\.\/\.\.\/3\.11\.0"/],
     ['not an archive', () => Promise.resolve(Buffer.from('hello, this is text')), /neither a zip nor a tar\.xz file/],
   ])('is refused when it is %s', async (_what, pack, message) => {
     const { app, admin, bring } = await open()

@@ -58,7 +58,7 @@ describe('an archive', () => {
       'an enormous Content-Length',
       (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'),
       'failed',
-      /longer than/,
+      /larger than the expected/,
     ],
     [
       'a content encoding, which is not decoded',

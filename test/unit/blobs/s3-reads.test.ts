@@ -84,7 +84,7 @@ describe('reads', () => {
 
 describe('startup check', () => {
   it.each<[string, string, S3Fault, RegExp]>([
-    ['a missing bucket', 'ListObjectsV2', { status: 404, code: 'NoSuchBucket' }, /there is no bucket .* Make it, or correct S3_BUCKET/],
+    ['a missing bucket', 'ListObjectsV2', { status: 404, code: 'NoSuchBucket' }, /there is no bucket .* Create it, or correct S3_BUCKET/],
     ['another region', 'ListObjectsV2', { status: 301, code: 'PermanentRedirect' }, /not in the region us-east-1.*S3_REGION/],
     ['an unknown key', 'ListObjectsV2', { status: 403, code: 'InvalidAccessKeyId' }, /Correct S3_ACCESS_KEY_ID/],
     ['a wrong secret', 'ListObjectsV2', { status: 403, code: 'SignatureDoesNotMatch' }, /Correct S3_SECRET_ACCESS_KEY/],
