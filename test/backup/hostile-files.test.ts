@@ -126,8 +126,8 @@ it('refuses a list of blobs with duplicates or with more blobs than the manifest
   const line = readFileSync(paths.list, 'utf8')
   const another = line.replace(/^[0-9a-f]{64}/, 'f'.repeat(64))
   for (const [text, blobs, message] of [
-    [line + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is not in order'],
-    [another + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is not in order'],
+    [line + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is invalid or out of order'],
+    [another + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is invalid or out of order'],
     [line + another, {}, 'is missing or corrupt'],
     [line, { bytes: manifest.blobs.bytes - 1 }, 'is missing or corrupt'],
     [`../../victim\t1\tarchives\n`, {}, 'has a line that is invalid'],

@@ -19,7 +19,7 @@ it('removes nothing before the setup is complete', async () => {
   await using app = await testApp({ setUp: false })
   const orphans = plantOrphans(app, 3)
   expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 0 })
-  await expect(collect(operation(app), { confirmed: true })).rejects.toThrow('The setup is not done yet')
+  await expect(collect(operation(app), { confirmed: true })).rejects.toThrow('The setup is not complete')
   expect(stillStored(app, orphans)).toBe(3)
   await app.owner()
   expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 3 })

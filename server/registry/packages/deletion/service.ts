@@ -80,7 +80,7 @@ function requireAcceptance(what: string, broken: readonly Chain[], acceptBreakag
   throw conflict(`Public packages depend on ${what}: ${describeChains(broken)}. To delete it and break them, add acceptBreakage=true.`)
 }
 
-const breakageNote = (broken: readonly Chain[]) => (broken.length ? `, breakageNote that it breaks ${describeChains(broken)}` : '')
+const breakageNote = (broken: readonly Chain[]) => (broken.length ? `, accepting that it breaks ${describeChains(broken)}` : '')
 
 type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 
