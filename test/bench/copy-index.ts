@@ -48,7 +48,7 @@ async function copy(em: EntityManager, table: string, changes: Record<string, st
 
 /** Drops the non-unique indexes of tables, calls `fill`, creates the indexes again, and vacuums the database as autovacuum would. */
 export async function withoutIndexes(url: string, of: string[], fill: () => Promise<void>): Promise<void> {
-  // Uses its own connection, because the server's connections have lock timeouts.
+  // Uses a separate connection, because connections of the server have lock timeouts.
   const client = new pg.Client(url)
   await client.connect()
   const { rows } = await client.query<{ name: string; definition: string }>(

@@ -10,7 +10,7 @@ export type Fault = Plan & {
   everyMs: number
   /** Causes the fault once and resolves when it is over. From then on, writes must succeed within five seconds. */
   strike: () => Promise<void>
-  /** Checks another condition that must hold within those five seconds. Throws if it does not. */
+  /** Checks an additional condition within five seconds after the fault. Throws if it does not hold. */
   recovered?: () => Promise<void>
 }
 

@@ -11,7 +11,7 @@ const needed = 4 * 1024 ** 3
  */
 export function keepTemporaryFilesInMemory() {
   if (process.env.TMPDIR || !hasSpace()) return
-  process.env.TMPDIR = folder // inherited by all test processes
+  process.env.TMPDIR = folder // all test processes inherit the variable
 }
 
 function hasSpace() {

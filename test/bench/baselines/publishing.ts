@@ -53,7 +53,7 @@ function answer(response: ServerResponse, body: object): void {
 
 function beginUpload(): string {
   const id = randomUUID()
-  // Uploads need not survive a power failure: the client starts them again.
+  // Started uploads need not survive a power failure, because clients start them again.
   database.pragma('synchronous = normal')
   begin.run(id, 'publisher')
   return id

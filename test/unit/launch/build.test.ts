@@ -31,7 +31,7 @@ it('builds again only after a source changes', () => {
   const path = join(folder, 'server/platform/rest/route.ts')
   const { atime, mtime } = statSync(path)
   writeFileSync(path, readFileSync(path, 'utf8').toUpperCase())
-  utimesSync(path, atime, mtime) // the size and time do not change, only the content
+  utimesSync(path, atime, mtime) // the file keeps its size and modification time
   expect([ensure(folder), ensure(folder)]).toEqual([2, 2])
   writeFileSync(join(folder, 'server/more.ts'), 'more')
   expect([ensure(folder), ensure(folder)]).toEqual([3, 3])
