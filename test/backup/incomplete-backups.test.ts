@@ -36,7 +36,7 @@ it('warns of a scheduled backup that lacks archives, in the log and in the docto
   )
   expect(said).not.toContain('is complete')
   const [found] = await examineBackups(app.config, app.services.database.fork())
-  expect(found).toMatchObject({ status: 'warning', message: expect.stringContaining(' lacks 2 archives or documentations') })
+  expect(found).toMatchObject({ status: 'warning', message: expect.stringContaining(' lacks 2 archives or documentation') })
   const { code, body } = await adminJson(app, 'backup', folder)
   expect([code, body.error.message]).toEqual([1, expect.stringMatching(/^Backup \S+ is incomplete: /)])
 })

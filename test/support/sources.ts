@@ -15,7 +15,7 @@ export interface Source {
 
 const made = ['**/node_modules/**', '{server,web}/dist/**', 'web/generated/**', 'server/platform/db/migrations/**']
 
-/** Files that match a pattern, those aside that nobody writes or changes. */
+/** Reads the files that match a pattern, except generated ones. */
 export function sources(pattern: string, exclude: string[] = made): Source[] {
   const paths = globSync(pattern, { cwd: root, exclude })
   return paths.map((path) => {

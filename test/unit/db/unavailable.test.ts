@@ -20,7 +20,7 @@ it.each([
   ['a lock', coded('55P03'), /busy/],
   ['a statement timeout', coded('57014'), /busy/],
   ['a locked SQLite file', coded('SQLITE_BUSY_SNAPSHOT'), /busy/],
-  ['a full disk', coded('SQLITE_FULL'), /free space/],
+  ['a full disk', coded('SQLITE_FULL'), /disk of the database is full/],
   ['a broken disk', coded('SQLITE_IOERR_FSYNC'), /not available/],
 ])('returns 503 for %s', (_name, error, message) => {
   const failure = unavailable(error)
