@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify'
+import { setTimeout } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { sealEntries } from './accounts/audit/chain.ts'
 import { deleteOldEntries } from './accounts/audit/delete-old.ts'
 import { warnOfLostPlace } from './operations/backup/schedule/lost-place.ts'
 import { scheduleBackups } from './operations/backup/schedule/plan.ts'
-import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from './platform/config/config.ts'
+import { type Config, ConfigError, describeChanges, describeConfig, processEnvironment, readConfig } from './platform/config/config.ts'
 import { misspeltVariables } from './platform/config/misspelt.ts'
 import { weakSettings } from './platform/config/weak.ts'
 import { explainFull } from './platform/db/location/missing.ts'
@@ -60,16 +61,18 @@ try {
 }
 
 /** Logs problems at startup that would otherwise only appear when the first job or backup runs. */
-function logProblems(services: Services): void {
+async function logProblems(services: Services): Promise<void> {
   const failed = (error: unknown) => log.warning(String(error))
-  sandboxProblem(services.config).then((problem) => problem !== null && log.warning(problem), failed)
-  warnOfLostPlace(services).catch(failed)
+  await Promise.all([
+    sandboxProblem(services.config).then((problem) => problem !== null && log.warning(problem), failed),
+    warnOfLostPlace(services).catch(failed),
+  ])
 }
 
 async function serve(config: Config): Promise<void> {
   keepTickClass()
   log.info(`Snug ${version}`)
-  for (const line of describeConfig(config)) log.info(line)
+  for (const line of config.LOG_LEVEL === 'debug' ? describeConfig(config) : describeChanges(config)) log.info(line)
   for (const warning of misspeltVariables(processEnvironment)) log.warning(warning)
   for (const { name, message } of weakSettings(config)) log.warning(`${name} ${message}`)
   const services = await openServices(config, log)
@@ -78,7 +81,7 @@ async function serve(config: Config): Promise<void> {
   await listen(app, config)
   const timers = [logMove(services), ...startMaintenanceTimers(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
-  logProblems(services)
+  const problems = logProblems(services)
   const worker = await startWork(services, trackActivity(app.server))
 
   const stop = async (signal: string) => {
@@ -91,6 +94,8 @@ async function serve(config: Config): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
 
   // Must come after the signal handlers are installed: a supervisor that waits for the readiness line may send a signal immediately.
+  // A slow check, such as of a bucket, may log its warning later.
+  await Promise.race([problems, setTimeout(1000)])
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   await log.flush()

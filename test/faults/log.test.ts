@@ -38,6 +38,18 @@ async function serves(url: string): Promise<void> {
 
 const complaint = /Cannot write the log to stdout \(.*\)\. The server continues and retries with each line\.\n/g
 
+it('logs the settings that differ from their default, and ends the start with the setup code and the address', async () => {
+  const server = await start(folderForTest(), { MIN_FREE_BYTES: '1' })
+  const settings = server.log().match(/(?<= INFO )[A-Z_\d]+(?==)/g)
+  expect(settings).toEqual(['SERVER_URL', 'JWT_SECRET', 'LISTEN_PORT', 'DATA_DIR', 'SCORING_ENABLED', 'MIN_FREE_BYTES', 'BCRYPT_COST'])
+  expect(server.log()).toMatch(new RegExp(`\nSetup code: \\S+\nSnug is ready: ${server.url}\n$`))
+}, 30_000)
+
+it('logs all settings with LOG_LEVEL=debug', async () => {
+  const server = await start(folderForTest(), { LOG_LEVEL: 'debug' })
+  expect(server.log()).toContain(' INFO DRAIN_DELAY_MS=0\n')
+}, 30_000)
+
 it('goes on serving when the reader of its log is gone, says so once, and stops cleanly', async () => {
   const server = await start(folderForTest())
   server.process.stdout?.destroy()

@@ -124,6 +124,6 @@ function requireVerified(current: SetupCode | undefined, { ip, token, now }: Cla
 }
 
 function announce({ log, config }: Pick<Services, 'log' | 'config'>, code: string): void {
+  log.announce(`Open ${config.SERVER_URL}/setup and enter the setup code.`)
   log.announce(`Setup code: ${code}`)
-  log.announce(`Open ${config.SERVER_URL}/setup and enter it.`)
 }

@@ -72,7 +72,7 @@ export function readConfig(environment: Environment = processEnvironment): Confi
   return withDerivedPaths(values as Config)
 }
 
-/** Returns the settings for the log at startup, one line per setting that has a value. Secrets and passwords in URLs are masked. */
+/** Returns one line per setting that has a value. Secrets and passwords in URLs are masked. */
 export function describeConfig(config: Config): string[] {
   return (Object.keys(variables) as VariableName[]).flatMap((name) => {
     const value = config[name]
@@ -80,6 +80,17 @@ export function describeConfig(config: Config): string[] {
     const definition = variables[name]
     return [`${name}=${'secret' in definition ? mask : [value].flat().map(withoutPassword).join(',')}`]
   })
+}
+
+/** Returns the lines of `describeConfig` for settings that differ from their default. */
+export function describeChanges(config: Config): string[] {
+  const defaults = Object.entries(variables).flatMap(([name, variable]) =>
+    'default' in variable ? [[name, variable.schema.parse(variable.default)]] : [],
+  )
+  const { DATA_DIR, ...values } = Object.fromEntries(defaults)
+  const unchanged = { ...withDerivedPaths({ ...values, DATA_DIR: config.DATA_DIR }), DATA_DIR: resolve(DATA_DIR) }
+  const hidden = new Set(describeConfig(unchanged))
+  return describeConfig(config).filter((line) => !hidden.has(line))
 }
 
 const mask = '********'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { configTable } from '../../../server/platform/config/table.ts'
-import { ConfigError, describeConfig, readConfig } from '../../../server/platform/config/config.ts'
+import { ConfigError, describeChanges, describeConfig, readConfig } from '../../../server/platform/config/config.ts'
 
 const needed = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 
@@ -154,6 +154,20 @@ it.each([
   const problems = problemsOf({ ...needed, [name]: given })
   expect(problems).toHaveLength(1)
   expect(problems[0]?.replace(`${name}: `, '')).toMatch(problem)
+})
+
+it('describes the settings that differ from their default', () => {
+  const linesFor = (environment: Record<string, string>) => describeChanges(readConfig({ ...needed, ...environment }))
+  const required = ['SERVER_URL=http://localhost:8080', 'JWT_SECRET=********']
+  expect(linesFor({})).toEqual(required)
+  expect(linesFor({ LISTEN_PORT: '8080', DATA_DIR: 'data', BLOB_PATH: 'data/blobs', DNS_SERVERS: '' })).toEqual(required)
+  expect(linesFor({ DATA_DIR: '/srv/snug', DOCS_PATH: '/srv/docs', METRICS_TOKEN: 'hidden hidden hidden', S3_BUCKET: 'b' })).toEqual([
+    ...required,
+    'METRICS_TOKEN=********',
+    'DATA_DIR=/srv/snug',
+    'S3_BUCKET=b',
+    'DOCS_PATH=/srv/docs',
+  ])
 })
 
 it('masks secrets in the log', () => {
