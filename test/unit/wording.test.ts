@@ -10,6 +10,8 @@ const quoted: Readonly<Record<string, readonly string[]>> = {
   'server/registry/archive/license.ts': ['shall be used for good'],
   'server/registry/packages/administration/service.ts': ['floor(extract('],
   'server/operations/stats/service.ts': ['floor(coalesce('],
+  'test/unit/archive/license.test.ts': ['used for Good'],
+  'test/unit/archive/pubspec.test.ts': ['publish_to is none'],
   'web/package/package-sidebar.vue': ['i-lucide-house'],
 }
 
