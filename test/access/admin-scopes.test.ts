@@ -36,7 +36,7 @@ const attempts: Attempt[] = [
 ]
 
 /** Returns actors that lack the scope "admin", each in a different way. */
-const weaker = async (): Promise<[string, Actor][]> => {
+const actorsWithoutAdminScope = async (): Promise<[string, Actor][]> => {
   const [admin, owner, member] = [await app.admin(), await app.owner(), await app.member()]
   return [
     ['admin, write', await app.withScopes(admin, ['write'])],
@@ -48,7 +48,7 @@ const weaker = async (): Promise<[string, Actor][]> => {
 }
 
 it.each(attempts)('refuses $method $path without the scope "admin"', async ({ method, path, body }) => {
-  for (const [name, actor] of await weaker()) {
+  for (const [name, actor] of await actorsWithoutAdminScope()) {
     const { status, body: answer } = await actor.send(method, path.replace('alice', alice.email), body)
     expect({ name, status, code: answer.error.code }).toEqual({ name, status: 403, code: 'InsufficientPermissions' })
   }
@@ -69,7 +69,7 @@ const fields = `{
 
 it('returns the same permissions over GraphQL and REST', async () => {
   const no = { viewerCanPublish: false, viewerCanAdminister: false, viewerCanChoosePublisher: false, latest: { viewerCanRetract: false } }
-  for (const [name, actor] of await weaker()) {
+  for (const [name, actor] of await actorsWithoutAdminScope()) {
     const { body } = await actor.graphql(fields)
     expect({ name, ...body.data }).toMatchObject({
       name,

@@ -3,9 +3,10 @@ import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { requestConsent } from '../support/oauth.ts'
 
-const later = (app: TestApp, minutes: number) => (app.clock.now = new Date((app.clock.now ?? new Date()).getTime() + minutes * 60_000))
+const advanceClock = (app: TestApp, minutes: number) =>
+  (app.clock.now = new Date((app.clock.now ?? new Date()).getTime() + minutes * 60_000))
 const confirm = (browser: Actor, currentPassword = 'correct horse') => browser.post('/api/auth/confirm-password', { currentPassword })
-const unproved = {
+const passwordRequired = {
   status: 403,
   body: {
     error: {
@@ -23,7 +24,7 @@ async function inviteAgain(as: Actor, id: string): ReturnType<Actor['post']> {
 }
 
 /** Returns all operations that require a recently confirmed password. Each works once. */
-async function gravities(app: TestApp, by: Actor): Promise<[string, (as: Actor) => ReturnType<Actor['post']>][]> {
+async function privilegedOperations(app: TestApp, by: Actor): Promise<[string, (as: Actor) => ReturnType<Actor['post']>][]> {
   const [heir, member, forgetful] = [await app.admin(), await app.member(), await app.member()]
   const disabled = await app.admin()
   await heir.put(`/api/admin/users/${disabled.id}`, { isActive: false })
@@ -49,9 +50,9 @@ it('requires sessions to have confirmed the password within ten minutes for chan
   const owner = await app.owner()
   const browser = await owner.session()
   const other = await owner.session()
-  later(app, 10)
-  const all = await gravities(app, browser)
-  for (const [name, attempt] of all) expect({ name, ...(await attempt(browser)) }).toMatchObject({ name, ...unproved })
+  advanceClock(app, 10)
+  const all = await privilegedOperations(app, browser)
+  for (const [name, attempt] of all) expect({ name, ...(await attempt(browser)) }).toMatchObject({ name, ...passwordRequired })
   // Operations that change no privileges still work.
   expect(await browser.post('/api/auth/keys', { name: 'ci' })).toMatchObject({ status: 201 })
   expect(await browser.post('/api/admin/users', { email: 'm@example.com', displayName: 'M', role: 'member' })).toMatchObject({
@@ -59,8 +60,8 @@ it('requires sessions to have confirmed the password within ten minutes for chan
   })
   expect(await confirm(browser)).toMatchObject({ status: 200, body: { status: 'ok' } })
   // The confirmation is valid only for the session that made it, not for other sessions of the same user.
-  expect(await all[0]?.[1](other)).toMatchObject(unproved)
-  later(app, 9)
+  expect(await all[0]?.[1](other)).toMatchObject(passwordRequired)
+  advanceClock(app, 9)
   for (const [name, attempt] of all) {
     const { status } = await attempt(browser)
     expect({ name, done: status < 300 }).toEqual({ name, done: true })
@@ -70,8 +71,8 @@ it('requires sessions to have confirmed the password within ten minutes for chan
 it('requires no password confirmation of tokens, because their scopes already limit them', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z'), env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const owner = await app.owner()
-  const all = await gravities(app, await owner.session())
-  later(app, 60)
+  const all = await privilegedOperations(app, await owner.session())
+  advanceClock(app, 60)
   for (const [name, attempt] of all.filter(([what]) => !what.includes('client'))) {
     const { status } = await attempt(owner)
     expect({ name, done: status < 300 }).toEqual({ name, done: true })
@@ -81,7 +82,7 @@ it('requires no password confirmation of tokens, because their scopes already li
 it('marks the refusal in GraphQL so that clients can ask for the password and retry', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const browser = await (await app.admin()).session()
-  later(app, 11)
+  advanceClock(app, 11)
   const mutation = 'mutation { createToken(input: { name: "x", scopes: [ADMIN] }) { token { scopes } } }'
   expect((await browser.graphql(mutation)).body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions', proof: 'password' })
   const proof = 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }'

@@ -9,13 +9,13 @@ const fields = 'nodes { id uuid owner { email } clientIp current }'
 const sessionsOf = async (admin: Actor, who: Actor) =>
   (await admin.graphql(`query ($id: ID!) { user(uuid: $id) { sessions(first: 100) { totalCount ${fields} } } }`, { id: who.id })).body.data
     .user.sessions
-const endOne = (who: Actor, id: string) =>
+const revokeSession = (who: Actor, id: string) =>
   who.graphql('mutation ($id: ID!) { revokeUserSession(input: { id: $id }) { session { uuid } } }', { id })
-const endAll = (who: Actor, person: Actor) =>
+const revokeSessions = (who: Actor, person: Actor) =>
   who.graphql('mutation ($id: ID!) { revokeUserSessions(input: { userId: $id }) { revokedCount } }', { id: globalId('User', person.id) })
-const endToken = (who: Actor, id: string) =>
+const revokeToken = (who: Actor, id: string) =>
   who.graphql('mutation ($id: ID!) { revokeUserToken(input: { id: $id }) { token { uuid } } }', { id })
-const codeOf = (answer: Awaited<ReturnType<typeof endOne>>) => answer.body.errors?.[0].extensions.code
+const codeOf = (answer: Awaited<ReturnType<typeof revokeSession>>) => answer.body.errors?.[0].extensions.code
 const summaries = async ({ services }: TestApp, kind: string) =>
   (await services.database.reads.all<{ summary: string }>('select summary from audit_entries where kind = ? order by id', kind)).map(
     ({ summary }) => summary,
@@ -101,15 +101,15 @@ it('ends one session of a user, then all of them, for administrators', async () 
   const [one, two, three] = [await alice.session(), await alice.session(), await alice.session()]
   const { nodes } = await sessionsOf(admin, alice)
   const newest = nodes[0]
-  expect((await endOne(admin, newest.id)).body.data.revokeUserSession.session.uuid).toBe(newest.uuid)
+  expect((await revokeSession(admin, newest.id)).body.data.revokeUserSession.session.uuid).toBe(newest.uuid)
   expect(
     [await one.get('/api/auth/me'), await two.get('/api/auth/me'), await three.get('/api/auth/me')].map(({ status }) => status),
   ).toEqual([200, 200, 401])
-  expect(codeOf(await endOne(admin, newest.id))).toBe('NotFound')
-  expect((await endAll(admin, alice)).body.data.revokeUserSessions.revokedCount).toBe(2)
+  expect(codeOf(await revokeSession(admin, newest.id))).toBe('NotFound')
+  expect((await revokeSessions(admin, alice)).body.data.revokeUserSessions.revokedCount).toBe(2)
   expect((await one.get('/api/auth/me')).status).toBe(401)
   expect((await alice.get('/api/auth/me')).status).toBe(200)
-  expect((await endAll(admin, alice)).body.data.revokeUserSessions.revokedCount).toBe(0)
+  expect((await revokeSessions(admin, alice)).body.data.revokeUserSessions.revokedCount).toBe(0)
   expect(await summaries(app, 'session.revoked')).toEqual(['Ada ended a session of Alice', 'Ada ended 2 sessions of Alice'])
 })
 
@@ -117,7 +117,7 @@ it('revokes a token of a user idempotently for administrators', async () => {
   await using app = await testApp()
   const [admin, alice] = [await app.admin({ displayName: 'Ada' }), await app.member({ displayName: 'Alice' })]
   const id = await tokenId(alice)
-  for (let time = 0; time < 2; time++) expect((await endToken(admin, id)).body.errors).toBeUndefined()
+  for (let time = 0; time < 2; time++) expect((await revokeToken(admin, id)).body.errors).toBeUndefined()
   expect((await alice.get('/api/auth/me')).status).toBe(401)
   expect(await summaries(app, 'token.revoked')).toEqual(['Ada revoked the token "test" of Alice'])
 })
@@ -128,20 +128,20 @@ it('protects the owner and refuses to end sessions of other users by id', async 
   const [browser, ownersBrowser] = [await alice.session(), await owner.session()]
   const [session] = (await sessionsOf(admin, alice)).nodes
   const [owners] = (await sessionsOf(admin, owner)).nodes
-  for (const attempt of [endOne(admin, owners.id), endAll(admin, owner), endToken(admin, await tokenId(owner))])
+  for (const attempt of [revokeSession(admin, owners.id), revokeSessions(admin, owner), revokeToken(admin, await tokenId(owner))])
     expect(codeOf(await attempt)).toBe('InsufficientPermissions')
   const weak = await app.withScopes(admin, ['write'])
   for (const who of [mallory, weak, await mallory.session()]) {
-    expect(codeOf(await endOne(who, session.id))).toBe('InsufficientPermissions')
-    expect(codeOf(await endAll(who, alice))).toBe('InsufficientPermissions')
-    expect(codeOf(await endToken(who, await tokenId(alice)))).toBe('InsufficientPermissions')
+    expect(codeOf(await revokeSession(who, session.id))).toBe('InsufficientPermissions')
+    expect(codeOf(await revokeSessions(who, alice))).toBe('InsufficientPermissions')
+    expect(codeOf(await revokeToken(who, await tokenId(alice)))).toBe('InsufficientPermissions')
     expect(
       codeOf(await who.graphql('mutation ($id: ID!) { revokeSession(input: { id: $id }) { session { id } } }', { id: session.id })),
     ).toBe('NotFound')
   }
   expect(await admin.delete(`/api/auth/sessions/${session.uuid}`)).toMatchObject({ status: 404 })
-  expect(codeOf(await endOne(admin, globalId('Session', alice.id)))).toBe('NotFound')
-  expect(codeOf(await endAll(admin, app.someone({ ...alice.user, id: session.uuid })))).toBe('NotFound')
+  expect(codeOf(await revokeSession(admin, globalId('Session', alice.id)))).toBe('NotFound')
+  expect(codeOf(await revokeSessions(admin, app.someone({ ...alice.user, id: session.uuid })))).toBe('NotFound')
   expect([(await browser.get('/api/auth/me')).status, (await ownersBrowser.get('/api/auth/me')).status]).toEqual([200, 200])
 })
 

@@ -131,7 +131,7 @@ it.each<[string, () => Promise<Buffer> | Buffer]>([
       ).subarray(0, 100_000),
   ],
   ['5,000 by 5,001 pixels', () => plain({ width: 5000, height: 5001 }).png().toBuffer()],
-  ['a header that claims 3,600 megapixels', () => bomb(60_000, 60_000)],
+  ['a header that claims 3,600 megapixels', () => decompressionBomb(60_000, 60_000)],
 ])('refuses %s and stores nothing', async (_what, make) => {
   await using app = await testApp()
   const alice = await app.member()
@@ -216,7 +216,7 @@ it('is served below the path of SERVER_URL and handles concurrent changes', asyn
 })
 
 /** Returns a PNG of a few bytes that claims the given dimensions. */
-function bomb(width: number, height: number): Buffer {
+function decompressionBomb(width: number, height: number): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)

@@ -8,13 +8,13 @@ import { publish, publishArchive } from '../support/publish.ts'
 import { packageArchive } from '../support/archive.ts'
 
 const [before, now] = ['http://localhost:8080', 'https://pub.example.com']
-const needing = (name: string, dependency: string, url: string, more = '') =>
+const packageDependingOn = (name: string, dependency: string, url: string, more = '') =>
   ({ name, version: '1.0.0', pubspec: `${more}dependencies:\n  ${dependency}:\n    hosted: ${url}\n    version: any\n` }) as const
 const becomePublic = (actor: Actor, name: string, closure: string[] = []) =>
   actor.put(`/api/packages/${name}/visibility`, { visibility: 'public', confirm: name, closure })
 
 /** Restarts a server with packages under another address. */
-async function moved(first: TestApp): Promise<TestApp> {
+async function restartAtNewAddress(first: TestApp): Promise<TestApp> {
   await first.stop()
   return testApp({ sameDatabaseAs: first, config: { SERVER_URL: now } })
 }
@@ -25,7 +25,7 @@ it('keeps packages that were published under a former address working under the 
   await publish(alice, { name: 'icons', version: '1.0.0' })
   await publish(alice, dependent('shop', '1.0.0', ['icons']))
   expect(await becomePublic(alice, 'shop', ['icons'])).toMatchObject({ status: 200 })
-  await using app = await moved(first)
+  await using app = await restartAtNewAddress(first)
   const [ann, root] = [alice.at(app), admin.at(app)]
   const listing = await app.anonymous.get('/api/packages/shop')
   expect(listing.body.latest.archive_url).toBe(`${now}/api/archives/shop-1.0.0.tar.gz`)
@@ -47,11 +47,13 @@ it('accepts packages that name either address and treats them alike', async () =
   await using first = await publicApp()
   const alice = await first.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
-  await using app = await moved(first)
+  await using app = await restartAtNewAddress(first)
   const ann = alice.at(app)
-  await publish(ann, needing('older', 'icons', before, `publish_to: ${before}/\n`))
-  await publish(ann, needing('newer', 'icons', now, `publish_to: ${now}\n`))
-  expect(await publishArchive(ann, await packageArchive(needing('other', 'icons', 'https://other.example')))).toMatchObject({ status: 400 })
+  await publish(ann, packageDependingOn('older', 'icons', before, `publish_to: ${before}/\n`))
+  await publish(ann, packageDependingOn('newer', 'icons', now, `publish_to: ${now}\n`))
+  expect(await publishArchive(ann, await packageArchive(packageDependingOn('other', 'icons', 'https://other.example')))).toMatchObject({
+    status: 400,
+  })
   expect(await dependents(ann, 'icons')).toEqual(['newer', 'older'])
   for (const name of ['older', 'newer']) expect(await becomePublic(ann, name)).toMatchObject({ status: 409 })
   expect(await becomePublic(ann, 'older', ['icons'])).toMatchObject({ status: 200 })
@@ -61,10 +63,10 @@ it('accepts packages that name either address and treats them alike', async () =
 it('treats an address as its own as soon as it is configured, also in search', async () => {
   await using first = await publicApp({ env: { ALLOWED_HOSTED_URLS: now } })
   const alice = await first.member()
-  await publish(alice, needing('early', 'missing', now))
+  await publish(alice, packageDependingOn('early', 'missing', now))
   expect(await becomePublic(alice, 'early')).toMatchObject({ status: 200 })
   expect((await first.anonymous.get('/api/search?q=early')).body.totalCount).toBe(1)
-  await using app = await moved(first)
+  await using app = await restartAtNewAddress(first)
   await completeIndex(app.services)
   expect(await app.anonymous.get('/api/packages/early')).toMatchObject({ status: 401 })
   expect((await app.anonymous.get('/api/search?q=early')).body.totalCount).toBe(0)
@@ -75,7 +77,7 @@ it('lists the server addresses, which operators add and remove', async () => {
   const [alice, admin] = [await first.member(), await first.admin()]
   await publish(alice, { name: 'icons', version: '1.0.0' })
   await publish(alice, dependent('shop', '1.0.0', ['icons']))
-  await using app = await moved(first)
+  await using app = await restartAtNewAddress(first)
   const query = '{ serverAddresses { address isCurrent } }'
   const addresses = async () => (await admin.at(app).graphql(query)).body.data.serverAddresses as { address: string; isCurrent: boolean }[]
   expect((await addresses()).toSorted((a, b) => (a.address < b.address ? -1 : 1))).toEqual([

@@ -6,7 +6,7 @@ const login = (app: TestApp, email: string, password: string) =>
   app.anonymous.post('/api/auth/login', { email, password }, { ip: app.address() })
 
 /** Returns the newest audit entries without an actor, as "kind: summary". */
-async function audited(app: TestApp): Promise<string[]> {
+async function auditedByOperator(app: TestApp): Promise<string[]> {
   const { entries } = (await (await app.owner()).get('/api/admin/audit-log')).body
   return entries.flatMap(({ kind, summary, agent }: Record<string, unknown>) =>
     agent === null ? [`${String(kind)}: ${String(summary)}`] : [],
@@ -19,7 +19,7 @@ it('creates an owner on a new server and invalidates the setup code', async () =
   expect([code, body]).toMatchObject([0, { ok: true, email: 'Ada@example.com', role: 'owner', url: 'http://localhost:8080/login' }])
   expect(await login(app, 'ada@example.com', body.password)).toMatchObject({ status: 200, body: { mustChangePassword: true } })
   expect((await app.anonymous.get('/api/setup/status')).body).not.toMatchObject({ needsSetup: true })
-  expect(await audited(app)).toEqual([
+  expect(await auditedByOperator(app)).toEqual([
     'server.setup_completed: The operator made Ada Lovelace the owner, which completed the setup, on the command line',
   ])
   const second = await adminJson(app, 'create-user', 'eve@example.com', '--role', 'owner')
@@ -48,7 +48,7 @@ it('creates accounts, lists them and changes their roles', async () => {
   const { users } = (await adminJson(app, 'users', '--role', 'admin')).body
   expect(users).toMatchObject([{ email: 'bob@example.com', displayName: 'bob', role: 'admin', status: 'active', lastLoginAt: null }])
   expect((await admin(app, 'users')).out).toMatch(/bob@example\.com {2}admin {2}active {2}never signed in {2}bob\n.*\n2 accounts\.$/)
-  expect(await audited(app)).toEqual([
+  expect(await auditedByOperator(app)).toEqual([
     'user.updated: The operator changed bob: role admin, on the command line',
     'user.updated: The operator changed bob: role member, on the command line',
     'user.updated: The operator changed bob: role admin, on the command line',
@@ -84,7 +84,7 @@ it('disables and enables users but never the owner', async () => {
     err: expect.stringContaining('The owner cannot be changed here.'),
   })
   expect(await owner.get('/api/auth/me')).toMatchObject({ status: 200 })
-  expect(await audited(app)).toEqual([
+  expect(await auditedByOperator(app)).toEqual([
     `user.updated: The operator changed ${bob.user.displayName}: active, on the command line`,
     `user.password_reset: The operator reset the password of ${bob.user.displayName}, on the command line`,
     `user.updated: The operator changed ${bob.user.displayName}: disabled, on the command line`,
@@ -115,7 +115,7 @@ it('lists tokens by user without their secrets and revokes one with its descenda
   expect(await app.withToken(made.secret).get('/api/auth/me')).toMatchObject({ status: 401 })
   expect((await admin(app, 'revoke-token', first.id)).out).toContain('is already revoked.')
   expect((await adminJson(app, 'tokens', bob.email)).body.tokens).toEqual([])
-  expect(await audited(app)).toEqual([
+  expect(await auditedByOperator(app)).toEqual([
     expect.stringMatching(
       /^token\.revoked: The operator revoked the token ".*" of .*, along with 1 token that was created with it, on the command line$/,
     ),

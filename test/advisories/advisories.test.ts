@@ -8,15 +8,15 @@ const bring = async (actor: Actor, ...advisories: object[]) => {
   const { body } = await actor.graphql(importMutation, { osv: JSON.stringify(advisories.length === 1 ? advisories[0] : advisories) })
   return body.errors ? body.errors[0] : body.data.importAdvisories
 }
-const settle = (actor: Actor, mutation: string, osvId: string) =>
+const changeAdvisory = (actor: Actor, mutation: string, osvId: string) =>
   actor.graphql(
     `mutation ($osvId: String!) { ${mutation}(input: { osvId: $osvId })${mutation === 'removeAdvisory' ? '' : ' { advisory { withdrawnAt } }'} }`,
     {
       osvId,
     },
   )
-const listing = async (actor: Actor) => (await actor.get('/api/packages/acme', { headers: { 'accept-encoding': 'identity' } })).body
-const served = async (actor: Actor) => (await actor.get('/api/packages/acme/advisories')).body
+const readListing = async (actor: Actor) => (await actor.get('/api/packages/acme', { headers: { 'accept-encoding': 'identity' } })).body
+const readAdvisories = async (actor: Actor) => (await actor.get('/api/packages/acme/advisories')).body
 const untilFixed = { events: [{ introduced: '0' }, { fixed: '1.2.0' }] }
 const at = (time: string) => new Date(`2026-02-01T${time}Z`)
 
@@ -25,10 +25,10 @@ describe("advisories in package clients (pub's protocol, Advisories)", () => {
     await using app = await testApp({ now: at('10:00:00') })
     const [admin, alice] = [await app.admin(), await app.member()]
     for (const version of ['1.0.0', '1.1.0', '1.2.0']) await publish(alice, { name: 'acme', version })
-    expect(await listing(alice)).not.toHaveProperty('advisoriesUpdated')
+    expect(await readListing(alice)).not.toHaveProperty('advisoriesUpdated')
     app.clock.now = at('11:00:00')
     expect(await bring(admin, advisory('GHSA-1111', 'acme', untilFixed))).toEqual({ imported: ['GHSA-1111'], updated: [], unchanged: [] })
-    expect((await listing(alice)).advisoriesUpdated).toBe('2026-02-01T11:00:00.000Z')
+    expect((await readListing(alice)).advisoriesUpdated).toBe('2026-02-01T11:00:00.000Z')
     const answer = await alice.get('/api/packages/acme/advisories', { headers: { accept: 'application/vnd.pub.v2+json' } })
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/vnd.pub.v2+json; charset=utf-8' } })
     expect(answer.body).toEqual({
@@ -56,13 +56,13 @@ describe("advisories in package clients (pub's protocol, Advisories)", () => {
     await bring(admin, advisory('SNUG-1', 'acme', untilFixed))
     app.clock.now = at('09:00:00') // The clock of another instance may be behind, but the date must not go back.
     await publish(alice, { name: 'acme', version: '1.1.0' })
-    expect((await listing(alice)).advisoriesUpdated).toBe('2026-02-01T10:00:00.001Z')
-    const { advisories, advisoriesUpdated } = await served(alice)
+    expect((await readListing(alice)).advisoriesUpdated).toBe('2026-02-01T10:00:00.001Z')
+    const { advisories, advisoriesUpdated } = await readAdvisories(alice)
     expect(advisoriesUpdated).toBe('2026-02-01T10:00:00.001Z')
     expect(advisories[0].affected[0].versions).toEqual(['1.0.0', '1.1.0'])
     expect(advisories[0].database_specific.pub_display_url).toBe('http://localhost:8080/packages/acme/advisories#SNUG-1')
     await publish(alice, { name: 'acme', version: '1.2.0' })
-    expect((await served(alice)).advisories[0].affected[0].versions).toEqual(['1.0.0', '1.1.0'])
+    expect((await readAdvisories(alice)).advisories[0].affected[0].versions).toEqual(['1.0.0', '1.1.0'])
   })
 
   it('matches a package that is published after its advisory', async () => {
@@ -72,8 +72,8 @@ describe("advisories in package clients (pub's protocol, Advisories)", () => {
     app.clock.now = at('12:00:00')
     await publish(alice, { name: 'acme', version: '1.0.0' })
     await publish(alice, { name: 'other', version: '1.0.0' })
-    expect((await listing(alice)).advisoriesUpdated).toBe('2026-02-01T12:00:00.000Z')
-    expect((await served(alice)).advisories).toHaveLength(1)
+    expect((await readListing(alice)).advisoriesUpdated).toBe('2026-02-01T12:00:00.000Z')
+    expect((await readAdvisories(alice)).advisories).toHaveLength(1)
     expect((await alice.get('/api/packages/other')).body).not.toHaveProperty('advisoriesUpdated')
   })
 
@@ -91,7 +91,7 @@ describe("advisories in package clients (pub's protocol, Advisories)", () => {
       ],
     })
     expect(await bring(admin, both)).toMatchObject({ imported: ['SNUG-1'] })
-    const { advisories } = await served(alice)
+    const { advisories } = await readAdvisories(alice)
     expect(advisories).toMatchObject([{ summary: 'What', aliases: [], affected: [{ package: { name: 'acme' }, versions: ['1.0.0'] }] }])
     expect(JSON.stringify(advisories)).not.toContain('secret_project')
   })
@@ -108,14 +108,14 @@ describe('administration of advisories', () => {
     app.clock.now = at('11:00:00')
     for (const modified of [first.modified, '2026-01-09T23:59:59Z'])
       expect(await bring(admin, { ...first, modified, summary: 'Older' })).toEqual({ imported: [], updated: [], unchanged: ['SNUG-1'] })
-    expect((await listing(alice)).advisoriesUpdated).toBe('2026-02-01T10:00:00.000Z')
+    expect((await readListing(alice)).advisoriesUpdated).toBe('2026-02-01T10:00:00.000Z')
     const moved = { ...advisory('SNUG-1', 'other', untilFixed), modified: '2026-01-11T00:00:00Z' }
     expect(await bring(admin, moved, advisory('SNUG-2', 'acme', untilFixed))).toEqual({
       imported: ['SNUG-2'],
       updated: ['SNUG-1'],
       unchanged: [],
     })
-    expect((await served(alice)).advisories.map(({ id }: { id: string }) => id)).toEqual(['SNUG-2'])
+    expect((await readAdvisories(alice)).advisories.map(({ id }: { id: string }) => id)).toEqual(['SNUG-2'])
     expect((await alice.get('/api/packages/other/advisories')).body.advisories).toHaveLength(1)
     const { entries } = (await admin.get('/api/admin/audit-log?kind=server.settings_updated')).body
     expect(entries.map(({ summary }: { summary: string }) => summary)).toEqual([
@@ -130,22 +130,22 @@ describe('administration of advisories', () => {
     await publish(alice, { name: 'acme', version: '1.0.0' })
     await bring(admin, advisory('SNUG-1', 'acme', untilFixed))
     app.clock.now = at('11:00:00')
-    expect((await settle(admin, 'withdrawAdvisory', 'SNUG-1')).body.data.withdrawAdvisory.advisory.withdrawnAt).toBe(
+    expect((await changeAdvisory(admin, 'withdrawAdvisory', 'SNUG-1')).body.data.withdrawAdvisory.advisory.withdrawnAt).toBe(
       '2026-02-01T11:00:00.000Z',
     )
-    expect(await served(alice)).toEqual({ advisories: [], advisoriesUpdated: '2026-02-01T11:00:00.000Z' })
-    expect((await listing(alice)).advisoriesUpdated).toBe('2026-02-01T11:00:00.000Z')
+    expect(await readAdvisories(alice)).toEqual({ advisories: [], advisoriesUpdated: '2026-02-01T11:00:00.000Z' })
+    expect((await readListing(alice)).advisoriesUpdated).toBe('2026-02-01T11:00:00.000Z')
     const { body } = await admin.graphql('{ advisories(first: 5) { totalCount nodes { osvId withdrawnAt osv } } }')
     expect(body.data.advisories).toMatchObject({ totalCount: 1, nodes: [{ osvId: 'SNUG-1', withdrawnAt: '2026-02-01T11:00:00.000Z' }] })
     expect(await bring(admin, advisory('SNUG-1', 'acme', untilFixed))).toMatchObject({ unchanged: ['SNUG-1'] })
     expect(await bring(admin, { ...advisory('SNUG-1', 'acme', untilFixed), modified: '2026-02-02T00:00:00Z' })).toMatchObject({
       updated: ['SNUG-1'],
     })
-    expect((await served(alice)).advisories).toHaveLength(1)
-    expect((await settle(admin, 'removeAdvisory', 'SNUG-1')).body.data.removeAdvisory).toBe(true)
-    expect((await served(alice)).advisories).toEqual([])
+    expect((await readAdvisories(alice)).advisories).toHaveLength(1)
+    expect((await changeAdvisory(admin, 'removeAdvisory', 'SNUG-1')).body.data.removeAdvisory).toBe(true)
+    expect((await readAdvisories(alice)).advisories).toEqual([])
     for (const mutation of ['withdrawAdvisory', 'removeAdvisory'])
-      expect((await settle(admin, mutation, 'SNUG-1')).body.errors[0].extensions.code).toBe('NotFound')
+      expect((await changeAdvisory(admin, mutation, 'SNUG-1')).body.errors[0].extensions.code).toBe('NotFound')
   })
 
   it('reports what is wrong with an advisory and stores nothing of the list', async () => {

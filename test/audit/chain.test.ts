@@ -9,23 +9,24 @@ import { anotherInstance } from '../support/instances.ts'
 
 const seal = ({ services }: TestApp) => sealEntries(services)
 const verify = ({ services }: TestApp, known?: string) => verifyChain(services.database.fork(), services.now(), known)
-const command = async ({ services, config }: TestApp, known?: string) => {
+const runVerifyCommand = async ({ services, config }: TestApp, known?: string) => {
   const { text, ok } = await verifyAudit({ em: services.database.fork(), config }, known)
   return ok ? text : { wrong: text }
 }
 const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
-const entriesOf = async (app: TestApp, count: number) => addEntries(app, count, (n) => ({ kind: 'user.login', summary: `entry ${n}` }))
+const addLoginEntries = async (app: TestApp, count: number) =>
+  addEntries(app, count, (n) => ({ kind: 'user.login', summary: `entry ${n}` }))
 
 it('adds every entry to the chain once, including older ones', async () => {
   await using app = await testApp()
-  await entriesOf(app, 1201)
+  await addLoginEntries(app, 1201)
   expect(await verify(app)).toEqual({ entries: 0, deleted: 0, head: null, unsealed: 1201, problems: [] })
   await seal(app)
   const first = await verify(app)
   expect(first).toEqual({ entries: 1201, deleted: 0, head: expect.stringMatching(/^[0-9a-f]{64}$/), unsealed: 0, problems: [] })
   expect(app.lines.at(-1)).toContain(`audit log: sealed 1201 entries up to position 1201, hash ${first.head}`)
   await seal(app)
-  await entriesOf(app, 3)
+  await addLoginEntries(app, 3)
   await seal(app)
   const second = await verify(app, first.head ?? '')
   expect(second).toMatchObject({ entries: 1204, unsealed: 0, problems: [] })
@@ -36,8 +37,8 @@ it('does not fork when instances write and seal concurrently', async () => {
   await using app = await testApp()
   await using instance = await anotherInstance(app)
   const other = instance ?? app
-  await entriesOf(app, 700)
-  await Promise.all([seal(app), seal(other), entriesOf(app, 40), seal(other), seal(app), entriesOf(other, 40)])
+  await addLoginEntries(app, 700)
+  await Promise.all([seal(app), seal(other), addLoginEntries(app, 40), seal(other), seal(app), addLoginEntries(other, 40)])
   await seal(app)
   expect(await verify(app)).toMatchObject({ entries: 780, unsealed: 0, problems: [] })
 })
@@ -46,7 +47,7 @@ it.each([0, 25])('adds an entry that was committed after younger ones, %i hours 
   await using app = await testApp()
   const late = app.services.database.fork()
   late.create(AuditEntry, { kind: 'user.login', summary: 'late', clientIp: null })
-  await entriesOf(app, 2)
+  await addLoginEntries(app, 2)
   await seal(app)
   await late.flush()
   app.clock.now = new Date(Date.now() + hours * 3_600_000)
@@ -56,11 +57,11 @@ it.each([0, 25])('adds an entry that was committed after younger ones, %i hours 
 
 it('detects entries that were changed, removed, added or rewritten', async () => {
   await using app = await testApp()
-  await entriesOf(app, 6)
+  await addLoginEntries(app, 6)
   await seal(app)
   const { head } = await verify(app)
-  await expect(command(app)).resolves.toBe(`The audit log is unchanged. Entries in the chain: 6; the last hash is ${head}.`)
-  await expect(command(app, head ?? '')).resolves.toContain('is unchanged')
+  await expect(runVerifyCommand(app)).resolves.toBe(`The audit log is unchanged. Entries in the chain: 6; the last hash is ${head}.`)
+  await expect(runVerifyCommand(app, head ?? '')).resolves.toContain('is unchanged')
   const ids = (await app.services.database.reads.all<{ id: string }>('select id from audit_entries order by id')).map(({ id }) => id)
   for (const table of ['audit_entries', 'audit_chain']) {
     await expect(execute(app, `delete from ${table}`)).rejects.toThrow(/never changed/)
@@ -79,7 +80,7 @@ it('detects entries that were changed, removed, added or rewritten', async () =>
     'The chain lacks the positions 5 to 5.',
     `The entry ${ids[5]} at position 6, or its hash, was changed.`,
   ])
-  expect(await command(app)).toMatchObject({
+  expect(await runVerifyCommand(app)).toMatchObject({
     wrong: expect.stringMatching(/at position 4 was removed\.[^]*\nEntries in the chain: 6\. Not yet in the chain: 1;/),
   })
   app.clock.now = new Date(Date.now() + 2 * 3_600_000)
@@ -95,14 +96,14 @@ it('detects entries that were changed, removed, added or rewritten', async () =>
 
 it('detects entries missing from the end, also after a restore, when an earlier hash is known', async () => {
   await using app = await testApp()
-  await entriesOf(app, 4)
+  await addLoginEntries(app, 4)
   await seal(app)
   const { head } = await verify(app)
   await dropAuditTriggers(app)
   await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position > 2)')
   await execute(app, 'delete from audit_chain where position > 2')
   expect(await verify(app)).toMatchObject({ entries: 2, problems: [] })
-  await entriesOf(app, 2)
+  await addLoginEntries(app, 2)
   await seal(app)
-  expect(await command(app, head ?? '')).toMatchObject({ wrong: expect.stringContaining(`The hash ${head} is not in the chain.`) })
+  expect(await runVerifyCommand(app, head ?? '')).toMatchObject({ wrong: expect.stringContaining(`The hash ${head} is not in the chain.`) })
 })

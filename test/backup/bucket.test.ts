@@ -18,7 +18,7 @@ import { shaOf } from '../support/stored-blobs.ts'
 
 const blobPuts = (bucket: S3Bucket) => bucket.calls.filter(({ operation, key }) => operation === 'PutObject' && key.includes('/blobs/'))
 /** Returns the temporary folders for database copies that still exist. */
-const scratchIn = ({ config }: Pick<TestApp, 'config'>) => readdirSync(config.DATA_DIR).filter((name) => name.startsWith('.backup-'))
+const scratchFoldersIn = ({ config }: Pick<TestApp, 'config'>) => readdirSync(config.DATA_DIR).filter((name) => name.startsWith('.backup-'))
 
 it.each(['a folder', 'another bucket'])('backs up archives from %s to a bucket and restores them', async (kind) => {
   await using store = await s3Bucket()
@@ -51,7 +51,7 @@ it.each(['a folder', 'another bucket'])('backs up archives from %s to a bucket a
   for (const [index, archive] of archives.entries())
     expect((await reader.get(`/api/archives/acme-1.${index}.0.tar.gz`)).raw.equals(archive)).toBe(true)
   expect(await verify(place)).toMatchObject({ ok: true, data: { checked: { archives: 2 } } })
-  expect([scratchIn(app), scratchIn({ config: place })]).toEqual([[], []])
+  expect([scratchFoldersIn(app), scratchFoldersIn({ config: place })]).toEqual([[], []])
   // Neither the restored server nor another one writes to the bucket.
   await using stranger = await testApp({ env: backups.env })
   for (const one of [restored, stranger]) await expect(backUp(one, address)).rejects.toThrow('has backups of another server')
@@ -118,7 +118,7 @@ it('ignores an interrupted backup and removes it with the next one', async () =>
   expect(copied).toBe(0)
   const keys = (await bucket.keys()).filter((key) => !key.includes(manifest.id))
   expect(keys.toSorted()).toEqual([inPlace(blobKey(shaOf(archive))), inPlace(ownerKey)])
-  expect(scratchIn(app)).toEqual([])
+  expect(scratchFoldersIn(app)).toEqual([])
 })
 
 it('leaves no manifest of a backup it removed, also when the answer to the write was lost', async () => {
@@ -216,7 +216,7 @@ it('checks that the destination is empty before it copies anything', async () =>
     return null
   }
   await expect(restoreBackup(place, address)).rejects.toThrow('A backup can only be restored into an empty database')
-  expect([read, scratchIn({ config: place })]).toEqual([[], []])
+  expect([read, scratchFoldersIn({ config: place })]).toEqual([[], []])
 })
 
 it('removes temporary folders of killed processes but not of running ones', async () => {
@@ -228,7 +228,7 @@ it('removes temporary folders of killed processes but not of running ones', asyn
   // Its process may be about to take the lock.
   const begun = mkdtempSync(join(DATA_DIR, '.backup-'))
   await sweepScratch(DATA_DIR)
-  expect(scratchIn(app).toSorted()).toEqual([living.folder, begun].map((path) => basename(path)).toSorted())
+  expect(scratchFoldersIn(app).toSorted()).toEqual([living.folder, begun].map((path) => basename(path)).toSorted())
   await living[Symbol.asyncDispose]()
-  expect(scratchIn(app)).toEqual([basename(begun)])
+  expect(scratchFoldersIn(app)).toEqual([basename(begun)])
 })

@@ -32,7 +32,7 @@ const replacements: Record<string, (path: string, whole: string) => void> = {
   'a sparse file of a terabyte': (path) => (writeFileSync(path, ''), truncateSync(path, 2 ** 40)),
 }
 
-async function backedUp(app: TestApp) {
+async function createBackup(app: TestApp) {
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()
   const { manifest } = await backUp(app, folder)
@@ -51,16 +51,17 @@ async function backedUp(app: TestApp) {
 }
 
 /** Matches the messages about a damaged file. A damaged manifest has its own message. */
-const refusalOf = (path: string) => new RegExp(`The backup is damaged: ${path} is missing or corrupt|${path} is damaged, or was made by`)
+const damageMessage = (path: string) =>
+  new RegExp(`The backup is damaged: ${path} is missing or corrupt|${path} is damaged, or was made by`)
 
 it.each(Object.entries(replacements))('refuses %s in place of a file of the backup', async (_what, replace) => {
   await using app = await testApp()
-  const { folder, place, paths } = await backedUp(app)
+  const { folder, place, paths } = await createBackup(app)
   const whole = join(folderOfTest(), 'whole')
   for (const path of Object.values(paths)) {
     renameSync(path, whole)
     replace(path, whole)
-    await expect(restoreBackup(place, folder), path).rejects.toThrow(refusalOf(path))
+    await expect(restoreBackup(place, folder), path).rejects.toThrow(damageMessage(path))
     const { ok, text } = await verify(place, folder)
     expect({ ok, text }).toEqual({ ok: false, text: expect.stringMatching(/does not match|is missing or corrupt|is damaged/) })
     rmSync(path, { recursive: true })
@@ -72,7 +73,7 @@ it.each(Object.entries(replacements))('refuses %s in place of a file of the back
 
 it('refuses links in place of folders of the backup', async () => {
   await using app = await testApp()
-  const { folder, place, snapshot, paths } = await backedUp(app)
+  const { folder, place, snapshot, paths } = await createBackup(app)
   const whole = join(folderOfTest(), 'whole')
   for (const path of [snapshot, join(folder, 'snapshots'), dirname(paths.blob), dirname(dirname(paths.blob)), join(folder, 'blobs')]) {
     const bare = path.replace(/\/$/, '')
@@ -88,7 +89,7 @@ it('refuses links in place of folders of the backup', async () => {
 
 it('restores from a folder that is reached by a link', async () => {
   await using app = await testApp()
-  const { folder, place } = await backedUp(app)
+  const { folder, place } = await createBackup(app)
   const link = join(folderOfTest(), 'link')
   symlinkSync(folder, link)
   expect(await verify(place, link)).toMatchObject({ ok: true })
@@ -97,7 +98,7 @@ it('restores from a folder that is reached by a link', async () => {
 
 it('refuses a manifest that is too large, has duplicate entries or has impossible sizes', async () => {
   await using app = await testApp()
-  const { folder, manifest, place, paths, write } = await backedUp(app)
+  const { folder, manifest, place, paths, write } = await createBackup(app)
   const [file, ...files] = manifest.files
   const changes: Partial<Record<keyof Manifest, unknown>>[] = [
     { files: [file, file, ...files] },
@@ -122,7 +123,7 @@ it('refuses a manifest that is too large, has duplicate entries or has impossibl
 
 it('refuses a list of blobs with duplicates or with more blobs than the manifest states', async () => {
   await using app = await testApp()
-  const { folder, manifest, place, paths, writeList } = await backedUp(app)
+  const { folder, manifest, place, paths, writeList } = await createBackup(app)
   const line = readFileSync(paths.list, 'utf8')
   const another = line.replace(/^[0-9a-f]{64}/, 'f'.repeat(64))
   for (const [text, blobs, message] of [
@@ -140,7 +141,7 @@ it('refuses a list of blobs with duplicates or with more blobs than the manifest
 
 it('refuses a backup that is larger than the free disk space before copying anything', async () => {
   await using app = await testApp()
-  const { folder, manifest, place, write } = await backedUp(app)
+  const { folder, manifest, place, write } = await createBackup(app)
   const huge = { blobs: { ...manifest.blobs, bytes: 2 ** 52 } }
   write(huge)
   await expect(restoreBackup(place, folder)).rejects.toThrow(
@@ -151,7 +152,7 @@ it('refuses a backup that is larger than the free disk space before copying anyt
 
 it('prevents SQLite from reading files next to the copy of the database', async () => {
   await using app = await testApp()
-  const { folder, place, paths } = await backedUp(app)
+  const { folder, place, paths } = await createBackup(app)
   const isSqlite = app.config.DB_BACKEND === 'sqlite'
   for (const end of ['-journal', '-wal']) {
     execFileSync('mkfifo', [`${paths.database}${end}`])

@@ -86,7 +86,7 @@ it('restores over the remains of an interrupted restore', async () => {
   writeFileSync(markerOf({ config: place }), 'restoring 20200101T000000000Z\n')
   // The migration runner creates this table before the first migration.
   if (place.DB_BACKEND === 'postgres')
-    await inDatabase(place, 'create table schema_migrations (id serial primary key, name text, executed_at timestamptz default now())')
+    await executeIn(place, 'create table schema_migrations (id serial primary key, name text, executed_at timestamptz default now())')
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 1 })
 })
 
@@ -116,7 +116,7 @@ it('restores no tables of other programs', async () => {
   await restoreBackup(await emptyPlace(app), folder)
 })
 
-async function inDatabase({ POSTGRES_URL }: Config, statement: string): Promise<void> {
+async function executeIn({ POSTGRES_URL }: Config, statement: string): Promise<void> {
   const client = new pg.Client(POSTGRES_URL)
   await client.connect()
   await client.query(statement)

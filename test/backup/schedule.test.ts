@@ -18,7 +18,7 @@ import { pathOf, shaOf } from '../support/stored-blobs.ts'
 const dayMs = 86_400_000
 const schedule = `{ backupSchedule { place expression keep nextAt lastSuccess { id at bytes blobs lacking } lastFailure { at reason } } }`
 const snapshotsIn = (folder: string) => readdirSync(placesIn(folder).snapshots).toSorted()
-const forget = (app: TestApp, folder: string, made: string, keep: number) => deleteOldBackups(sourceOf(app), folder, { made, keep })
+const pruneBackups = (app: TestApp, folder: string, made: string, keep: number) => deleteOldBackups(sourceOf(app), folder, { made, keep })
 
 it('backs up on schedule, once for all instances, and keeps the configured number', async () => {
   const folder = folderOfTest()
@@ -143,9 +143,9 @@ it('never deletes the last complete backup, nor blobs that a remaining backup ne
   await backUpAgain()
   await backUpAgain()
   const [, complete = '', , newest = ''] = made
-  expect(await forget(app, folder, newest, 1)).toMatchObject({ backups: [made[0], made[2]], blobs: 0 })
+  expect(await pruneBackups(app, folder, newest, 1)).toMatchObject({ backups: [made[0], made[2]], blobs: 0 })
   expect(snapshotsIn(folder)).toEqual([complete, newest])
-  expect(await forget(app, folder, newest, 1)).toMatchObject({ backups: [], blobs: 0 })
+  expect(await pruneBackups(app, folder, newest, 1)).toMatchObject({ backups: [], blobs: 0 })
 })
 
 it('deletes nothing while the new backup is damaged, and no blob while the needed ones are unknown', async () => {
@@ -156,13 +156,13 @@ it('deletes nothing while the new backup is damaged, and no blob while the neede
   const [first, second] = [(await backUp(app, folder)).manifest.id, (await backUp(app, folder)).manifest.id]
   const list = (id: string) => join(places().snapshot(id), blobList)
   appendFileSync(list(second), `${'f'.repeat(64)}\t1\tarchives\n`)
-  await expect(forget(app, folder, second, 1)).rejects.toThrow('The backup is damaged')
+  await expect(pruneBackups(app, folder, second, 1)).rejects.toThrow('The backup is damaged')
   expect(snapshotsIn(folder)).toEqual([first, second])
   const third = (await backUp(app, folder)).manifest.id
-  await expect(forget(app, folder, third, 2)).rejects.toThrow('The backup is damaged')
+  await expect(pruneBackups(app, folder, third, 2)).rejects.toThrow('The backup is damaged')
   expect(snapshotsIn(folder)).toEqual([second, third])
   expect(existsSync(places().blob(shaOf(archive)))).toBe(true)
-  expect(await forget(app, folder, third, 1)).toMatchObject({ backups: [second], blobs: 0 })
+  expect(await pruneBackups(app, folder, third, 1)).toMatchObject({ backups: [second], blobs: 0 })
 })
 
 it('refuses to start with a location that backups cannot use', async () => {

@@ -13,13 +13,13 @@ import { plain } from '../support/pictures.ts'
 import { publish } from '../support/publish.ts'
 import { pathOf, shaOf } from '../support/stored-blobs.ts'
 
-const found = async (config: TestApp['config'], folder?: string) => {
+const runVerify = async (config: TestApp['config'], folder?: string) => {
   const { data, ok } = await verify(config, folder)
   return JSON.parse(JSON.stringify({ ok, ...data }))
 }
 
 /** Adds one of each kind of stored file that is verified. */
-async function filled(app: TestApp) {
+async function fillServer(app: TestApp) {
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   const id = await versionId(app, 'acme', '1.0.0')
@@ -33,15 +33,15 @@ const places: Record<string, string>[] = [{}, { DOCS_BACKEND: 'filesystem' }]
 
 it.each(places)('finds no problems in a server, its backup and the restored copy (%o)', async (env) => {
   await using app = await testApp({ env })
-  await filled(app)
+  await fillServer(app)
   const all = { archives: 1, documentation: 1, pictures: 1 }
-  expect(await found(app.config)).toMatchObject({ ok: true, problems: [], checked: all })
+  expect(await runVerify(app.config)).toMatchObject({ ok: true, problems: [], checked: all })
   const folder = folderOfTest()
   await backUp(app, folder)
-  expect(await found(app.config, folder)).toMatchObject({ ok: true, problems: [], checked: { backups: 1, blobs: 2 } })
+  expect(await runVerify(app.config, folder)).toMatchObject({ ok: true, problems: [], checked: { backups: 1, blobs: 2 } })
   const place = await emptyPlace(app)
   await restoreBackup(place, folder)
-  expect(await found(place)).toMatchObject({ ok: true, problems: [], checked: all })
+  expect(await runVerify(place)).toMatchObject({ ok: true, problems: [], checked: all })
   expect((await verify(place)).text).toMatch(/^Verified 1 archive, 1 documentation, 1 picture, .*: no problems found\.$/)
 })
 
@@ -51,18 +51,18 @@ it('finds no problems in a backup of texts with all kinds of line breaks', async
   await publish(await app.member(), { name: 'acme', version: '1.0.0', files })
   const folder = folderOfTest()
   await backUp(app, folder)
-  expect(await found(app.config, folder)).toMatchObject({ ok: true, problems: [] })
+  expect(await runVerify(app.config, folder)).toMatchObject({ ok: true, problems: [] })
 })
 
 it('finds missing and damaged files of a server', async () => {
   await using app = await testApp()
-  const { archive } = await filled(app)
+  const { archive } = await fillServer(app)
   writeFileSync(pathOf(app, shaOf(archive)), 'other bytes')
   const { database } = app.services
   const [{ sha256 } = { sha256: '' }] = await database.reads.all<{ sha256: string }>('select sha256 from version_docs')
   rmSync(pathOf(app, sha256))
   await database.orm.em.getConnection().execute('update avatars set sha256 = ?', ['0'.repeat(64)])
-  const { ok, problems } = await found(app.config)
+  const { ok, problems } = await runVerify(app.config)
   expect([ok, problems.map(({ problem }: { problem: string }) => problem)]).toEqual([
     false,
     [`the archive ${shaOf(archive)} does not match its checksum`, `the documentation ${sha256} is missing`, 'does not match its checksum'],
@@ -71,7 +71,7 @@ it('finds missing and damaged files of a server', async () => {
 
 it('detects all damage of a backup', async () => {
   await using app = await testApp()
-  const { archive } = await filled(app)
+  const { archive } = await fillServer(app)
   const folder = folderOfTest()
   const { manifest } = await backUp(app, folder)
   const places = placesIn(folder)
@@ -84,12 +84,12 @@ it('detects all damage of a backup', async () => {
   for (const path of paths) {
     const whole = readFileSync(path)
     appendFileSync(path, '\tx')
-    expect([path, (await found(app.config, folder)).ok]).toEqual([path, false])
+    expect([path, (await runVerify(app.config, folder)).ok]).toEqual([path, false])
     writeFileSync(path, whole)
   }
-  expect(await found(app.config, folder)).toMatchObject({ ok: true })
+  expect(await runVerify(app.config, folder)).toMatchObject({ ok: true })
   rmSync(places.blob(shaOf(archive)))
-  expect((await found(app.config, folder)).problems).toEqual([{ where: places.blob(shaOf(archive)), problem: 'is missing' }])
+  expect((await runVerify(app.config, folder)).problems).toEqual([{ where: places.blob(shaOf(archive)), problem: 'is missing' }])
   await expect(verify(app.config, folderOfTest())).rejects.toThrow('There is no complete backup in')
 })
 

@@ -36,7 +36,7 @@ const archiveOf = (kind: keyof typeof sizes, version: string) =>
   packageArchive({ name: 'acme', version, files: { 'lib/noise.bin': randomBytes(sizes[kind]) } })
 
 /** Makes all matching calls fail, including retries, and counts them. */
-function failing(bucket: S3Bucket, operation: string, key: RegExp, fault: S3Fault) {
+function failCalls(bucket: S3Bucket, operation: string, key: RegExp, fault: S3Fault) {
   let count = 0
   bucket.fault = (call) => {
     if (call.operation !== operation || !key.test(call.key)) return null
@@ -57,7 +57,7 @@ it.each(['small', 'streamed', 'large'])(
     for (const [index, [kind, operation, key, fault]] of calls.filter(([kind]) => kind === size).entries()) {
       const version = `2.${index}.0`
       const archive = await archiveOf(kind, version)
-      const count = failing(bucket, operation, key, fault)
+      const count = failCalls(bucket, operation, key, fault)
       const uploadId = await announce(alice)
       const sent = await sendBytes(alice, uploadId, archive)
       const first = sent.status === 302 ? await finish(alice, uploadId) : sent
@@ -96,7 +96,7 @@ it('logs why the bucket fails without revealing it to clients', async () => {
     ['/documentation/acme/1.0.0/', 'GetObject', /cannot be read: AccessDenied: A fault of the test/],
     ['/documentation/acme/1.0.0/', 'HeadObject', /cannot be read: .*with status 403/],
   ] as const) {
-    failing(bucket, operation, /^sha256/, { status: 403, code: 'AccessDenied' })
+    failCalls(bucket, operation, /^sha256/, { status: 403, code: 'AccessDenied' })
     app.lines.length = 0
     const answer = await alice.get(path)
     expect(answer).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('cannot be reached') } } })

@@ -30,7 +30,7 @@ async function s3App(env: Record<string, string> = {}) {
 }
 
 /** Returns the keys in the bucket except the marker. */
-const stored = async (bucket: S3Bucket) => (await bucket.keys()).filter((key) => key !== 'store-id')
+const storedKeys = async (bucket: S3Bucket) => (await bucket.keys()).filter((key) => key !== 'store-id')
 const keyOf = (archive: Buffer) => `sha256/${shaOf(archive).slice(0, 2)}/${shaOf(archive).slice(2, 4)}/${shaOf(archive)}`
 
 it('keeps archives in a bucket from publishing to deletion', async () => {
@@ -42,7 +42,7 @@ it('keeps archives in a bucket from publishing to deletion', async () => {
     await publish(alice, { name: 'acme', version: '1.0.0' }),
     await publish(alice, { name: 'acme', version: '1.1.0', files }),
   ]
-  expect((await stored(bucket)).toSorted()).toEqual([keyOf(small), keyOf(large)].toSorted())
+  expect((await storedKeys(bucket)).toSorted()).toEqual([keyOf(small), keyOf(large)].toSorted())
   const { body } = await alice.get('/api/packages/acme')
   expect(body.versions.map(({ archive_sha256 }: { archive_sha256: string }) => archive_sha256)).toEqual([shaOf(small), shaOf(large)])
   expect((await alice.get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(small)).toBe(true)
@@ -56,10 +56,10 @@ it('keeps archives in a bucket from publishing to deletion', async () => {
   expect(await alice.put('/api/packages/acme/versions/1.0.0/options', { isRetracted: true })).toMatchObject({ status: 200 })
   expect(await admin.delete('/api/admin/packages/acme')).toMatchObject({ status: 200 })
   await runJobs(app)
-  expect((await stored(bucket)).map((key) => key.split('/')[0])).toEqual(['removed', 'removed'])
+  expect((await storedKeys(bucket)).map((key) => key.split('/')[0])).toEqual(['removed', 'removed'])
   app.clock.now = new Date(Date.now() + 8 * day)
   await collectGarbage(app.services)
-  expect(await stored(bucket)).toEqual([])
+  expect(await storedKeys(bucket)).toEqual([])
 })
 
 it('keeps documentation in the bucket and deletes it along with its version', async () => {
@@ -69,10 +69,10 @@ it('keeps documentation in the bucket and deletes it along with its version', as
   await publish(alice, { name: 'acme', version: '1.0.0' })
   await documentVersion(app, 'acme', '1.0.0')
   expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
-  expect((await stored(bucket)).length).toBe(2)
+  expect((await storedKeys(bucket)).length).toBe(2)
   await admin.delete('/api/admin/packages/acme')
   await runJobs(app)
-  expect((await stored(bucket)).map((key) => key.split('/')[0])).toEqual(['removed', 'removed'])
+  expect((await storedKeys(bucket)).map((key) => key.split('/')[0])).toEqual(['removed', 'removed'])
 })
 
 it('restores removed archives that a version refers to before they are deleted permanently', async () => {

@@ -10,7 +10,7 @@ import { publish } from '../support/publish.ts'
 const documents = readDocuments()
 const session = hashOf('query Session')
 const updateProfile = hashOf('mutation UpdateProfile')
-const own = '{ viewer { email } }'
+const ownQuery = '{ viewer { email } }'
 const field = 'extensions.persistedQuery.sha256Hash'
 
 /** Returns the hash of the only operation that begins with this text. */
@@ -21,37 +21,42 @@ function hashOf(start: string): string {
 }
 
 const named = (sha256Hash: unknown, version: unknown = 1) => ({ extensions: { persistedQuery: { version, sha256Hash } } })
-const ask = (actor: Actor, body: object, headers = {}) => actor.post('/graphql', body, { headers })
+const sendQuery = (actor: Actor, body: object, headers = {}) => actor.post('/graphql', body, { headers })
 const refused = (status: number, code: string, about = {}) => ({ status, body: { errors: [{ extensions: { code, ...about } }] } })
-const rename = (displayName: string) => ({ ...named(updateProfile), variables: { input: { displayName } } })
+const renameMutation = (displayName: string) => ({ ...named(updateProfile), variables: { input: { displayName } } })
 
 it('are executed by hash with variables and cost, like their text', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const browser = await alice.session()
-  expect(await ask(browser, { ...named(session), operationName: 'Session' })).toMatchObject({
+  expect(await sendQuery(browser, { ...named(session), operationName: 'Session' })).toMatchObject({
     status: 200,
     body: { data: { viewer: { email: alice.email } } },
   })
-  expect(await ask(browser, rename('Alice Anders'))).toMatchObject({ status: 200, body: { data: { updateProfile: {} } } })
+  expect(await sendQuery(browser, renameMutation('Alice Anders'))).toMatchObject({ status: 200, body: { data: { updateProfile: {} } } })
   const hash = hashOf('query CompleteSearch')
   const variables = { query: 'a' }
-  const [byHash, byText] = [await ask(alice, { ...named(hash), variables }), await alice.graphql(documents.get(hash) ?? '', variables)]
+  const [byHash, byText] = [
+    await sendQuery(alice, { ...named(hash), variables }),
+    await alice.graphql(documents.get(hash) ?? '', variables),
+  ]
   expect(byHash.body.extensions.cost).toBeGreaterThan(10)
   expect([byHash.status, byHash.body]).toEqual([200, byText.body])
-  expect(await ask(alice, { ...named(hash), variables: { query: 7 } })).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
+  expect(await sendQuery(alice, { ...named(hash), variables: { query: 7 } })).toMatchObject(
+    refused(400, 'InvalidInput', { field: 'query' }),
+  )
 })
 
 it('pass the same checks as any query: permissions, CSRF and rate limit', async () => {
   await using app = await testApp()
   const [alice, busy, viewer] = [await app.member(), await app.member(), await app.viewer()]
   const browser = await alice.session()
-  expect(await ask(app.anonymous, rename('Stranger'))).toMatchObject(refused(401, 'MissingAuthentication'))
-  expect(await ask(viewer, named(hashOf('query Statistics')))).toMatchObject(refused(403, 'InsufficientPermissions'))
-  expect(await ask(browser, rename('Mallory'), { 'x-csrf-token': '' })).toMatchObject(refused(403, 'CsrfMismatch'))
+  expect(await sendQuery(app.anonymous, renameMutation('Stranger'))).toMatchObject(refused(401, 'MissingAuthentication'))
+  expect(await sendQuery(viewer, named(hashOf('query Statistics')))).toMatchObject(refused(403, 'InsufficientPermissions'))
+  expect(await sendQuery(browser, renameMutation('Mallory'), { 'x-csrf-token': '' })).toMatchObject(refused(403, 'CsrfMismatch'))
   expect((await browser.get('/api/auth/me')).body.displayName).toBe(alice.user.displayName)
   await Promise.all(Array.from({ length: 600 }, () => app.services.limits.use('graphql', busy.id)))
-  expect(await ask(busy, named(session))).toMatchObject(refused(429, 'RateLimitExceeded'))
+  expect(await sendQuery(busy, named(session))).toMatchObject(refused(429, 'RateLimitExceeded'))
 })
 
 it('are available by GET when they change nothing', async () => {
@@ -63,7 +68,7 @@ it('are available by GET when they change nothing', async () => {
   // A request with a query is answered as GraphQL, whatever the Accept header.
   for (const accept of ['application/json', 'text/html,*/*;q=0.8'])
     expect(await get(named(session), { accept })).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
-  expect(await get(rename('Mallory'))).toMatchObject(refused(405, 'InvalidInput'))
+  expect(await get(renameMutation('Mallory'))).toMatchObject(refused(405, 'InvalidInput'))
   expect((await browser.get('/api/auth/me')).body.displayName).toBe(alice.user.displayName)
   expect(await get(named('0'.repeat(64)))).toMatchObject(refused(404, 'NotFound', { field }))
 })
@@ -72,8 +77,8 @@ it('are refused by a hash that is unknown, malformed or of another text', async 
   await using app = await testApp()
   const alice = await app.member()
   const message = 'No query with this hash exists. If the server was upgraded after you opened the page, reload the page.'
-  for (const hash of [sha256(own), '0'.repeat(64)])
-    expect(await ask(alice, named(hash))).toMatchObject({
+  for (const hash of [sha256(ownQuery), '0'.repeat(64)])
+    expect(await sendQuery(alice, named(hash))).toMatchObject({
       status: 404,
       body: { errors: [{ message, extensions: { code: 'NotFound', field } }] },
     })
@@ -89,20 +94,20 @@ it('are refused by a hash that is unknown, malformed or of another text', async 
     [session],
     { session },
   ])
-    expect([hash, await ask(alice, named(hash))]).toMatchObject([hash, refused(400, 'InvalidInput', { field })])
+    expect([hash, await sendQuery(alice, named(hash))]).toMatchObject([hash, refused(400, 'InvalidInput', { field })])
   for (const version of [2, '1', null, ''])
-    expect(await ask(alice, named(session, version))).toMatchObject(
+    expect(await sendQuery(alice, named(session, version))).toMatchObject(
       refused(400, 'InvalidInput', { field: 'extensions.persistedQuery.version' }),
     )
-  expect(await ask(alice, { extensions: { persistedQuery: session } })).toMatchObject(refused(400, 'InvalidInput'))
-  for (const query of [own, '', `${documents.get(session)} `])
-    expect(await ask(alice, { ...named(session), query })).toMatchObject(refused(400, 'InvalidInput', { field }))
+  expect(await sendQuery(alice, { extensions: { persistedQuery: session } })).toMatchObject(refused(400, 'InvalidInput'))
+  for (const query of [ownQuery, '', `${documents.get(session)} `])
+    expect(await sendQuery(alice, { ...named(session), query })).toMatchObject(refused(400, 'InvalidInput', { field }))
   // A query with its matching hash is executed but not stored.
-  expect(await ask(alice, { ...named(sha256(own)), query: own })).toMatchObject({ status: 200 })
-  expect(await ask(alice, named(sha256(own)))).toMatchObject({ status: 404 })
+  expect(await sendQuery(alice, { ...named(sha256(ownQuery)), query: ownQuery })).toMatchObject({ status: 200 })
+  expect(await sendQuery(alice, named(sha256(ownQuery)))).toMatchObject({ status: 404 })
   for (const extensions of [undefined, null, {}, { persistedQuery: null }, { other: 1 }])
-    expect([extensions, await ask(alice, { query: own, extensions })]).toMatchObject([extensions, { status: 200 }])
-  expect(await ask(alice, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
+    expect([extensions, await sendQuery(alice, { query: ownQuery, extensions })]).toMatchObject([extensions, { status: 200 }])
+  expect(await sendQuery(alice, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
 })
 
 it('are the only operations for sessions and anonymous users where a setting requires it', async () => {
@@ -115,20 +120,20 @@ it('are the only operations for sessions and anonymous users where a setting req
       status: 403,
       body: { errors: [{ message, extensions: { code: 'InsufficientPermissions' } }] },
     })
-  expect(await alice.graphql(own)).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
-  const sent = { ...named(sha256(own)), query: own }
-  expect(await ask(alice, sent)).toMatchObject({ status: 200 })
+  expect(await alice.graphql(ownQuery)).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
+  const sent = { ...named(sha256(ownQuery)), query: ownQuery }
+  expect(await sendQuery(alice, sent)).toMatchObject({ status: 200 })
   // A page of another release, which is fixed by a reload.
-  expect(await ask(browser, sent)).toMatchObject(refused(404, 'NotFound', { field }))
+  expect(await sendQuery(browser, sent)).toMatchObject(refused(404, 'NotFound', { field }))
   for (const query of [undefined, documents.get(session)]) {
-    expect(await ask(browser, { ...named(session), query })).toMatchObject({
+    expect(await sendQuery(browser, { ...named(session), query })).toMatchObject({
       status: 200,
       body: { data: { viewer: { email: alice.email } } },
     })
-    expect(await ask(app.anonymous, { ...named(session), query })).toMatchObject({ status: 200, body: { data: { viewer: null } } })
+    expect(await sendQuery(app.anonymous, { ...named(session), query })).toMatchObject({ status: 200, body: { data: { viewer: null } } })
   }
-  expect(await ask(browser, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
-  const { body } = await ask(browser, named(hashOf('query Explorer')))
+  expect(await sendQuery(browser, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
+  const { body } = await sendQuery(browser, named(hashOf('query Explorer')))
   expect(body.data.server).toMatchObject({ queriesNeedToken: true })
 })
 
@@ -150,13 +155,13 @@ it('are available to subscriptions by hash', async () => {
   expect(await first(undefined, named(hash))).toEqual([401, 'MissingAuthentication'])
   for (const credential of [cookies, undefined]) expect(await first(credential, text)).toEqual([403, 'InsufficientPermissions'])
   expect(await first(alice.secret, named('0'.repeat(64)))).toEqual([404, 'NotFound'])
-  expect(await ask(alice, named(hash))).toMatchObject({ status: 406 })
+  expect(await sendQuery(alice, named(hash))).toMatchObject({ status: 406 })
 })
 
 it('keep their names in traces', async () => {
   const collector = await startCollector()
   await using app = await testApp({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' } })
-  expect(await ask(await app.member(), named(session))).toMatchObject({ status: 200 })
+  expect(await sendQuery(await app.member(), named(session))).toMatchObject({ status: 200 })
   await app.services.tracing?.close()
   const names = collector.spans().map(({ attributes }) => attributes['graphql.operation.name'])
   expect(names).toContain('Session')

@@ -33,8 +33,8 @@ beforeAll(async () => {
   await alice.put(`/api/packages/${open}/options`, { isDiscontinued: true, replacedBy: secret })
   const admin = await app.admin({ displayName: 'Ada Inside' })
   const publisher = { id: 'inside-corp', displayName: 'Corporation', contactEmail: 'contact@inside.example' }
-  await done(admin.post('/api/publishers', publisher))
-  for (const name of [secret, open]) await done(admin.put(`/api/packages/${name}/publisher`, { publisherId: publisher.id }))
+  await expectSuccess(admin.post('/api/publishers', publisher))
+  for (const name of [secret, open]) await expectSuccess(admin.put(`/api/packages/${name}/publisher`, { publisherId: publisher.id }))
   await makePublic(app, open)
   hidden = await worldOf(secret)
   shown = await worldOf(open)
@@ -59,7 +59,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 /** Throws if a preparation fails. Otherwise the crawl would have nothing to find and prove nothing. */
-async function done(answer: Promise<Answer>): Promise<void> {
+async function expectSuccess(answer: Promise<Answer>): Promise<void> {
   const { status, body } = await answer
   if (status >= 300) throw new Error(`Cannot prepare the walk: ${JSON.stringify(body)}`)
 }
@@ -80,7 +80,7 @@ const tracesIn = ({ headers, raw }: Answer): string[] => {
 }
 
 /** Returns the answer with the hidden names and ids replaced by those of missing objects. */
-function asIfMissing({ status, headers, raw }: Answer): object {
+function withMissingNames({ status, headers, raw }: Answer): object {
   const pairs = [
     [hidden.name, missing.name],
     ...Object.keys(hidden.ids).flatMap((type) => {
@@ -125,7 +125,7 @@ describe('GET routes', () => {
             app.anonymous.send(method, one, undefined, { headers, ip: app.address() }),
           )
           const [there, none] = (await Promise.all(answers)) as [Answer, Answer]
-          expect({ path, method, headers, ...asIfMissing(there) }).toEqual({ path, method, headers, ...asIfMissing(none) })
+          expect({ path, method, headers, ...withMissingNames(there) }).toEqual({ path, method, headers, ...withMissingNames(none) })
         }
       }
     }
@@ -162,9 +162,9 @@ describe('fields of GraphQL', () => {
       return answersIn(told)
     })
     expect(found).toEqual([])
-    expect(without(answered, ['package.name', '.latest.version', '.nodes.name', 'packageNames', '... on PackageVersion.version'])).toEqual(
-      [],
-    )
+    expect(
+      unmatchedEndings(answered, ['package.name', '.latest.version', '.nodes.name', 'packageNames', '... on PackageVersion.version']),
+    ).toEqual([])
   }, 300_000)
 
   it('answer alike for private and missing objects', async () => {
@@ -173,14 +173,14 @@ describe('fields of GraphQL', () => {
     await walk(schema, secrets, async (asked) => {
       const told = await askInBatches(asked, (query) => ask(app.anonymous, query))
       for (const { query, answer: there } of told) {
-        const same = secrets.reduce((text, words, index) => insteadOf(text, words, absences[index] ?? words), query)
+        const same = secrets.reduce((text, words, index) => replaceWorld(text, words, absences[index] ?? words), query)
         if (same !== query) pairs.push({ query, same, there })
       }
       return answersIn(told)
     })
     for (const { query, same, there } of pairs) {
       const none = await ask(app.anonymous, same)
-      expect({ query, is: asIfMissing(there) }).toEqual({ query, is: asIfMissing(none) })
+      expect({ query, is: withMissingNames(there) }).toEqual({ query, is: withMissingNames(none) })
     }
     expect(pairs.length).toBeGreaterThan(10)
   }, 300_000)
@@ -190,19 +190,20 @@ describe('fields of GraphQL', () => {
     const seen = new Set<string>()
     const reader = await app.viewer()
     await walk(schema, wordsOf(hidden), async (asked) => {
-      if (without(seen, everywhere).length === 0) return asked.map(() => false) // All expected paths were seen.
+      if (unmatchedEndings(seen, everywhere).length === 0) return asked.map(() => false) // All expected paths were seen.
       const told = await askInBatches(asked, (query) => ask(reader, query))
       for (const { asked: one, data } of told.flatMap(({ fields }) => fields))
         if (traces.some((trace) => JSON.stringify(data)?.includes(trace))) seen.add(one.path)
       return answersIn(told)
     })
-    expect(without(seen, everywhere)).toEqual([])
+    expect(unmatchedEndings(seen, everywhere)).toEqual([])
   }, 300_000)
 })
 
 const globalId = ({ type, id }: WalkArguments) => encodeGlobalID(type, id)
-const insteadOf = (query: string, from: WalkArguments, to: WalkArguments) =>
+const replaceWorld = (query: string, from: WalkArguments, to: WalkArguments) =>
   query.replaceAll(JSON.stringify(from.name), JSON.stringify(to.name)).replaceAll(globalId(from), globalId(to))
 
 /** Returns the suffixes that no path has. The same field is queried by only one of several paths. */
-const without = (paths: Set<string>, endings: string[]) => endings.filter((ending) => ![...paths].some((path) => path.endsWith(ending)))
+const unmatchedEndings = (paths: Set<string>, endings: string[]) =>
+  endings.filter((ending) => ![...paths].some((path) => path.endsWith(ending)))

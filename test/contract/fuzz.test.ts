@@ -78,11 +78,11 @@ const anything = fc.oneof(
 
 /** Generates mostly valid values of the type, sometimes any value. */
 function valueOf(type: GraphQLInputType): fc.Arbitrary<unknown> {
-  return fc.oneof({ weight: 9, arbitrary: fitting(type) }, { weight: 1, arbitrary: anything })
+  return fc.oneof({ weight: 9, arbitrary: validValueOf(type) }, { weight: 1, arbitrary: anything })
 }
 
-function fitting(type: GraphQLInputType): fc.Arbitrary<unknown> {
-  if (isNonNullType(type)) return fitting(type.ofType)
+function validValueOf(type: GraphQLInputType): fc.Arbitrary<unknown> {
+  if (isNonNullType(type)) return validValueOf(type.ofType)
   if (isListType(type)) return fc.array(valueOf(type.ofType), { maxLength: 3 })
   if (isEnumType(type)) return fc.constantFrom(...type.getValues().map(({ name }) => name))
   if (isInputObjectType(type)) {
@@ -121,7 +121,7 @@ const queries = fc.oneof(
 )
 
 /** Serializes a value with unique passwords. Otherwise the search for leaked secrets would match the same text elsewhere. */
-const withOwnPasswords = (value: unknown): string =>
+const withUniquePasswords = (value: unknown): string =>
   JSON.stringify(value, (key, inner: unknown) =>
     /^(new)?password$/i.test(key) && typeof inner === 'string' && inner ? `${inner} is secret` : inner,
   )
@@ -137,7 +137,7 @@ function expectNoFault(status: number, body: unknown): void {
 it('survives random GraphQL requests', { timeout: (seconds + 60) * 1000 }, async () => {
   const search = fc.assert(
     fc.asyncProperty(queries, fc.nat(3), async ({ text, variables }, who) => {
-      const { status, body } = await (callers[who] ?? app.anonymous).graphql(text, JSON.parse(withOwnPasswords(variables)), {
+      const { status, body } = await (callers[who] ?? app.anonymous).graphql(text, JSON.parse(withUniquePasswords(variables)), {
         ip: app.address(),
       })
       expectNoFault(status, body)
@@ -169,8 +169,8 @@ function requestOf(method: string, path: string, { parameters = [], requestBody 
     { weight: 1, arbitrary: anything },
   )
   return fc.tuple(pathValues, queryValues, bodies).map(([inside, query, body]) => {
-    const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encoded(String(inside[name])))
-    const search = Object.entries(query).map(([name, value]) => `${name}=${encoded(String(value))}`)
+    const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeSegment(String(inside[name])))
+    const search = Object.entries(query).map(([name, value]) => `${name}=${encodeSegment(String(value))}`)
     return {
       method: method.toUpperCase(),
       path: `${filled}${search.length > 0 ? `?${search.join('&')}` : ''}`,
@@ -180,7 +180,7 @@ function requestOf(method: string, path: string, { parameters = [], requestBody 
 }
 
 /** Encodes text that may contain lone surrogates. */
-const encoded = (text: string) => encodeURIComponent(text.toWellFormed())
+const encodeSegment = (text: string) => encodeURIComponent(text.toWellFormed())
 
 it('survives random REST requests', { timeout: (seconds + 60) * 1000 }, async () => {
   const { body: document } = await app.anonymous.get('/api/docs/openapi.json')
@@ -191,7 +191,7 @@ it('survives random REST requests', { timeout: (seconds + 60) * 1000 }, async ()
   const search = fc.assert(
     fc.asyncProperty(fc.oneof(...requests), fc.nat(3), async ({ method, path, body }, who) => {
       const actor = callers[who] ?? app.anonymous
-      const text = body === undefined ? undefined : withOwnPasswords(body)
+      const text = body === undefined ? undefined : withUniquePasswords(body)
       const answer = await actor.send(method as 'GET', path, text, { ip: app.address(), ...(text !== undefined && { headers: json }) })
       expectNoFault(answer.status, answer.body)
     }),

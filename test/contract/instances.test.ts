@@ -22,7 +22,7 @@ const status = async (answer: Promise<Answer>) => (await answer).status
 const account = { email: 'ada@example.com', displayName: 'Ada', password: 'a fine password' }
 
 /** Creates a member with a package of two versions. */
-async function author(app: TestApp): Promise<Actor> {
+async function createAuthor(app: TestApp): Promise<Actor> {
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   return alice
@@ -89,7 +89,7 @@ const effects: Effect[] = [
   {
     name: 'a retraction',
     async open(app, second) {
-      const alice = await author(app)
+      const alice = await createAuthor(app)
       const there = alice.at(second)
       const look = async () => (await there.get('/api/packages/acme')).body.latest.version
       return { change: () => alice.put('/api/packages/acme/versions/1.1.0/options', { isRetracted: true }), look }
@@ -100,7 +100,7 @@ const effects: Effect[] = [
   {
     name: 'the deletion of a version',
     async open(app, second) {
-      const [alice, admin] = [await author(app), await app.admin()]
+      const [alice, admin] = [await createAuthor(app), await app.admin()]
       const there = alice.at(second)
       const look = async () => [await status(there.get(archive)), (await there.get('/api/packages/acme')).body.versions.length]
       return { change: () => admin.delete('/api/admin/packages/acme/versions/1.1.0'), look }
@@ -111,7 +111,7 @@ const effects: Effect[] = [
   {
     name: 'the deletion of a package',
     async open(app, second) {
-      const [alice, admin] = [await author(app), await app.admin()]
+      const [alice, admin] = [await createAuthor(app), await app.admin()]
       const there = alice.at(second)
       const look = async () => [await status(there.get(archive)), await status(there.get('/api/packages/acme'))]
       return { change: () => admin.delete('/api/admin/packages/acme'), look }
@@ -123,7 +123,7 @@ const effects: Effect[] = [
     name: 'a package that becomes private',
     async open(app, second) {
       await setSwitch(app, true)
-      const alice = await author(app)
+      const alice = await createAuthor(app)
       const change = (visibility: string) =>
         alice.put('/api/packages/acme/visibility', { visibility, confirm: 'acme', acceptBreakage: true })
       await change('public')
@@ -201,7 +201,7 @@ const codeOf = (app: TestApp) =>
     .findLast((line) => line.startsWith('Setup code: '))
     ?.slice(12)
     .trim()
-const enter = (app: TestApp, code: string | undefined) => app.anonymous.post('/api/setup/verify', { code })
+const enterCode = (app: TestApp, code: string | undefined) => app.anonymous.post('/api/setup/verify', { code })
 
 it('prints one setup code on all instances, accepted once by any of them', async () => {
   await using app = await testApp({ setUp: false })
@@ -210,18 +210,18 @@ it('prints one setup code on all instances, accepted once by any of them', async
   await Promise.all([app, ...(other ? [other] : [])].map((one) => announceSetupCode(one.services)))
   const code = codeOf(app)
   expect(codeOf(second)).toBe(code)
-  const verified = await enter(app, code)
+  const verified = await enterCode(app, code)
   expect(verified).toMatchObject({ status: 200 })
   const sent = { ...account, setupToken: verified.body.setupToken }
   expect(await second.anonymous.post('/api/setup/complete', sent)).toMatchObject({ status: 201 })
   for (const one of [app, second]) {
-    expect(await enter(one, code)).toMatchObject({ status: 404 })
+    expect(await enterCode(one, code)).toMatchObject({ status: 404 })
     expect(await one.anonymous.post('/api/setup/complete', sent)).toMatchObject({ status: 404 })
   }
 })
 
 it.each([
-  ['was entered', (app: TestApp) => enter(app, codeOf(app))],
+  ['was entered', (app: TestApp) => enterCode(app, codeOf(app))],
   ['is a day old', async (app: TestApp) => void (app.clock.now = new Date(Date.now() + 86_400_000))],
 ])('prints a new setup code at startup when the previous one %s', async (_why, happen) => {
   await using app = await testApp({ setUp: false })
@@ -232,8 +232,8 @@ it.each([
   await happen(app)
   await announceSetupCode(second.services)
   expect(codeOf(second)).not.toBe(code)
-  expect(await enter(second, code)).toMatchObject({ status: 400 })
-  expect(await enter(second, codeOf(second))).toMatchObject({ status: 200 })
+  expect(await enterCode(second, code)).toMatchObject({ status: 400 })
+  expect(await enterCode(second, codeOf(second))).toMatchObject({ status: 200 })
 })
 
 it('prints a new setup code after a restart', async () => {
@@ -244,5 +244,5 @@ it('prints a new setup code after a restart', async () => {
   await using again = await testApp({ sameDatabaseAs: app })
   await announceSetupCode(again.services)
   expect(codeOf(again)).not.toBe(code)
-  expect(await enter(again, code)).toMatchObject({ status: 400 })
+  expect(await enterCode(again, code)).toMatchObject({ status: 400 })
 })

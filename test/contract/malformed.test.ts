@@ -28,10 +28,10 @@ const inputOf = (route: Route) => {
 const restName = (route: Route, name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
 
 /** Texts longer than the limit of the few fields that accept long texts. */
-const longer: Record<string, number> = { markdown: 262_145 }
+const overlongTexts: Record<string, number> = { markdown: 262_145 }
 
 /** Returns all users, tokens, sessions and invitations. Audit entries are excluded because failed logins are recorded. */
-async function everything({ services }: TestApp) {
+async function accountState({ services }: TestApp) {
   const { reads } = services.database
   const tables = [
     'users',
@@ -56,7 +56,7 @@ const send = (route: Route, body: unknown, headers: Record<string, string> = {})
 it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as const))(
   'refuses invalid input, names the field and changes nothing: %s',
   async (_name, route) => {
-    const before = await everything(serverOf(route))
+    const before = await accountState(serverOf(route))
     const fine = bodyFor(schema, route) as Record<string, unknown>
     const json = { 'content-type': 'application/json' }
     expect(await send(route, JSON.stringify(fine), { 'content-type': 'text/plain' })).toMatchObject({
@@ -90,10 +90,10 @@ it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as cons
       }
       const type = getNamedType(field.type)
       if (String(type) === 'String' && !isListType(field.type))
-        expect({ name, ...(await send(route, { ...fine, [name]: 'x'.repeat(longer[name] ?? 5000) })) }).toMatchObject(named)
+        expect({ name, ...(await send(route, { ...fine, [name]: 'x'.repeat(overlongTexts[name] ?? 5000) })) }).toMatchObject(named)
       if (isEnumType(type)) expect((await send(route, { ...fine, [name]: 'nonsense' })).status).toBe(400)
     }
-    expect(await everything(serverOf(route))).toBe(before)
+    expect(await accountState(serverOf(route))).toBe(before)
   },
 )
 

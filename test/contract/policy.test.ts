@@ -53,11 +53,11 @@ beforeAll(async () => {
   reading = { app, everybody: await callers(app) }
 })
 afterAll(() => Promise.all([changed, reading.app].map((app) => app[Symbol.asyncDispose]())))
-const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, everybody: await stillCalling() })
+const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, everybody: await reusableCallers() })
 
 let changing: Caller[] = []
 /** Returns the callers of the previous change, or new ones if it revoked their credentials. */
-async function stillCalling(): Promise<Caller[]> {
+async function reusableCallers(): Promise<Caller[]> {
   const answers = await Promise.all(changing.filter(({ name }) => !unauthenticated.has(name)).map(({ actor }) => actor.get('/api/auth/me')))
   if (changing.length === 0 || answers.some(({ status }) => status !== 200)) changing = await callers(changed)
   return changing

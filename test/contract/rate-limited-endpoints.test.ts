@@ -14,7 +14,7 @@ const endpoints: Endpoint[] = [
   { path: '/api/setup/complete', allowed: 5, fitting: account, answer: 403, setUp: false },
 ]
 /** Invalid bodies: a missing field, wrong types, not an object, refused by a field's rule, and not storable. */
-const misfits = [
+const invalidBodies = [
   {},
   { email: 1, code: 1, password: 1 },
   [],
@@ -39,9 +39,9 @@ async function answersTo(app: TestApp, path: string, bodies: unknown[]): Promise
 describe.each(endpoints)('POST $path', ({ path, allowed, fitting, answer, setUp = true }) => {
   it('counts invalid requests like valid ones', async () => {
     await using app = await testApp({ setUp, env })
-    const bodies = Array.from({ length: allowed }, (_, index) => misfits[index % misfits.length])
+    const bodies = Array.from({ length: allowed }, (_, index) => invalidBodies[index % invalidBodies.length])
     expect(await answersTo(app, path, bodies)).toEqual(bodies.map(() => 400))
-    for (const body of [...misfits, fitting]) expect(await app.anonymous.post(path, body)).toMatchObject(tooMany)
+    for (const body of [...invalidBodies, fitting]) expect(await app.anonymous.post(path, body)).toMatchObject(tooMany)
     expect(await app.anonymous.post(path, {}, { ip: app.address() })).toMatchObject({ status: 400 })
   })
 
@@ -75,7 +75,7 @@ it('counts each GraphQL field together with REST, whatever the arguments', async
 it('refuses disabled signup, completed setup and other origins before anything else, without counting', async () => {
   await using app = await testApp()
   await using fresh = await testApp({ setUp: false })
-  const everything = [...misfits, account, ...misfits, account, {}]
+  const everything = [...invalidBodies, account, ...invalidBodies, account, {}]
   for (const body of everything) {
     expect(await app.anonymous.post('/api/auth/signup', body)).toMatchObject({ status: 403 })
     for (const path of ['/api/setup/verify', '/api/setup/complete'])

@@ -33,7 +33,7 @@ async function signIn(app: TestApp, secrets: Secrets, email: string, password: s
 }
 
 /** Sets passwords by invitation, one-time password, signup, change and reset. */
-async function passPasswordsAround(app: TestApp, owner: Actor, secrets: Secrets): Promise<Actor> {
+async function setAllPasswords(app: TestApp, owner: Actor, secrets: Secrets): Promise<Actor> {
   const { body: invited } = await owner.post('/api/admin/users', {
     email: 'ivy@example.com',
     displayName: 'Ivy',
@@ -74,7 +74,7 @@ async function issueTokens(app: TestApp, ivy: Actor, secrets: Secrets): Promise<
 }
 
 /** Sends secrets in wrong fields, as users do by mistake. */
-async function putSecretsInWrongPlaces(app: TestApp, token: string): Promise<void> {
+async function sendSecretsInWrongFields(app: TestApp, token: string): Promise<void> {
   const lost = app.withToken(token)
   const places = [
     `/api/packages/${token}`,
@@ -98,9 +98,9 @@ it('stores no secret in the log, the audit log or the database', async () => {
   await using app = await testApp({ setUp: false, env: { SIGNUP_ENABLED: 'true' } })
   const secrets: Secrets = new Map([['JWT_SECRET', app.config.JWT_SECRET]])
   const owner = await setUp(app, secrets)
-  const ivy = await passPasswordsAround(app, owner, secrets)
+  const ivy = await setAllPasswords(app, owner, secrets)
   const token = await issueTokens(app, ivy, secrets)
-  await putSecretsInWrongPlaces(app, token)
+  await sendSecretsInWrongFields(app, token)
   const operation = { em: app.services.database.fork(), config: app.config }
   secrets.set('password by the operator', /: (\S+)\n/.exec((await resetPassword(operation, 'sue@example.com')).text)?.[1] ?? '')
   await makeOwner(operation, 'ivy@example.com')

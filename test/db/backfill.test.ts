@@ -47,7 +47,7 @@ dev_dependencies:
 `
 
 /** Creates a database with the same packages and the schema before dependencies were stored as rows. */
-async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
+async function createOlderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
   const connection = app.services.database.orm.em.getConnection()
   const packages: Record<string, unknown>[] = await connection.execute(
     'select id, created_at, name, updated_at, description, latest_version from packages',
@@ -86,7 +86,7 @@ it('creates the same dependency rows for existing versions as for new ones', asy
   await publish(alice, { name: 'acme', version: '1.2.0', pubspec: 'dependencies:\ndev_dependencies: {}\n' })
   const now = await app.services.database.reads.all(stored)
   expect(now).toHaveLength(10)
-  await using older = await olderDatabase(app)
+  await using older = await createOlderDatabase(app)
   const told: string[] = []
   await migrate(older.orm, older.config, (name) => told.push(name))
   expect(await older.orm.em.getConnection().execute(stored)).toEqual(now)

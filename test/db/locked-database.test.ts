@@ -73,7 +73,7 @@ it('waits briefly for a lock of another process on SQLite, then answers 503 whil
   return expect(await makeToken()).toMatchObject({ status: 201 })
 })
 
-async function clientOf(url: string | undefined) {
+async function connectTo(url: string | undefined) {
   const client = new Client(url)
   await client.connect()
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
@@ -85,7 +85,7 @@ it('refuses requests that need a locked table within two seconds while others co
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const listing = () => alice.get('/api/packages/acme')
   if (app.config.DB_BACKEND !== 'postgres') return expect(await listing()).toMatchObject({ status: 200 })
-  await using other = await clientOf(app.config.POSTGRES_URL)
+  await using other = await connectTo(app.config.POSTGRES_URL)
   const timed = async (request: () => Promise<Answer>) => {
     const started = performance.now()
     const { status, headers } = await request()

@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.ts'
 import { startProxy } from '../support/proxy.ts'
 
 /** Runs the doctor with this SERVER_URL and returns the exit code and a lookup of checks by name. */
-async function doctor(app: TestApp, url: string, more: Record<string, string> = {}) {
+async function runDoctor(app: TestApp, url: string, more: Record<string, string> = {}) {
   const environment = { ...environmentOf(app), SERVER_URL: url, LISTEN_PORT: String(await freePort()), ...more }
   const { code, out } = await runCommand(environment, 'doctor', '--quick', '--json')
   const { checks } = JSON.parse(out) as { checks: Check[] }
@@ -21,7 +21,7 @@ const idOf = async ({ services }: TestApp) => (await databaseId(services.databas
 it('finds a proxy missing from TRUST_PROXY and names its address', async () => {
   await using app = await testApp({ env: { TRUST_PROXY: '10.9.0.0/16' } })
   const proxy = await startProxy(await app.listen())
-  const { find } = await doctor(app, proxy, { TRUST_PROXY: '10.9.0.0/16' })
+  const { find } = await runDoctor(app, proxy, { TRUST_PROXY: '10.9.0.0/16' })
   expect(find('proxy')).toEqual({
     name: 'proxy',
     status: 'warning',
@@ -34,18 +34,18 @@ it('finds a proxy missing from TRUST_PROXY and names its address', async () => {
 it('finds a proxy without X-Forwarded-For and accepts a correct one', async () => {
   await using app = await testApp()
   const own = await app.listen()
-  const silent = await doctor(app, await startProxy(own, { forwards: false }), { TRUST_PROXY: 'true' })
+  const silent = await runDoctor(app, await startProxy(own, { forwards: false }), { TRUST_PROXY: 'true' })
   expect(silent.find('proxy')).toMatchObject({
     status: 'warning',
     message: expect.stringMatching(/^The proxy 127\.0\.0\.1 does not send X-Forwarded-For: all clients/),
   })
-  const good = await doctor(app, await startProxy(own), { TRUST_PROXY: 'true' })
+  const good = await runDoctor(app, await startProxy(own), { TRUST_PROXY: 'true' })
   expect(good.find('proxy')).toMatchObject({
     status: 'ok',
     message: expect.stringContaining('forwards client addresses, and TRUST_PROXY=true trusts the proxy'),
   })
   expect(good.find('upload size')).toMatchObject({ status: 'ok', message: 'A request of 5 MB reaches the server.' })
-  const ignored = await doctor(app, await startProxy(own), { TRUST_PROXY: 'false' })
+  const ignored = await runDoctor(app, await startProxy(own), { TRUST_PROXY: 'false' })
   expect(ignored.find('proxy')).toMatchObject({
     status: 'warning',
     message: expect.stringContaining('There is a proxy, but TRUST_PROXY=false'),
@@ -55,7 +55,7 @@ it('finds a proxy without X-Forwarded-For and accepts a correct one', async () =
 it('finds a proxy that refuses a request of 5 MB', async () => {
   await using app = await testApp()
   const proxy = await startProxy(await app.listen(), { largestBody: 1_048_576, name: 'nginx' })
-  const { code, find } = await doctor(app, proxy, { TRUST_PROXY: 'true' })
+  const { code, find } = await runDoctor(app, proxy, { TRUST_PROXY: 'true' })
   expect([code, find('upload size')]).toMatchObject([
     1,
     {
@@ -64,14 +64,14 @@ it('finds a proxy that refuses a request of 5 MB', async () => {
       advice: expect.stringContaining('client_max_body_size'),
     },
   ])
-  const small = await doctor(app, proxy, { TRUST_PROXY: 'true', MAX_UPLOAD_BYTES: '1000000' })
+  const small = await runDoctor(app, proxy, { TRUST_PROXY: 'true', MAX_UPLOAD_BYTES: '1000000' })
   expect(small.find('upload size')).toMatchObject({ status: 'ok', message: 'A request of 1 MB reaches the server.' })
 })
 
 it('finds a SERVER_URL that leads to another registry', async () => {
   await using app = await testApp({ alone: true })
   await using other = await testApp({ alone: true })
-  const { code, find } = await doctor(app, await other.listen())
+  const { code, find } = await runDoctor(app, await other.listen())
   expect([code, find('registry')]).toMatchObject([
     1,
     {
@@ -79,7 +79,7 @@ it('finds a SERVER_URL that leads to another registry', async () => {
       message: expect.stringContaining('belongs to another registry: the server there uses a different database'),
     },
   ])
-  expect((await doctor(app, await app.listen())).find('registry')).toBeUndefined()
+  expect((await runDoctor(app, await app.listen())).find('registry')).toBeUndefined()
 })
 
 it('reveals nothing to callers that do not know the database id', async () => {

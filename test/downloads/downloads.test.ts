@@ -10,7 +10,7 @@ import { publish } from '../support/publish.ts'
 
 const day = 86_400_000
 
-async function stocked(app: TestApp) {
+async function publishPackages(app: TestApp) {
   const alice = await app.member()
   for (const [name, version] of [
     ['often', '1.0.0'],
@@ -35,7 +35,7 @@ async function downloads(app: TestApp, actor: Actor, name: string) {
 
 it('counts complete downloads and first ranges once per request', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   const etag = String((await fetchArchive(alice, 'often-1.0.0')).headers.etag)
   await fetchArchive(alice, 'often-1.1.0', { range: 'bytes=0-99' })
   await fetchArchive(alice, 'often-1.1.0', { 'user-agent': 'Dart pub 3.9.0' })
@@ -66,7 +66,7 @@ it('counts complete downloads and first ranges once per request', async () => {
 
 it('writes counts in batches and at shutdown, not while archives are sent', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   const from = app.queries.length
   for (let count = 0; count < 5; count++) await fetchArchive(alice, 'often-1.0.0')
   expect(app.queries.slice(from).filter((sql) => /insert|update/i.test(sql))).toEqual([])
@@ -84,7 +84,7 @@ it('writes counts in batches and at shutdown, not while archives are sent', asyn
 
 it('adds up downloads over days and sorts by the last 30 days', async () => {
   await using app = await testApp({ now: new Date('2026-03-01T23:59:59.000Z') })
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   await fetchArchive(alice, 'often-1.0.0')
   await fetchArchive(alice, 'seldom-1.0.0')
   await writeDownloads(app)
@@ -113,7 +113,7 @@ it('adds up downloads over days and sorts by the last 30 days', async () => {
 
 it("keeps a package's downloads when a version is deleted or the index is rebuilt", async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   await fetchArchive(alice, 'often-1.0.0')
   await alice.put('/api/account/likes/often')
   await fetchArchive(alice, 'often-1.1.0')
@@ -129,7 +129,7 @@ it("keeps a package's downloads when a version is deleted or the index is rebuil
 
 it('retries counts that could not be written', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   await fetchArchive(alice, 'often-1.0.0')
   const { database } = app.services
   await saveDownloads({ database })
@@ -143,7 +143,7 @@ it('retries counts that could not be written', async () => {
 it('adds up concurrent counts of several instances, in any order', async () => {
   await using app = await testApp()
   await using other = await anotherInstance(app)
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   const there = alice.at(other ?? app)
   const rounds = 20
   for (let round = 0; round < rounds; round++) {
@@ -157,7 +157,7 @@ it('adds up concurrent counts of several instances, in any order', async () => {
 it('adds up concurrent counts of several instances with different versions', async () => {
   await using app = await testApp()
   await using other = await anotherInstance(app)
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   const there = alice.at(other ?? app)
   const rounds = 20
   for (let round = 0; round < rounds; round++) {
@@ -185,7 +185,7 @@ it('distinguishes robots from other clients', () => {
 
 it('hides downloads from anonymous users and answers 404 for unknown packages', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   expect(await app.anonymous.get('/api/packages/often/downloads')).toMatchObject({ status: 401 })
   expect(await alice.get('/api/packages/absent/downloads')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
   expect(await alice.get('/api/packages/No-name/downloads')).toMatchObject({ status: 400 })

@@ -7,7 +7,7 @@ import { dependent, makePublic, publicApp, setSwitch } from '../support/public-p
 import { publish } from '../support/publish.ts'
 
 const titles = ({ body }: Answer): string[] => [...body.matchAll(/<entry>[^]*?<title>(.*?)<\/title>/g)].map(([, title]) => title)
-const basic = (name: string, password: string) => ({
+const basicAuth = (name: string, password: string) => ({
   headers: { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` },
 })
 const retract = (actor: Actor, name: string, version: string) =>
@@ -39,8 +39,8 @@ it('omits retracted versions, and unlisted packages except in their own feed', a
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   await publish(owner, { name: 'hidden', version: '1.0.0' })
   expect((await owner.post('/api/publishers', { id: 'team', displayName: 'The <Team>' })).status).toBe(201)
-  await publisherOf(app, 'acme', 'team')
-  await publisherOf(app, 'hidden', 'team')
+  await setPublisher(app, 'acme', 'team')
+  await setPublisher(app, 'hidden', 'team')
   expect(titles(await alice.get('/feed.atom'))).toEqual(['hidden 1.0.0', 'acme 1.1.0', 'acme 1.0.0'])
   expect((await retract(alice, 'acme', '1.1.0')).status).toBe(200)
   expect((await owner.put('/api/packages/hidden/options', { isUnlisted: true })).status).toBe(200)
@@ -80,7 +80,7 @@ it('accepts a token as the Basic password for feed readers, and only there', asy
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const secret = alice.secret ?? ''
   for (const url of ['/feed.atom', '/packages/acme/feed.atom', '/packages/acme/badges/version.svg'])
-    for (const credentials of [basic('alice', secret), basic(secret, '')])
+    for (const credentials of [basicAuth('alice', secret), basicAuth(secret, '')])
       expect(await app.anonymous.get(url, credentials)).toMatchObject({ status: 200 })
   expect(await (await alice.session()).get('/feed.atom')).toMatchObject({ status: 200 })
   const refused = await app.anonymous.get('/feed.atom')
@@ -89,11 +89,11 @@ it('accepts a token as the Basic password for feed readers, and only there', asy
     expect.stringMatching(/^Bearer realm="pub", message=/),
     expect.stringMatching(/^Basic realm=/),
   ])
-  for (const wrong of [basic('alice', 'correct horse'), basic('', ''), { headers: { authorization: 'Basic !' } }])
+  for (const wrong of [basicAuth('alice', 'correct horse'), basicAuth('', ''), { headers: { authorization: 'Basic !' } }])
     expect(await app.anonymous.get('/feed.atom', wrong)).toMatchObject({ status: 401 })
-  expect(await app.anonymous.get('/api/auth/me', basic('alice', secret))).toMatchObject({ status: 401 })
+  expect(await app.anonymous.get('/api/auth/me', basicAuth('alice', secret))).toMatchObject({ status: 401 })
   expect((await app.anonymous.get('/api/auth/me')).headers['www-authenticate']).toMatch(/^Bearer realm="pub"/)
-  expect(await app.anonymous.post('/api/auth/keys', { name: 'x' }, basic('alice', secret))).toMatchObject({ status: 401 })
+  expect(await app.anonymous.post('/api/auth/keys', { name: 'x' }, basicAuth('alice', secret))).toMatchObject({ status: 401 })
 })
 
 it('shows public packages to anonymous users and no trace of others', async () => {
@@ -143,6 +143,6 @@ it('writes only characters that XML allows (XML 1.0 §2.2)', () => {
   expect(xml).toContain('<updated>1970-01-01T00:00:00.000Z</updated>')
 })
 
-async function publisherOf({ services }: TestApp, name: string, publisher: string): Promise<void> {
+async function setPublisher({ services }: TestApp, name: string, publisher: string): Promise<void> {
   await services.database.orm.em.getConnection().execute('update packages set publisher_id = ? where name = ?', [publisher, name])
 }

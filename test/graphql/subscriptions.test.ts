@@ -13,7 +13,7 @@ import { publish } from '../support/publish.ts'
 const query = 'subscription ($id: ID!) { jobProgress(id: $id) { subject state done total phase } }'
 const idOf = (id: string) => ({ id: encodeGlobalID('Job', id) })
 
-async function runningJob({ services }: TestApp): Promise<ClaimedJob> {
+async function startJob({ services }: TestApp): Promise<ClaimedJob> {
   const em = services.database.fork()
   await em.transactional((inner) => enqueue(inner, { kind: 'task', subject: 'a' }, services.now()))
   const held = await claim(em, ['task'], services.now(), 60_000)
@@ -21,17 +21,17 @@ async function runningJob({ services }: TestApp): Promise<ClaimedJob> {
   return held
 }
 
-const advance = ({ services }: TestApp, held: ClaimedJob, done: number) =>
+const reportProgress = ({ services }: TestApp, held: ClaimedJob, done: number) =>
   renew(services.database.fork(), held, services.now(), 60_000, { done, total: 9, phase: 'copying' })
 
 it('sends the current state and each change until the end', async () => {
   await using app = await testApp()
-  const held = await runningJob(app)
+  const held = await startJob(app)
   const events = await subscribeAt(await app.listen(), (await app.admin()).secret, query, idOf(held.id))
   expect(events).toMatchObject({ status: 200 })
   expect(Object.fromEntries(events.headers)).toMatchObject({ 'content-type': 'text/event-stream', 'cache-control': 'private, no-store' })
   expect(await events.next()).toEqual({ data: { jobProgress: { subject: 'a', state: 'RUNNING', done: 0, total: null, phase: null } } })
-  await advance(app, held, 5)
+  await reportProgress(app, held, 5)
   expect(await events.next()).toMatchObject({ data: { jobProgress: { done: 5, total: 9, phase: 'copying' } } })
   await finish(app.services.database.fork(), held, app.services.now(), { done: 9 })
   expect(await events.next()).toMatchObject({ data: { jobProgress: { state: 'DONE', done: 9 } } })
@@ -40,7 +40,7 @@ it('sends the current state and each change until the end', async () => {
 
 it('refuses unauthorized callers and clients that accept no events', async () => {
   await using app = await testApp()
-  const [address, admin, job] = [await app.listen(), await app.admin(), await runningJob(app)]
+  const [address, admin, job] = [await app.listen(), await app.admin(), await startJob(app)]
   const refusal = async (secret: string | undefined, id = idOf(job.id)) => {
     const events = await subscribeAt(address, secret, query, id)
     return [events.status, (await events.next()).errors[0].extensions.code, await events.next()]
@@ -60,14 +60,14 @@ it('ends with an error when the token is revoked or its owner loses the permissi
     await app.owner(),
     await app.admin(),
     await app.admin(),
-    await runningJob(app),
+    await startJob(app),
   ]
   const [revoked, demoted] = await Promise.all([first, second].map(({ secret }) => subscribeAt(address, secret, query, idOf(job.id))))
   expect([await revoked?.next(), await demoted?.next()]).toMatchObject([{ data: {} }, { data: {} }])
   await app.anonymous.post('/api/tokens/revoke', { secret: first.secret })
   expect(await owner.put(`/api/admin/users/${second.id}`, { role: 'member' })).toMatchObject({ status: 200 })
   // A change that neither subscriber receives.
-  await advance(app, job, 7)
+  await reportProgress(app, job, 7)
   expect(await revoked?.next()).toMatchObject({ errors: [{ extensions: { code: 'MissingAuthentication' } }] })
   expect(await demoted?.next()).toMatchObject({ errors: [{ extensions: { code: 'InsufficientPermissions' } }] })
   expect([await revoked?.next(), await demoted?.next()]).toEqual([null, null])
@@ -75,7 +75,7 @@ it('ends with an error when the token is revoked or its owner loses the permissi
 
 it('asks subscribers with an expired session to sign in again, also where anonymous users may browse', async () => {
   await using app = await publicApp()
-  const [address, admin, job] = [await app.listen(), await app.admin(), await runningJob(app)]
+  const [address, admin, job] = [await app.listen(), await app.admin(), await startJob(app)]
   await publish(admin, { name: 'acme', version: '1.0.0' })
   const session = await admin.session()
   const score = 'subscription { versionScoreChanged(package: "acme", version: "1.0.0") { version } }'
@@ -90,7 +90,7 @@ it('asks subscribers with an expired session to sign in again, also where anonym
 
 it('ends when the server stops', async () => {
   await using app = await testApp()
-  const job = await runningJob(app)
+  const job = await startJob(app)
   const events = await subscribeAt(await app.listen(), (await app.admin()).secret, query, idOf(job.id))
   await events.next()
   app.services.stopping.abort()
@@ -99,7 +99,7 @@ it('ends when the server stops', async () => {
 
 it('allows ten subscriptions per user and another one after one is closed', async () => {
   await using app = await testApp()
-  const [address, { secret }, job] = [await app.listen(), await app.admin(), await runningJob(app)]
+  const [address, { secret }, job] = [await app.listen(), await app.admin(), await startJob(app)]
   const open = () => subscribeAt(address, secret, query, idOf(job.id))
   const ten = await Promise.all(Array.from({ length: 10 }, open))
   expect(ten.map(({ status }) => status)).toEqual(Array(10).fill(200))
@@ -111,7 +111,7 @@ it('allows ten subscriptions per user and another one after one is closed', asyn
 
 it('survives clients that disconnect before the first event', async () => {
   await using app = await testApp()
-  const [address, { secret, graphql }, job] = [await app.listen(), await app.admin(), await runningJob(app)]
+  const [address, { secret, graphql }, job] = [await app.listen(), await app.admin(), await startJob(app)]
   const { limits } = app.services
   const gone = new AbortController()
   const closed = once(app.http.server, 'connection').then(([socket]: Socket[]) => socket && once(socket, 'close'))

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 
 const ok = { status: 'ok' }
-const allWell = { running: ok, database: ok, schema: ok }
+const allChecksOk = { running: ok, database: ok, schema: ok }
 
 it('is live and ready before the setup, at the root and below the path of SERVER_URL', async () => {
   await using app = await testApp({ setUp: false, env: { SERVER_URL: 'https://example.com/registry' } })
@@ -12,17 +12,17 @@ it('is live and ready before the setup, at the root and below the path of SERVER
       expect({ path, ...(await app.anonymous.get(place + path)) }).toMatchObject({
         status: 200,
         headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' },
-        body: { status: 'ok', checks: allWell },
+        body: { status: 'ok', checks: allChecksOk },
       })
     expect(await app.anonymous.head(`${place}/readyz`)).toMatchObject({ status: 200, body: '' })
     expect(await app.anonymous.post(`${place}/readyz`)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
   }
 })
 
-const unready = (name: string) => ({
+const notReady = (name: string) => ({
   status: 503,
   headers: { 'retry-after': '5' },
-  body: { status: 'unavailable', checks: { ...allWell, [name]: { status: 'error' } } },
+  body: { status: 'unavailable', checks: { ...allChecksOk, [name]: { status: 'error' } } },
 })
 
 it('is not ready while the database is not writable, and answers in time', async () => {
@@ -43,11 +43,11 @@ it('is not ready with the schema of another version or while stopping', async ()
   const em = newer.services.database.fork()
   await em.execute("insert into schema_migrations (name) values ('Migration29991231000000_later')")
   await em.execute(`update server_settings set value = '"99.0.0"' where key = 'schema.oldest_version'`)
-  expect(await newer.anonymous.get('/readyz')).toMatchObject(unready('schema'))
+  expect(await newer.anonymous.get('/readyz')).toMatchObject(notReady('schema'))
   await using app = await testApp({ alone: true })
   expect(await app.anonymous.get('/readyz')).toMatchObject({ status: 200 })
   app.services.stopping.abort()
-  expect(await app.anonymous.get('/readyz')).toMatchObject(unready('running'))
+  expect(await app.anonymous.get('/readyz')).toMatchObject(notReady('running'))
   expect(await app.anonymous.get('/livez')).toMatchObject({ status: 200 })
 })
 

@@ -28,7 +28,7 @@ async function expectReads(app: TestApp, alice: Actor): Promise<void> {
   expect(body.data).toEqual({ searchPackages: { totalCount: 1 }, package: { name: 'acme' } })
 }
 
-const healthOf = async (app: TestApp) => {
+const readHealth = async (app: TestApp) => {
   const { status, body } = await app.anonymous.get('/api/v1/health')
   const { metadata_store: database, blob_store: store } = body.checks
   return { status, health: body.status, database: database.status, store: store.status, storeMessage: store.message }
@@ -57,7 +57,7 @@ it('serves reads below MIN_FREE_BYTES, refuses archives at every step and report
   expect(await alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })).toMatchObject({ status: 201 })
   const database = config.DB_BACKEND === 'sqlite' ? 'error' : 'ok'
   const storeMessage = expect.stringContaining('low on disk space')
-  expect(await healthOf(app)).toEqual({ status: 503, health: 'degraded', database, store: 'error', storeMessage })
+  expect(await readHealth(app)).toEqual({ status: 503, health: 'degraded', database, store: 'error', storeMessage })
   expect(app.lines.filter((line) => /ERROR health: blob_store: .* fewer than MIN_FREE_BYTES/.test(line))).toHaveLength(1)
   const text = (await app.services.metrics?.text()) ?? ''
   expect(sample(text, 'snug_component_up', { component: 'blob_store' })).toBe(0)
@@ -67,7 +67,7 @@ it('serves reads below MIN_FREE_BYTES, refuses archives at every step and report
 
   config.MIN_FREE_BYTES = enough
   expect(await publishArchive(alice, archive)).toMatchObject({ status: 200 })
-  expect(await healthOf(app)).toMatchObject({ status: 200, health: 'ok' })
+  expect(await readHealth(app)).toMatchObject({ status: 200, health: 'ok' })
   expect(app.lines.join('')).toContain('WARNING health: blob_store works again')
 })
 
@@ -79,7 +79,7 @@ it('serves reads while the archive store is not writable and logs that once', as
   await rename(staging, `${staging}.away`)
   await expectReads(app, alice)
   for (let round = 0; round < 3; round++)
-    expect(await healthOf(app)).toMatchObject({
+    expect(await readHealth(app)).toMatchObject({
       status: 503,
       database: 'ok',
       store: 'error',
@@ -88,7 +88,7 @@ it('serves reads while the archive store is not writable and logs that once', as
   expect(app.lines.filter((line) => line.includes('ERROR health: blob_store: Error: ENOENT'))).toHaveLength(1)
   await rm(staging, { recursive: true, force: true })
   await mkdir(staging)
-  expect(await healthOf(app)).toMatchObject({ status: 200, store: 'ok' })
+  expect(await readHealth(app)).toMatchObject({ status: 200, store: 'ok' })
   expect(app.lines.join('')).toContain('WARNING health: blob_store works again')
 })
 
@@ -103,10 +103,10 @@ it("refuses archives while the store's folder is missing and accepts them once i
   await expectReads(app, alice)
   expect(await alice.get('/api/packages/versions/new')).toMatchObject(refused('30', 'cannot be reached'))
   expect(await sendBytes(alice, announced, archive)).toMatchObject(refused('30', 'cannot be reached'))
-  expect(await healthOf(app)).toMatchObject({ status: 503, database: 'ok', store: 'error' })
+  expect(await readHealth(app)).toMatchObject({ status: 503, database: 'ok', store: 'error' })
   await rename(`${BLOB_PATH}.away`, BLOB_PATH)
   expect(await publishArchive(alice, archive)).toMatchObject({ status: 200 })
-  expect(await healthOf(app)).toMatchObject({ status: 200 })
+  expect(await readHealth(app)).toMatchObject({ status: 200 })
 })
 
 it.each(['reset', 'silent'] as const)(
@@ -119,7 +119,7 @@ it.each(['reset', 'silent'] as const)(
     const archive = await packageArchive({ name: 'acme', version: '1.1.0' })
     bucket.fault = () => fault
     await expectReads(app, alice)
-    expect(await healthOf(app)).toMatchObject({ status: 503, health: 'degraded', database: 'ok', store: 'error' })
+    expect(await readHealth(app)).toMatchObject({ status: 503, health: 'degraded', database: 'ok', store: 'error' })
     const text = (await app.services.metrics?.text()) ?? ''
     expect(sample(text, 'snug_component_up', { component: 'blob_store' })).toBe(0)
     expect(sample(text, 'snug_component_up', { component: 'metadata_store' })).toBe(1)
@@ -136,6 +136,6 @@ it.each(['reset', 'silent'] as const)(
 it('runs at most one write probe for many health requests', async () => {
   await using app = await testApp({ alone: true })
   const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
-  for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => healthOf(app)))
+  for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => readHealth(app)))
   expect(writes()).toBe(1)
 })

@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 
 const noStore = { 'cache-control': 'private, no-store' }
 
-it('forbids caching of all GraphQL answers', async () => {
+it('prevents caching of all GraphQL answers', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const session = await alice.session()
@@ -20,7 +20,7 @@ it('forbids caching of all GraphQL answers', async () => {
   }
 })
 
-it('forbids shared caches to store answers for signed-in users, on every endpoint', async () => {
+it('prevents shared caches from storing answers for signed-in users, on every endpoint', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   await publish(owner, { name: 'acme', version: '1.0.0' })
@@ -39,7 +39,7 @@ it('forbids shared caches to store answers for signed-in users, on every endpoin
   expect(await app.anonymous.get('/api/auth/me')).toMatchObject({ status: 401, headers: noStore })
 })
 
-it('forbids caching of answers that set cookies', async () => {
+it('prevents caching of answers that set cookies', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const login = await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'correct horse' })

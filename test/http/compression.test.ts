@@ -7,7 +7,7 @@ import { schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-const accepting = (encodings: string, more = {}) => ({ headers: { 'accept-encoding': encodings, ...more } })
+const acceptEncoding = (encodings: string, more = {}) => ({ headers: { 'accept-encoding': encodings, ...more } })
 const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
 
 /** Accept-Encoding headers by the expected encoding. */
@@ -22,9 +22,9 @@ it('compresses JSON of REST and GraphQL from 1 KB with the encoding the client p
   const alice = await app.member()
   const query = '{ __schema { types { name description } } }'
   const requests = [
-    (encodings: string) => alice.get('/api/docs/openapi.json', accepting(encodings)),
-    (encodings: string) => alice.graphql(query, {}, accepting(encodings)),
-    (encodings: string) => alice.get(`/graphql?query=${encodeURIComponent(query)}`, accepting(encodings)),
+    (encodings: string) => alice.get('/api/docs/openapi.json', acceptEncoding(encodings)),
+    (encodings: string) => alice.graphql(query, {}, acceptEncoding(encodings)),
+    (encodings: string) => alice.get(`/graphql?query=${encodeURIComponent(query)}`, acceptEncoding(encodings)),
   ]
   for (const request of requests) {
     const { raw: text } = await request('identity')
@@ -43,7 +43,7 @@ it('compresses JSON of REST and GraphQL from 1 KB with the encoding the client p
       expect(raw.equals(text)).toBe(true)
     }
   }
-  expect((await alice.get('/api/auth/me', accepting('gzip'))).headers).not.toHaveProperty('content-encoding')
+  expect((await alice.get('/api/auth/me', acceptEncoding('gzip'))).headers).not.toHaveProperty('content-encoding')
 })
 
 it('sends the headers of GET for HEAD and compresses version details but not archives', async () => {
@@ -51,13 +51,13 @@ it('sends the headers of GET for HEAD and compresses version details but not arc
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec: `homepage: https://example.com/${'long/'.repeat(300)}` })
   for (const path of ['/api/packages/acme/versions/1.0.0', '/api/search?q=acme']) {
-    const got = await alice.get(path, accepting('gzip'))
-    const head = await alice.head(path, accepting('gzip'))
+    const got = await alice.get(path, acceptEncoding('gzip'))
+    const head = await alice.head(path, acceptEncoding('gzip'))
     for (const name of ['content-encoding', 'content-length', 'content-type', 'vary']) expect(head.headers[name]).toBe(got.headers[name])
     expect(head.raw.length).toBe(0)
   }
-  expect((await alice.get('/api/packages/acme/versions/1.0.0', accepting('gzip'))).headers['content-encoding']).toBe('gzip')
-  expect((await alice.get('/api/archives/acme-1.0.0.tar.gz', accepting('gzip, br'))).headers).not.toHaveProperty('content-encoding')
+  expect((await alice.get('/api/packages/acme/versions/1.0.0', acceptEncoding('gzip'))).headers['content-encoding']).toBe('gzip')
+  expect((await alice.get('/api/archives/acme-1.0.0.tar.gz', acceptEncoding('gzip, br'))).headers).not.toHaveProperty('content-encoding')
 })
 
 it('never compresses an answer that contains a new secret', async () => {
@@ -68,7 +68,7 @@ it('never compresses an answer that contains a new secret', async () => {
     alice.graphql(
       `mutation ($name: String!) { createToken(input: { name: $name }) { ${secret} token { ${names} } } }`,
       { name: 'ci '.repeat(30).trim() },
-      accepting('gzip, br'),
+      acceptEncoding('gzip, br'),
     )
   const { headers, body } = await make('secret')
   expect(headers).not.toHaveProperty('content-encoding')
@@ -116,7 +116,7 @@ it('sends scripts and styles precompressed by the build, with permanent caching'
       ['gzip', '.gz'],
     ] as const)
       for (const accepted of choices[coding].filter((one) => !one.includes('*'))) {
-        const { headers, raw } = await app.anonymous.get(path, accepting(accepted))
+        const { headers, raw } = await app.anonymous.get(path, acceptEncoding(accepted))
         expect({ accepted, ...headers }).toMatchObject({
           'content-encoding': coding,
           'content-length': String(readFileSync(join(folder, file + ending)).length),
@@ -128,7 +128,7 @@ it('sends scripts and styles precompressed by the build, with permanent caching'
         expect(unpack[coding](raw).equals(text)).toBe(true)
       }
     for (const accepted of choices.identity.filter((one) => !one.startsWith('identity,'))) {
-      const { headers, raw } = await app.anonymous.get(path, accepting(accepted))
+      const { headers, raw } = await app.anonymous.get(path, acceptEncoding(accepted))
       expect({ accepted, ...headers }).not.toHaveProperty('content-encoding')
       expect(headers.vary).toBe('accept-encoding')
       expect(raw.equals(text)).toBe(true)
@@ -152,23 +152,23 @@ it('serves only scripts and styles below /assets', async () => {
   ]
   for (const path of [...elsewhere, ...above])
     for (const accepted of ['identity', 'br, gzip'])
-      expect([400, 403, 404], path).toContain((await app.anonymous.get(`/assets/${path}`, accepting(accepted))).status)
+      expect([400, 403, 404], path).toContain((await app.anonymous.get(`/assets/${path}`, acceptEncoding(accepted))).status)
 })
 
 it('supports revalidation, ranges and HEAD for compressed files', async () => {
   await using app = await testApp()
   for (const path of ['/api/docs/assets/swagger-ui.css', '/api/docs/assets/swagger-ui-bundle.js']) {
-    const { headers, raw } = await app.anonymous.get(path, accepting('gzip'))
+    const { headers, raw } = await app.anonymous.get(path, acceptEncoding('gzip'))
     expect(headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
     const plain = await app.anonymous.get(path)
     expect(plain.headers.etag).not.toBe(headers.etag)
     expect(gunzipSync(raw).equals(plain.raw)).toBe(true)
-    const head = await app.anonymous.head(path, accepting('gzip'))
+    const head = await app.anonymous.head(path, acceptEncoding('gzip'))
     expect(head).toMatchObject({ status: 200, headers: { 'content-encoding': 'gzip', 'content-length': headers['content-length'] } })
     expect(head.raw.length).toBe(0)
-    const same = await app.anonymous.get(path, accepting('gzip', { 'if-none-match': headers.etag }))
+    const same = await app.anonymous.get(path, acceptEncoding('gzip', { 'if-none-match': headers.etag }))
     expect(same).toMatchObject({ status: 304, headers: { vary: 'accept-encoding' } })
-    const part = await app.anonymous.get(path, accepting('gzip', { range: 'bytes=10-19' }))
+    const part = await app.anonymous.get(path, acceptEncoding('gzip', { range: 'bytes=10-19' }))
     expect(part).toMatchObject({ status: 206, headers: { 'content-range': `bytes 10-19/${raw.length}`, 'content-encoding': 'gzip' } })
     expect(part.raw.equals(raw.subarray(10, 20))).toBe(true)
   }

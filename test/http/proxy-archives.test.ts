@@ -11,7 +11,7 @@ import { publish } from '../support/publish.ts'
 const path = '/api/archives/acme-1.0.0.tar.gz'
 
 /** Starts a server with a large archive that nginx sends. `by` requests it through nginx, `past` directly. */
-async function served() {
+async function serveThroughNginx() {
   const app = await testApp({ env: { ACCEL_REDIRECT_PREFIX: '/-/archives/' } })
   const instance = await app.listen()
   const address = `http://127.0.0.1:${await startNginx({ instances: [instance], blobs: app.config.BLOB_PATH })}`
@@ -37,7 +37,7 @@ const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('h
 const ofTheMoment = new Set(['date', 'server', 'connection', 'keep-alive', 'x-request-id', 'x-cache-status'])
 
 it('answers through nginx as without it: whole, in ranges, by ETag and by HEAD', async () => {
-  await using server = await served()
+  await using server = await serveThroughNginx()
   const { archive, stored, by, past, place } = server
   const [size, etag] = [archive.length, (await past()).headers.etag ?? '']
   const bySize = [`bytes=${size - 5}-`, `bytes=-${size + 100}`, `bytes=5-${size + 100}`].map((range) => ({ range }))
@@ -70,7 +70,7 @@ it('answers through nginx as without it: whole, in ranges, by ETag and by HEAD',
 })
 
 it('counts downloads and checks permissions on every request', async () => {
-  await using server = await served()
+  await using server = await serveThroughNginx()
   const { app, alice, stored, address, by } = server
   const downloads = async () => {
     await writeDownloads(app)
@@ -94,7 +94,7 @@ it('counts downloads and checks permissions on every request', async () => {
 })
 
 it('serves small archives, other connections and damaged archives itself', async () => {
-  await using server = await served()
+  await using server = await serveThroughNginx()
   const { app, alice, stored, by, past, place } = server
   await publish(alice, { name: 'small', version: '1.0.0' })
   const small = await alice.get('/api/archives/small-1.0.0.tar.gz', { headers: { 'x-forwarded-for': '203.0.113.9' } })

@@ -4,7 +4,7 @@ import { storageAway } from '../../server/errors.ts'
 import { type TestApp, testApp } from '../app.ts'
 
 /** Returns the lines logged during `work`, without timestamps. */
-async function logged(app: TestApp, work: () => Promise<unknown>): Promise<string[]> {
+async function linesLoggedDuring(app: TestApp, work: () => Promise<unknown>): Promise<string[]> {
   app.lines.length = 0
   await work()
   return app.lines.map((line) => line.replace(/^\S+ /, '').trimEnd())
@@ -14,7 +14,7 @@ const probes = ['/livez', '/readyz', '/healthz', '/api/v1/health']
 
 it.each(['text', 'json'])('omits only successful probes with LOG_PROBES=false (%s)', async (LOG_FORMAT) => {
   await using app = await testApp({ env: { LOG_PROBES: 'false', LOG_FORMAT } })
-  const lines = await logged(app, async () => {
+  const lines = await linesLoggedDuring(app, async () => {
     for (const path of probes) {
       expect(await app.anonymous.get(path)).toMatchObject({ status: 200 })
       expect(await app.anonymous.head(path)).toMatchObject({ status: 200 })
@@ -31,7 +31,7 @@ it.each(['text', 'json'])('omits only successful probes with LOG_PROBES=false (%
 
 it('logs probes by default', async () => {
   await using app = await testApp()
-  const lines = await logged(app, () => app.anonymous.get('/livez'))
+  const lines = await linesLoggedDuring(app, () => app.anonymous.get('/livez'))
   expect(lines).toEqual([expect.stringMatching(/^INFO GET \/livez 200 \d+ms \S+ \S+$/)])
 })
 
@@ -45,7 +45,7 @@ it.each([
   [{ query: 'query Unknown { nothing }' }, 'query Unknown'],
 ])('logs the operation of a GraphQL request: %#', async (body, operation) => {
   await using app = await testApp()
-  const lines = await logged(app, () => app.anonymous.post('/graphql', body))
+  const lines = await linesLoggedDuring(app, () => app.anonymous.post('/graphql', body))
   expect(lines.map((line) => line.replace(/^INFO POST \/graphql \d+ \d+ms \S+ \S+ /, ''))).toEqual([operation])
 })
 
@@ -56,7 +56,7 @@ it.each([
   { operationName: 'OnlyAName' },
 ])('logs no operation that the document does not contain: %j', async (body) => {
   await using app = await testApp()
-  const lines = await logged(app, () => app.anonymous.post('/graphql', body))
+  const lines = await linesLoggedDuring(app, () => app.anonymous.post('/graphql', body))
   expect(lines).toEqual([expect.stringMatching(/^INFO POST \/graphql \d+ \d+ms \S+ \S+$/)])
 })
 
@@ -81,7 +81,7 @@ it.each([
   Object.assign(reads, {
     recall: (...all: Parameters<typeof recall>) => (/packages/.test(all[0]) ? Promise.reject(error()) : recall(...all)),
   })
-  const lines = await logged(app, async () => expect(await member.get('/api/packages/away')).toMatchObject({ status: 503 }))
+  const lines = await linesLoggedDuring(app, async () => expect(await member.get('/api/packages/away')).toMatchObject({ status: 503 }))
   expect(lines).toEqual([expect.stringMatching(new RegExp(`^${level} GET /api/packages/away 503 \\d+ms \\S+ \\S+ failed: .*(${reason})`))])
 })
 
@@ -93,7 +93,7 @@ it('logs one line for a query whose fields all fail for the same reason', async 
   const away = () => Promise.reject(new DatabaseAway('PostgreSQL does not answer.'))
   Object.assign(database, { fork: () => Object.assign(fork(), { find: away, findOne: away }) })
   const query = `query Many { ${Array.from({ length: 5 }, (_, index) => `p${index}: package(name: "p${index}") { name }`).join(' ')} }`
-  const lines = await logged(app, () => member.post('/graphql', { query }))
+  const lines = await linesLoggedDuring(app, () => member.post('/graphql', { query }))
   expect(lines).toEqual([
     expect.stringMatching(/^WARNING POST \/graphql \d+ \d+ms \S+ \S+ query Many failed: .*PostgreSQL does not answer\.$/),
   ])

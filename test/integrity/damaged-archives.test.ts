@@ -16,21 +16,21 @@ const sizes = [
 const faults = '{ archiveFaults { kind package version sha256 bytes foundAt } }'
 const path = '/api/archives/acme-1.0.0.tar.gz'
 
-async function flip(file: string): Promise<void> {
+async function flipBit(file: string): Promise<void> {
   const bytes = await readFile(file)
   bytes.writeUInt8(bytes.readUInt8(bytes.length - 9) ^ 1, bytes.length - 9)
   await writeFile(file, bytes)
 }
 
-const harms = [
+const damages = [
   ['damaged', 'truncated', (file: string) => truncate(file, 100)],
   ['damaged', 'empty', (file: string) => truncate(file, 0)],
-  ['damaged', 'flipped', flip],
+  ['damaged', 'flipped', flipBit],
   ['missing', 'missing', (file: string) => rm(file)],
 ] as const
 
 /** Starts a server with a published archive that is not cached. */
-async function published(files: Record<string, Buffer>) {
+async function publishedServer(files: Record<string, Buffer>) {
   const app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archive = await publish(alice, { name: 'acme', version: '1.0.0', files })
@@ -41,8 +41,8 @@ async function published(files: Record<string, Buffer>) {
 const errors = ({ lines }: TestApp) => lines.filter((line) => line.includes(' ERROR '))
 
 describe.each(sizes)('a %s archive', (_size, files) => {
-  it.each(harms)('that is %s (%s) answers 503 until it is repaired', async (kind, _how, harm) => {
-    await using server = await published(files)
+  it.each(damages)('that is %s (%s) answers 503 until it is repaired', async (kind, _how, harm) => {
+    await using server = await publishedServer(files)
     const { app, alice, archive, file, known } = server
     await harm(file)
     const refused = { status: 503, headers: { 'retry-after': '300', 'cache-control': 'private, no-store' } }
@@ -74,7 +74,7 @@ describe.each(sizes)('a %s archive', (_size, files) => {
 })
 
 it('is reported to administrators only, until a check finds the archive intact or its version is deleted', async () => {
-  await using server = await published({})
+  await using server = await publishedServer({})
   const { app, alice, archive, file, known } = server
   await rm(file)
   await alice.get(path)
@@ -93,7 +93,7 @@ it('is reported to administrators only, until a check finds the archive intact o
     await admin.graphql('mutation { checkIntegrity }')
     await runJobs(app)
   }
-  await flip(file)
+  await flipBit(file)
   await check()
   expect(await known()).toMatchObject([{ kind: 'DAMAGED', package: 'acme' }])
   await rm(file)
@@ -114,7 +114,7 @@ it('is reported to administrators only, until a check finds the archive intact o
 })
 
 it('reports the storage, not the archives, when the whole store is unreachable', async () => {
-  await using server = await published({ 'lib/noise.bin': randomBytes(700_000) })
+  await using server = await publishedServer({ 'lib/noise.bin': randomBytes(700_000) })
   const { app, alice, archive, known } = server
   await rename(app.config.BLOB_PATH, `${app.config.BLOB_PATH}.away`)
   expect(await alice.get(path)).toMatchObject({
@@ -130,11 +130,11 @@ it('reports the storage, not the archives, when the whole store is unreachable',
 })
 
 it('is verified once for concurrent requests', async () => {
-  await using server = await published({ 'lib/noise.bin': randomBytes(500_000) })
+  await using server = await publishedServer({ 'lib/noise.bin': randomBytes(500_000) })
   const { alice, archive, file } = server
   const together = await Promise.all(Array.from({ length: 20 }, () => alice.get(path)))
   for (const { status, raw } of together) expect([status, raw.equals(archive)]).toEqual([200, true])
-  await flip(file)
+  await flipBit(file)
   const refused = await Promise.all(Array.from({ length: 20 }, () => alice.get(path)))
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]))
 })

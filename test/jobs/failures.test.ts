@@ -11,20 +11,24 @@ import { runPeriodically } from '../../server/platform/jobs/run-periodically.ts'
 import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { testApp } from '../app.ts'
 
-const coded = (code: string, message: string, more = {}) => Object.assign(new Error(message), { code, ...more })
+const errorWithCode = (code: string, message: string, more = {}) => Object.assign(new Error(message), { code, ...more })
 
 it.each([
-  ['an unreachable database', coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432', { syscall: 'connect' }), 'connect ECONNREFUSED'],
+  [
+    'an unreachable database',
+    errorWithCode('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432', { syscall: 'connect' }),
+    'connect ECONNREFUSED',
+  ],
   ['a slow database', new DatabaseAway('A write took longer than 1500 ms.'), 'A write took longer than 1500 ms.'],
-  ['a full database', coded('SQLITE_FULL', 'database or disk is full'), 'database or disk is full'],
-  ['a full disk', coded('ENOSPC', 'ENOSPC: no space left on device, write'), 'ENOSPC: no space left on device, write'],
+  ['a full database', errorWithCode('SQLITE_FULL', 'database or disk is full'), 'database or disk is full'],
+  ['a full disk', errorWithCode('ENOSPC', 'ENOSPC: no space left on device, write'), 'ENOSPC: no space left on device, write'],
   ['a full store', diskFull(), "The server's disk is full"],
   [
     'a refusal by the bucket',
-    storageAway(coded('AccessDenied', 'Access Denied')),
+    storageAway(errorWithCode('AccessDenied', 'Access Denied')),
     'cannot be reached at the moment. Try again later. Error: Access Denied',
   ],
-  ['an unreachable bucket', coded('STORAGE_AWAY', 'The bucket does not answer'), 'The bucket does not answer'],
+  ['an unreachable bucket', errorWithCode('STORAGE_AWAY', 'The bucket does not answer'), 'The bucket does not answer'],
   [
     'an error with several addresses',
     Object.assign(new AggregateError([new Error('one'), new Error('two')]), { code: 'ECONNREFUSED', syscall: 'connect' }),
@@ -39,7 +43,7 @@ it.each([
 })
 
 it('describes unexpected errors with their stack trace', () => {
-  for (const error of [new TypeError('x is not a function'), coded('ENOENT', 'no such file')])
+  for (const error of [new TypeError('x is not a function'), errorWithCode('ENOENT', 'no such file')])
     expect(describeFailure(error)).toEqual({ isKnown: false, text: expect.stringContaining('failures.test.ts') })
 })
 
@@ -58,7 +62,7 @@ it('logs warnings for known errors of retried jobs and periodic tasks', async ()
     await app.services.database.fork().execute('delete from jobs')
     return app.lines.join('')
   }
-  const full = coded('ENOSPC', 'no space left')
+  const full = errorWithCode('ENOSPC', 'no space left')
   expect(await run(full, 2)).toMatch(/ WARNING job \S+ \(failing a\), attempt 1 of 2: no space left\n$/)
   expect(await run(full, 1)).toMatch(/ ERROR job \S+ \(failing a\), attempt 1 of 1: no space left\n$/)
   expect(await run(new Error('a mistake'), 2)).toMatch(/ ERROR job \S+ \(failing a\), attempt 1 of 2: Error: a mistake.* at /)
@@ -109,7 +113,7 @@ it('logs one warning for an outage that stops many jobs, and another after a suc
   const { database, now } = app.services
   let isAway = true
   const work = handler(z.unknown(), async () => {
-    if (isAway) throw storageAway(coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:9000'))
+    if (isAway) throw storageAway(errorWithCode('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:9000'))
   })
   const worker = startWorker(app.services, { copying: work, indexing: work })
   const runJobs = async (round: string) => {

@@ -29,7 +29,7 @@ async function jobsApp() {
 }
 
 /** Runs all due jobs and returns their subjects and attempt numbers. */
-async function work({ services }: TestApp, options: Partial<Handler> = {}): Promise<[string, number][]> {
+async function runDueJobs({ services }: TestApp, options: Partial<Handler> = {}): Promise<[string, number][]> {
   const done: [string, number][] = []
   const task = handler(z.unknown(), async ({ subject, attempt }) => void done.push([subject, attempt]), { maxConcurrent: 1, ...options })
   const worker = startWorker(services, { task })
@@ -45,7 +45,7 @@ it('counts no attempt against a job of a killed server', async () => {
     expect(await jobs.takeAndDie()).toBe('a')
     jobs.advance(dayMs)
   }
-  expect(await work(jobs.app, { maxAttempts: 1 })).toEqual([['a', 1]])
+  expect(await runDueJobs(jobs.app, { maxAttempts: 1 })).toEqual([['a', 1]])
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'done', attempts: 5, interruptions: 4, error: null })
 })
 
@@ -57,12 +57,12 @@ it('gives up a job after five interruptions without running it again, until an a
     expect(await jobs.takeAndDie()).toBe('a')
     jobs.advance(dayMs)
   }
-  expect(await work(jobs.app, options)).toEqual([])
+  expect(await runDueJobs(jobs.app, options)).toEqual([])
   const error = 'The server ended 5 times while it ran this job.'
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'failed', error })
   expect(onPermanentFailure).toEqual([`a: ${error}`])
   await retryJob(jobs.app.services.database.fork(), id, jobs.app.services.now())
-  expect(await work(jobs.app, options)).toEqual([['a', 1]])
+  expect(await runDueJobs(jobs.app, options)).toEqual([['a', 1]])
 })
 
 it('delays a job longer after each interruption except the first, so that others run first', async () => {
@@ -71,14 +71,14 @@ it('delays a job longer after each interruption except the first, so that others
   expect(await jobs.takeAndDie()).toBe('a')
   expect(await jobs.takeAndDie()).toBe('a')
   await jobs.ask('b')
-  expect(await work(jobs.app)).toEqual([['b', 1]])
+  expect(await runDueJobs(jobs.app)).toEqual([['b', 1]])
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'queued', error: 'The server ended while it ran this job.' })
   jobs.advance(12_000)
   expect(await jobs.takeAndDie()).toBe('a')
   jobs.advance(30_000)
-  expect(await work(jobs.app)).toEqual([])
+  expect(await runDueJobs(jobs.app)).toEqual([])
   jobs.advance(14_000)
-  expect(await work(jobs.app)).toEqual([['a', 1]])
+  expect(await runDueJobs(jobs.app)).toEqual([['a', 1]])
 })
 
 it('runs one interrupted job at a time so that a job that crashes the server can be identified', async () => {
@@ -99,7 +99,7 @@ it('drops an interrupted job in favor of a later one with the same subject', asy
   expect(held?.id).toBe(first)
   const second = await jobs.ask('a')
   jobs.advance(1001)
-  expect(await work(jobs.app)).toEqual([['a', 1]])
+  expect(await runDueJobs(jobs.app)).toEqual([['a', 1]])
   expect(await jobs.jobOf(first)).toMatchObject({ state: 'failed', error: 'The server ended while it ran this job.' })
   expect(await jobs.jobOf(second)).toMatchObject({ state: 'done', attempts: 1 })
 })

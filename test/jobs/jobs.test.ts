@@ -8,7 +8,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { anotherInstance } from '../support/instances.ts'
 
 const anything = z.unknown()
-const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
+const enqueueJob = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
 const jobOf = ({ services }: TestApp, id: string) => services.database.fork().findOneOrFail(Job, { id })
 const nothing = { queued: 0, running: 0, failed: 0 }
 
@@ -45,10 +45,10 @@ it('discards jobs of failed transactions and keeps one queued job per kind and s
   expect(await countJobs(app.services.database.reads)).toEqual(nothing)
   const later = new Date(Date.now() + 60_000)
   const ids = await Promise.all(
-    Array.from({ length: 20 }, (_, index) => ask(app, { kind: 'note', subject: 'a', payload: { index }, runAt: later })),
+    Array.from({ length: 20 }, (_, index) => enqueueJob(app, { kind: 'note', subject: 'a', payload: { index }, runAt: later })),
   )
   expect(new Set(ids).size).toBe(1)
-  const sooner = await ask(app, { kind: 'note', subject: 'a', payload: { index: 99 } })
+  const sooner = await enqueueJob(app, { kind: 'note', subject: 'a', payload: { index: 99 } })
   expect(sooner).toBe(ids[0])
   expect((await jobOf(app, sooner)).runAt.getTime()).toBeLessThan(later.getTime())
   const seen: unknown[] = []
@@ -73,7 +73,7 @@ it('never runs a job twice concurrently, however many workers there are', async 
     now--
     running.set(subject, (running.get(subject) ?? 0) - 1)
   })
-  for (let index = 0; index < 200; index++) await ask(app, { kind: 'work', subject: String(index) })
+  for (let index = 0; index < 200; index++) await enqueueJob(app, { kind: 'work', subject: String(index) })
   const workers = [app, second ?? app].map(({ services }) => startWorker(services, { work: run }, { concurrency: 4, pollMs: 20 }))
   await expect.poll(() => countJobs(app.services.database.reads), { timeout: 30_000 }).toEqual(nothing)
   await Promise.all(workers.map((worker) => worker.stop()))
@@ -96,7 +96,7 @@ it('retries a failing job with growing delays and finally gives up', async () =>
     { maxAttempts: 3 },
   )
   const worker = startWorker(app.services, { broken })
-  const id = await ask(app, { kind: 'broken', subject: 'a' })
+  const id = await enqueueJob(app, { kind: 'broken', subject: 'a' })
   await worker.settled()
   expect(await jobOf(app, id)).toMatchObject({ state: 'queued', attempts: 1, error: expect.stringMatching(/^no luck x+$/) })
   for (const [wait, attempts] of [
@@ -106,7 +106,7 @@ it('retries a failing job with growing delays and finally gives up', async () =>
     [8_000, 3],
   ] as const) {
     advance(wait)
-    await ask(app, { kind: 'other', subject: 'wakes the worker' })
+    await enqueueJob(app, { kind: 'other', subject: 'wakes the worker' })
     await worker.settled()
     expect(runs).toBe(attempts)
   }
@@ -128,9 +128,9 @@ it('runs a job that was enqueued during its run afterwards, not concurrently', a
     now--
   })
   const worker = startWorker(app.services, { slow })
-  await ask(app, { kind: 'slow', subject: 'a' })
+  await enqueueJob(app, { kind: 'slow', subject: 'a' })
   await begun.promise
-  await ask(app, { kind: 'slow', subject: 'a' })
+  await enqueueJob(app, { kind: 'slow', subject: 'a' })
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 1, running: 1, failed: 0 })
   go.resolve()
   await worker.settled()
@@ -149,7 +149,7 @@ it('takes over a job with an expired lease, after which its former holder change
     }),
   }
   const first = startWorker(app.services, silent, { leaseMs: 60_000 })
-  const id = await ask(app, { kind: 'task', subject: 'a' })
+  const id = await enqueueJob(app, { kind: 'task', subject: 'a' })
   await begun.promise
   app.clock.now = new Date('2026-01-01T00:00:59Z')
   const attempts: number[] = []
@@ -174,7 +174,7 @@ it('renews the lease of a long job so that no other worker takes it over', async
   let runs = 0
   const long = handler(anything, async () => (runs++, go.promise))
   const workers = [1, 2].map(() => startWorker(app.services, { long }, { leaseMs: 300, pollMs: 50 }))
-  await ask(app, { kind: 'long', subject: 'a' })
+  await enqueueJob(app, { kind: 'long', subject: 'a' })
   await new Promise((resolve) => setTimeout(resolve, 1200))
   go.resolve()
   for (const worker of workers) await worker.settled()
@@ -195,7 +195,7 @@ it('returns jobs to the queue on stop, whether or not they react to the signal',
     deaf: handler(anything, async () => (start(), never.promise)),
   }
   const worker = startWorker(app.services, handlers, { graceMs: 50 })
-  const ids = [await ask(app, { kind: 'polite', subject: 'a' }), await ask(app, { kind: 'deaf', subject: 'a' })]
+  const ids = [await enqueueJob(app, { kind: 'polite', subject: 'a' }), await enqueueJob(app, { kind: 'deaf', subject: 'a' })]
   await begun.promise
   await worker.stop()
   for (const id of ids) expect(await jobOf(app, id)).toMatchObject({ state: 'queued', attempts: 0, lease: null, error: null })
@@ -207,7 +207,7 @@ it('returns jobs to the queue on stop, whether or not they react to the signal',
 it('leaves jobs of unknown kinds alone and deletes old ones', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const worker = startWorker(app.services, { known: handler(anything, async () => {}) })
-  for (const kind of ['known', 'unknown']) await ask(app, { kind, subject: 'a' })
+  for (const kind of ['known', 'unknown']) await enqueueJob(app, { kind, subject: 'a' })
   await worker.settled()
   await worker.stop()
   const em = app.services.database.fork()
@@ -227,10 +227,10 @@ it('does not start a running job again when the clock is moved forward', async (
     await done.promise
   })
   const worker = startWorker(app.services, { slow, quick: handler(anything, async () => {}) }, { concurrency: 3 })
-  await ask(app, { kind: 'slow', subject: 'a' })
+  await enqueueJob(app, { kind: 'slow', subject: 'a' })
   await begun.promise
   app.clock.now = new Date(Date.now() + 3_600_000)
-  for (let round = 0; round < 3; round++) await ask(app, { kind: 'quick', subject: String(round) })
+  for (let round = 0; round < 3; round++) await enqueueJob(app, { kind: 'quick', subject: String(round) })
   await expect.poll(() => countJobs(app.services.database.reads)).toMatchObject({ queued: 0, running: 1 })
   done.resolve()
   await worker.settled()

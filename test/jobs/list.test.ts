@@ -9,11 +9,11 @@ const fields = 'id uuid kind subject state attempts phase done total createdAt r
 const list = (args = '') => `{ jobs(first: 2${args}) { nodes { ${fields} } totalCount pageInfo { hasNextPage endCursor } } }`
 const retry = (id: string) => `mutation { retryJob(input: { id: "${id}" }) { job { ${fields} } } }`
 
-const ask = ({ services }: TestApp, kind: string, subject: string) =>
+const enqueueJob = ({ services }: TestApp, kind: string, subject: string) =>
   services.database.fork().transactional((em) => enqueue(em, { kind, subject }, services.now()))
 
 /** Runs the due jobs once. `fail` makes every job fail. */
-async function work({ services }: TestApp, fail = false) {
+async function runDueJobs({ services }: TestApp, fail = false) {
   const task = handler(
     z.unknown(),
     async ({ progress }) => {
@@ -30,12 +30,12 @@ async function work({ services }: TestApp, fail = false) {
 it('lists jobs for administrators, newest first, by state, kind and subject', async () => {
   await using app = await testApp()
   const admin = await app.admin()
-  await ask(app, 'task', 'a')
-  await work(app)
-  await ask(app, 'task', 'b')
-  await work(app, true)
-  await ask(app, 'task', 'a')
-  await ask(app, 'other', 'a')
+  await enqueueJob(app, 'task', 'a')
+  await runDueJobs(app)
+  await enqueueJob(app, 'task', 'b')
+  await runDueJobs(app, true)
+  await enqueueJob(app, 'task', 'a')
+  await enqueueJob(app, 'other', 'a')
   const all = (await admin.graphql(list())).body.data.jobs
   expect(all).toMatchObject({ totalCount: 4, pageInfo: { hasNextPage: true } })
   expect(all.nodes).toMatchObject([
@@ -76,8 +76,8 @@ it('lists jobs for administrators, newest first, by state, kind and subject', as
 it('retries only failed jobs, on request of an administrator', async () => {
   await using app = await testApp()
   const admin = await app.admin()
-  await ask(app, 'task', 'a')
-  await work(app, true)
+  await enqueueJob(app, 'task', 'a')
+  await runDueJobs(app, true)
   const { id } = (await admin.graphql(list())).body.data.jobs.nodes[0]
   expect((await admin.graphql(retry(id))).body.data.retryJob.job).toMatchObject({
     state: 'QUEUED',
@@ -88,15 +88,15 @@ it('retries only failed jobs, on request of an administrator', async () => {
     message: 'Only failed jobs can be retried. This job is queued.',
     extensions: { code: 'Conflict' },
   })
-  await work(app, true)
-  await ask(app, 'task', 'a')
+  await runDueJobs(app, true)
+  await enqueueJob(app, 'task', 'a')
   expect((await admin.graphql(retry(id))).body.errors[0]).toMatchObject({
     message: 'Another job of the same kind and subject is already queued.',
     extensions: { code: 'Conflict' },
   })
-  await work(app)
+  await runDueJobs(app)
   await admin.graphql(retry(id))
-  await work(app)
+  await runDueJobs(app)
   expect((await admin.graphql(list(', state: DONE'))).body.data.jobs.nodes).toHaveLength(2)
   const unknown = Buffer.from('Job:00000000-0000-7000-8000-000000000000').toString('base64')
   expect((await admin.graphql(retry(unknown))).body.errors[0].extensions.code).toBe('NotFound')
@@ -107,13 +107,13 @@ const cancel = (id: string) => `mutation { cancelJob(input: { id: "${id}" }) }`
 it('deletes a queued job or stops a running one on cancellation and records who canceled it', async () => {
   await using app = await testApp()
   const admin = await app.admin({ displayName: 'Ada' })
-  await ask(app, 'task', 'waiting')
+  await enqueueJob(app, 'task', 'waiting')
   const [waiting] = (await admin.graphql(list())).body.data.jobs.nodes
   expect((await admin.graphql(cancel(waiting.id))).body.data.cancelJob).toBe(true)
   expect((await admin.graphql(list())).body.data.jobs.totalCount).toBe(0)
   expect((await admin.graphql(cancel(waiting.id))).body.errors[0].extensions.code).toBe('NotFound')
 
-  await ask(app, 'task', 'running')
+  await enqueueJob(app, 'task', 'running')
   const begun = Promise.withResolvers<void>()
   const task = handler(z.unknown(), async ({ signal }) => {
     begun.resolve()

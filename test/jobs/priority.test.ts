@@ -12,17 +12,17 @@ import { publish } from '../support/publish.ts'
 import { versionId } from '../support/reports.ts'
 
 const anything = z.unknown()
-const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
+const enqueueJob = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
 
 it('claims the lowest priority first, then the job that has been due longest', async () => {
   await using app = await testApp()
   const at = (seconds: number) => new Date(Date.now() - seconds * 1000)
-  await ask(app, { kind: 'work', subject: 'oldest, but later', priority: 10, runAt: at(90) })
-  await ask(app, { kind: 'work', subject: 'second', runAt: at(10) })
-  await ask(app, { kind: 'work', subject: 'first', runAt: at(20) })
-  await ask(app, { kind: 'work', subject: 'third', priority: 10, runAt: at(5) })
+  await enqueueJob(app, { kind: 'work', subject: 'oldest, but later', priority: 10, runAt: at(90) })
+  await enqueueJob(app, { kind: 'work', subject: 'second', runAt: at(10) })
+  await enqueueJob(app, { kind: 'work', subject: 'first', runAt: at(20) })
+  await enqueueJob(app, { kind: 'work', subject: 'third', priority: 10, runAt: at(5) })
   // Enqueuing a job again with a more urgent priority moves it forward.
-  await ask(app, { kind: 'work', subject: 'third', runAt: at(4) })
+  await enqueueJob(app, { kind: 'work', subject: 'third', runAt: at(4) })
   const seen: string[] = []
   const worker = startWorker(app.services, {
     work: handler(anything, async ({ subject }) => void seen.push(subject), { maxConcurrent: 1 }),
@@ -37,9 +37,9 @@ it('skips a locked job instead of waiting for it', async () => {
   const { database, now } = app.services
   if (database.backend === 'sqlite') return expect(await claim(database.fork(), ['work'], now(), 1)).toBeNull() // SQLite has no row locks.
   const next = async () => (await claim(database.fork(), ['work'], now(), 60_000))?.subject
-  await ask(app, { kind: 'work', subject: 'lost' })
+  await enqueueJob(app, { kind: 'work', subject: 'lost' })
   await claim(database.fork(), ['work'], now(), -1)
-  await ask(app, { kind: 'work', subject: 'waits' })
+  await enqueueJob(app, { kind: 'work', subject: 'waits' })
   await database.fork().transactional(async (em) => {
     await em.execute("select 1 from jobs where subject = 'lost' for update")
     expect([await next(), await next()]).toEqual(['waits', undefined])
@@ -99,11 +99,11 @@ it('limits jobs with their own slots and keeps them from occupying those of othe
     { slow, quick: handler(anything, async ({ subject }) => void quick.push(subject)) },
     { concurrency: 1 },
   )
-  for (const subject of ['a', 'b', 'c', 'd']) await ask(app, { kind: 'slow', subject })
+  for (const subject of ['a', 'b', 'c', 'd']) await enqueueJob(app, { kind: 'slow', subject })
   await worker.settled()
   expect(running).toBe(0)
   may = 2
-  for (const subject of ['x', 'y', 'z']) await ask(app, { kind: 'quick', subject })
+  for (const subject of ['x', 'y', 'z']) await enqueueJob(app, { kind: 'quick', subject })
   await expect.poll(() => [running, quick.length]).toEqual([2, 3])
   release()
   await worker.settled()
@@ -121,7 +121,7 @@ it('pauses after background jobs while the server is in use, but not before urge
       const began = performance.now()
       await sleep(100)
       seen.push({ subject, began, ended: performance.now() })
-      if (subject === 'first') await ask(app, { kind: 'work', subject: 'fresh' })
+      if (subject === 'first') await enqueueJob(app, { kind: 'work', subject: 'fresh' })
     },
     { hasOwnSlots: true, maxConcurrent: 1 },
   )
@@ -129,7 +129,7 @@ it('pauses after background jobs while the server is in use, but not before urge
     ['first', 30],
     ['second', 20],
   ] as const)
-    await ask(app, { kind: 'work', subject, priority: 10, runAt: new Date(Date.now() - seconds * 1000) })
+    await enqueueJob(app, { kind: 'work', subject, priority: 10, runAt: new Date(Date.now() - seconds * 1000) })
   const worker = startWorker(app.services, { work }, { pollMs: 3_600_000, isInUse: () => true })
   await expect.poll(() => seen.map(({ subject }) => subject)).toEqual(['first', 'fresh', 'second'])
   await worker.stop()
@@ -150,7 +150,7 @@ it('does not retry a permanent failure and notifies the handler', async () => {
     { onPermanentFailure: async (subject, error) => void told.push(subject, error) },
   )
   const worker = startWorker(app.services, { hopeless })
-  await ask(app, { kind: 'hopeless', subject: 'a' })
+  await enqueueJob(app, { kind: 'hopeless', subject: 'a' })
   await worker.settled()
   await worker.stop()
   expect(told).toEqual(['a', 'It is too large.'])
@@ -165,7 +165,7 @@ it('syncs to disk in jobs that were enqueued by transactions without sync', asyn
   for (const begin of [start, () => withoutSync(start)]) {
     const worker = await begin()
     await worker.settled()
-    await withoutSync(() => Promise.all(['a', 'b'].map((subject) => ask(app, { kind: 'note', subject }))))
+    await withoutSync(() => Promise.all(['a', 'b'].map((subject) => enqueueJob(app, { kind: 'note', subject }))))
     await worker.settled()
     await worker.stop()
   }
@@ -185,7 +185,7 @@ it('yields to requests before each statement of a job', async () => {
     isOver = true
   })
   const worker = startWorker(app.services, { ask: ask20 })
-  await ask(app, { kind: 'ask', subject: 'a' })
+  await enqueueJob(app, { kind: 'ask', subject: 'a' })
   await worker.settled()
   await worker.stop()
   expect(turns).toBeGreaterThanOrEqual(asks - 1)

@@ -9,7 +9,7 @@ const save = (kind: string, markdown: string) => ({
     'mutation ($input: UpdateLegalDocumentInput!) { updateLegalDocument(input: $input) { document { isCustom markdown html updatedAt } } }',
   variables: { input: { kind, markdown } },
 })
-const audited = async (app: TestApp) =>
+const auditSummaries = async (app: TestApp) =>
   (await (await app.owner()).get('/api/admin/audit-log?kind=server.legal_updated')).body.entries.map(
     ({ summary }: { summary: string }) => summary,
   )
@@ -43,7 +43,7 @@ describe.each(legalKinds)('the legal page %s', (kind) => {
     // Restoring again gives the same answer and no audit entry.
     expect(await owner.delete(`/api/admin/legal/${kind}`)).toMatchObject(builtIn)
     const title = kind === 'privacy' ? 'privacy policy' : 'terms of use'
-    expect(await audited(app)).toEqual([`Olive Owner restored the built-in ${title}`, `Olive Owner changed the ${title}`])
+    expect(await auditSummaries(app)).toEqual([`Olive Owner restored the built-in ${title}`, `Olive Owner changed the ${title}`])
   })
 
   it('requires the owner, with a token or with a session and its CSRF token', async () => {
@@ -133,7 +133,7 @@ it('records no change for the same text and shows the date of the last change', 
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const owner = await app.owner()
   for (const text of ['One.', 'One.', 'Two.']) await owner.put('/api/admin/legal/privacy', { markdown: text })
-  expect(await audited(app)).toHaveLength(2)
+  expect(await auditSummaries(app)).toHaveLength(2)
   const { body } = await app.anonymous.graphql('{ legalDocument(kind: PRIVACY) { kind markdown isCustom updatedAt defaultMarkdown } }')
   expect(body.data.legalDocument).toEqual({
     kind: 'PRIVACY',

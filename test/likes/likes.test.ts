@@ -4,7 +4,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { duringTransaction } from '../support/concurrent-transaction.ts'
 import { publish } from '../support/publish.ts'
 
-async function stocked(app: TestApp) {
+async function publishPackages(app: TestApp) {
   const alice = await app.member()
   for (const name of ['apple', 'banana']) await publish(alice, { name, version: '1.0.0' })
   return alice
@@ -17,7 +17,7 @@ const byLikes = async (actor: Actor) =>
 
 it('likes and unlikes a package idempotently', async () => {
   await using app = await testApp({ now: new Date('2026-05-05T05:05:05.000Z') })
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   const viewer = await app.viewer()
   expect(await likes(viewer, 'apple')).toEqual({ package: 'apple', likes: 0 })
   for (let count = 0; count < 2; count++)
@@ -36,7 +36,7 @@ it('likes and unlikes a package idempotently', async () => {
 
 it('likes and unlikes in GraphQL', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   const fields = 'package { name likeCount viewerHasLiked }'
   const like = await alice.graphql(`mutation { likePackage(input: { package: "apple" }) { ${fields} } }`)
   expect(like.body).toEqual({
@@ -57,7 +57,7 @@ it('likes and unlikes in GraphQL', async () => {
 
 it('is deleted along with the account and with the package', async () => {
   await using app = await testApp()
-  const [alice, bob, admin] = [await stocked(app), await app.member(), await app.admin()]
+  const [alice, bob, admin] = [await publishPackages(app), await app.member(), await app.admin()]
   for (const actor of [alice, bob]) await actor.put('/api/account/likes/banana')
   await alice.put('/api/account/likes/apple')
   expect(await admin.delete(`/api/admin/users/${bob.id}`)).toMatchObject({ status: 200 })
@@ -70,7 +70,7 @@ it('is deleted along with the account and with the package', async () => {
 
 it('answers 404 for a package being deleted and does not prevent its deletion', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   await alice.put('/api/account/likes/apple')
   for (const [method, name] of [
     ['DELETE', 'apple'],
@@ -87,7 +87,7 @@ it('answers 404 for a package being deleted and does not prevent its deletion', 
 
 it('refuses anonymous users, unknown packages and changes without a CSRF token', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishPackages(app)
   for (const method of ['PUT', 'DELETE'] as const) {
     expect(await app.anonymous.send(method, '/api/account/likes/apple')).toMatchObject({ status: 401 })
     expect(await alice.send(method, '/api/account/likes/absent')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })

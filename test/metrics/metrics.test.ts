@@ -13,7 +13,7 @@ import { publish, publishArchive } from '../support/publish.ts'
 
 const token = 'the token of the metrics'
 const withToken = { headers: { authorization: `Bearer ${token}` } }
-const watched = (options: TestOptions = {}) => testApp({ ...options, env: { METRICS_TOKEN: token } })
+const appWithMetrics = (options: TestOptions = {}) => testApp({ ...options, env: { METRICS_TOKEN: token } })
 
 async function metricsOf({ anonymous }: TestApp): Promise<string> {
   const { status, body } = await anonymous.get('/metrics', withToken)
@@ -31,7 +31,7 @@ it('exposes no metrics by default', async () => {
 })
 
 it('requires the metrics token', async () => {
-  await using app = await watched()
+  await using app = await appWithMetrics()
   const owner = await app.owner()
   for (const authorization of ['', 'Bearer', `Bearer ${token}x`, `Bearer ${token.slice(1)}`, `Basic ${btoa(`x:${token}`)}`])
     expect(await app.anonymous.get('/metrics', { headers: { authorization } })).toMatchObject({
@@ -47,7 +47,7 @@ it('requires the metrics token', async () => {
 })
 
 it('counts requests by route, never by values that clients choose', async () => {
-  await using app = await watched({ alone: true })
+  await using app = await appWithMetrics({ alone: true })
   const member = await app.member()
   await publish(member, { name: 'counted', version: '1.0.0' })
   for (let n = 0; n < 20; n++) {
@@ -70,7 +70,7 @@ it('counts requests by route, never by values that clients choose', async () => 
 })
 
 it('counts uploads, downloads, jobs, caches and connections', async () => {
-  await using app = await watched({ alone: true })
+  await using app = await appWithMetrics({ alone: true })
   const member = await app.member()
   const archive = await publish(member, { name: 'watched', version: '1.0.0' })
   await publishArchive(member, await packageArchive({ name: 'Not A Name', version: '1.0.0' }))
@@ -79,7 +79,7 @@ it('counts uploads, downloads, jobs, caches and connections', async () => {
     await member.get('/api/packages/watched')
   }
   await member.get('/api/archives/watched-1.0.0.tar.gz', { headers: { 'user-agent': 'Googlebot/2.1' } })
-  await workOff(app)
+  await runThreeJobs(app)
   const url = await app.listen()
   const sent = await fetch(`${url}/api/archives/watched-1.0.0.tar.gz`, { headers: { authorization: `Bearer ${member.secret}` } })
   expect((await sent.arrayBuffer()).byteLength).toBe(archive.length)
@@ -103,9 +103,9 @@ it('counts uploads, downloads, jobs, caches and connections', async () => {
 })
 
 it('passes promtool check metrics with requests, uploads, jobs and all gauges', async () => {
-  await using app = await watched({ alone: true })
+  await using app = await appWithMetrics({ alone: true })
   await publish(await app.member(), { name: 'watched', version: '1.0.0' })
-  await workOff(app)
+  await runThreeJobs(app)
   const text = await metricsOf(app)
   for (const name of [
     'snug_http_request_duration_seconds_count',
@@ -118,7 +118,7 @@ it('passes promtool check metrics with requests, uploads, jobs and all gauges', 
 })
 
 it('reads the state of pools, queues and stores', async () => {
-  await using app = await watched()
+  await using app = await appWithMetrics()
   const text = await metricsOf(app)
   const pools = app.config.DB_BACKEND === 'sqlite' ? ['transactions'] : ['transactions', 'reads']
   for (const pool of pools) {
@@ -164,7 +164,7 @@ it('reads the state of pools, queues and stores', async () => {
 })
 
 it('omits metrics that cannot be read and limits how often they are read', async () => {
-  await using app = await watched()
+  await using app = await appWithMetrics()
   const { services } = app
   let reads = 0
   const read = () => {
@@ -215,7 +215,7 @@ function portOf(server: Server | null): number {
 }
 
 /** Runs three jobs: one succeeds, one fails permanently and one will be retried. */
-async function workOff({ services }: TestApp): Promise<void> {
+async function runThreeJobs({ services }: TestApp): Promise<void> {
   const task = handler(z.unknown(), async ({ subject }) => {
     if (subject === 'broken') throw new PermanentFailure('It is broken.')
     if (subject === 'busy') throw new Error('It is busy.')

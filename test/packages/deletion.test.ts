@@ -6,15 +6,16 @@ import { runJobs } from '../support/jobs.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 
 const here = 'http://localhost:8080'
-const needing = (name: string, version = '^1.0.0') => `dependencies:\n  ${name}:\n    hosted: ${here}\n    version: '${version}'\n`
+const dependingOn = (name: string, version = '^1.0.0') => `dependencies:\n  ${name}:\n    hosted: ${here}\n    version: '${version}'\n`
 
-const open = ({ services }: TestApp) => services.database.fork().getConnection().execute("update packages set visibility = 'public'")
+const makeAllPublic = ({ services }: TestApp) =>
+  services.database.fork().getConnection().execute("update packages set visibility = 'public'")
 const isStored = ({ services }: TestApp, archive: Buffer) =>
   services.blobs.read(createHash('sha256').update(archive).digest('hex')).then(
     () => true,
     () => false,
   )
-const audited = async (app: TestApp, name: string) =>
+const auditEntries = async (app: TestApp, name: string) =>
   (await (await app.admin()).get(`/api/admin/audit-log?package=${name}`)).body.entries as {
     kind: string
     summary: string
@@ -25,7 +26,7 @@ it('deletes a package with all versions, archives and search entries', async () 
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archives = [
-    await publish(alice, { name: 'acme', version: '1.0.0', pubspec: needing('other') }),
+    await publish(alice, { name: 'acme', version: '1.0.0', pubspec: dependingOn('other') }),
     await publish(alice, { name: 'acme', version: '2.0.0' }),
   ]
   const kept = await publish(alice, { name: 'other', version: '1.0.0' })
@@ -45,7 +46,7 @@ it('deletes a package with all versions, archives and search entries', async () 
   await runJobs(app)
   for (const archive of archives) expect(await isStored(app, archive)).toBe(false)
   expect(await isStored(app, kept)).toBe(true)
-  expect((await audited(app, 'acme'))[0]).toMatchObject({
+  expect((await auditEntries(app, 'acme'))[0]).toMatchObject({
     kind: 'package.deleted',
     summary: `${admin.user.displayName} deleted acme with its 2 versions`,
     version: null,
@@ -76,7 +77,7 @@ it('deletes one version and updates everything that showed it', async () => {
   expect(await alice.get('/api/archives/acme-1.1.0.tar.gz')).toMatchObject({ status: 404 })
   await runJobs(app)
   expect(await isStored(app, gone)).toBe(false)
-  expect((await audited(app, 'acme'))[0]).toMatchObject({
+  expect((await auditEntries(app, 'acme'))[0]).toMatchObject({
     kind: 'package.version_deleted',
     summary: `${admin.user.displayName} deleted acme 1.1.0`,
     version: '1.1.0',
@@ -116,7 +117,7 @@ it('deletes a package along with its last version', async () => {
   expect(await admin.delete('/api/admin/packages/acme/versions/1.0.0')).toMatchObject({ status: 200 })
   expect(await alice.get('/api/packages/acme')).toMatchObject({ status: 404 })
   expect(
-    (await audited(app, 'acme'))
+    (await auditEntries(app, 'acme'))
       .slice(0, 2)
       .map(({ kind }) => kind)
       .toSorted(),
@@ -127,9 +128,9 @@ it('refuses to delete what public packages depend on unless breaking them is con
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })
-  await publish(alice, { name: 'ui', version: '1.0.0', pubspec: needing('icons') })
-  await publish(alice, { name: 'shop', version: '1.0.0', pubspec: needing('ui') })
-  await open(app)
+  await publish(alice, { name: 'ui', version: '1.0.0', pubspec: dependingOn('icons') })
+  await publish(alice, { name: 'shop', version: '1.0.0', pubspec: dependingOn('ui') })
+  await makeAllPublic(app)
   const message = 'Public packages depend on icons: shop -> ui -> icons, ui -> icons. To delete it and break them, add acceptBreakage=true.'
   expect(await admin.delete('/api/admin/packages/icons')).toMatchObject({ status: 409, body: { error: { code: 'Conflict', message } } })
   expect(await admin.delete('/api/admin/packages/icons?acceptBreakage=false')).toMatchObject({ status: 409 })
@@ -152,7 +153,7 @@ it('refuses to delete what public packages depend on unless breaking them is con
   expect(await admin.delete('/api/admin/packages/icons/versions/1.1.0')).toMatchObject({ status: 409 })
   expect((await alice.get('/api/packages/icons')).body.versions).toHaveLength(1)
   expect(await admin.delete('/api/admin/packages/icons/versions/1.1.0?acceptBreakage=true')).toMatchObject({ status: 200 })
-  expect((await audited(app, 'icons'))[1]?.summary).toContain('accepting that it breaks shop -> ui -> icons, ui -> icons')
+  expect((await auditEntries(app, 'icons'))[1]?.summary).toContain('accepting that it breaks shop -> ui -> icons, ui -> icons')
   expect(await alice.get('/api/packages/icons')).toMatchObject({ status: 404 })
 })
 

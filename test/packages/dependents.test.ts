@@ -6,10 +6,10 @@ import { publish } from '../support/publish.ts'
 
 const here = { SERVER_URL: 'http://localhost:8080' }
 const hosted = (name: string, version = '^1.0.0', url = here.SERVER_URL) => `  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
-const needing = (...names: string[]) => `dependencies:\n${names.map((name) => hosted(name)).join('')}`
+const dependingOn = (...names: string[]) => `dependencies:\n${names.map((name) => hosted(name)).join('')}`
 
 /** Makes packages public directly in the database. */
-const open = ({ services }: TestApp, ...names: string[]) =>
+const makePublicDirectly = ({ services }: TestApp, ...names: string[]) =>
   services.database
     .fork()
     .getConnection()
@@ -21,7 +21,7 @@ it('finds packages whose latest version depends on a package here or without a r
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
-  await publish(alice, { name: 'before', version: '1.0.0', pubspec: needing('icons') })
+  await publish(alice, { name: 'before', version: '1.0.0', pubspec: dependingOn('icons') })
   await publish(alice, { name: 'before', version: '1.1.0' })
   await publish(alice, { name: 'default_registry', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0' })
   await publish(alice, { name: 'elsewhere', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^1.0.0', 'https://pub.dev')}` })
@@ -30,7 +30,7 @@ it('finds packages whose latest version depends on a package here or without a r
     version: '1.0.0',
     pubspec: `dev_dependencies:\n${hosted('icons', 'any', 'HTTP://LocalHost:8080/')}`,
   })
-  const both = `${needing('icons')}dev_dependencies:\n${hosted('icons', '1.0.0')}`
+  const both = `${dependingOn('icons')}dev_dependencies:\n${hosted('icons', '1.0.0')}`
   await publish(alice, { name: 'app', version: '2.0.0', pubspec: both })
 
   const { reads } = app.services.database
@@ -56,12 +56,12 @@ it('follows public dependents transitively by the shortest chain and handles cyc
     ['outer', ['inner']],
     ['old', ['icons']],
   ]
-  for (const [name, needs] of packages) await publish(alice, { name, version: '1.0.0', pubspec: needing(...needs) })
+  for (const [name, needs] of packages) await publish(alice, { name, version: '1.0.0', pubspec: dependingOn(...needs) })
   await publish(alice, { name: 'old', version: '2.0.0' })
   await publish(alice, { name: 'worker', version: '1.0.0', pubspec: `dev_dependencies:\n${hosted('icons')}` })
   expect(await chainsOf(app, 'icons')).toEqual([])
 
-  await open(app, 'icons', 'ui', 'app', 'suite', 'outer', 'old', 'worker')
+  await makePublicDirectly(app, 'icons', 'ui', 'app', 'suite', 'outer', 'old', 'worker')
   // `inner` is private, so `outer` is unreachable. An older version counts, a dev dependency does not.
   const chains = [
     ['app', 'icons'],
@@ -88,7 +88,7 @@ it('finds a version needed when no other one satisfies a dependent', async () =>
   await publish(alice, { name: 'wide', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^1.0.0')}` })
   await publish(alice, { name: 'pinned', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '1.1.0')}` })
   await publish(alice, { name: 'next', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^2.0.0')}${hosted('pinned')}` })
-  await open(app, 'icons', 'wide', 'pinned', 'next')
+  await makePublicDirectly(app, 'icons', 'wide', 'pinned', 'next')
   const needed = (version: string) => dependentsOfVersion(app.services.database.fork(), here, 'icons', version)
   expect(await needed('1.0.0')).toEqual([])
   expect(await needed('1.1.0')).toEqual([

@@ -5,10 +5,10 @@ import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-const set = (actor: Actor, version: string, isRetracted: boolean) =>
+const setRetracted = (actor: Actor, version: string, isRetracted: boolean) =>
   actor.put(`/api/packages/acme/versions/${version}/options`, { isRetracted })
 
-async function pointers(actor: Actor) {
+async function latestVersions(actor: Actor) {
   const { body } = await actor.graphql('{ package(name: "acme") { description latest { version } latestPrerelease { version } } }')
   const { description, latest, latestPrerelease } = body.data.package
   return { description, latest: latest?.version ?? null, latestPrerelease: latestPrerelease?.version ?? null }
@@ -31,12 +31,15 @@ describe('the latest versions after a retraction or restoration', () => {
       older: [0, 0],
       newer: [1, 1, 1],
     })
-    await set(alice, '2.0.0', true)
-    expect(await pointers(alice)).toMatchObject({ latest: '1.0.0', description: 'The package acme, made for a test of the registry.' })
+    await setRetracted(alice, '2.0.0', true)
+    expect(await latestVersions(alice)).toMatchObject({
+      latest: '1.0.0',
+      description: 'The package acme, made for a test of the registry.',
+    })
     expect([await finds('walruses'), await finds('test')]).toEqual([1, 1])
     expect([await finds('albatrosses'), await finds('penguins'), await finds('antarctica')]).toEqual([0, 0, 0])
-    await set(alice, '2.0.0', false)
-    expect(await pointers(alice)).toMatchObject({ latest: '2.0.0', description: 'Now for penguins.' })
+    await setRetracted(alice, '2.0.0', false)
+    expect(await latestVersions(alice)).toMatchObject({ latest: '2.0.0', description: 'Now for penguins.' })
     expect([await finds('walruses'), await finds('penguins')]).toEqual([0, 1])
   })
 
@@ -44,8 +47,8 @@ describe('the latest versions after a retraction or restoration', () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const version of ['1.0.0', '1.1.0', '2.0.0-dev']) await publish(alice, { name: 'acme', version })
-    for (const version of ['1.1.0', '2.0.0-dev', '1.0.0']) await set(alice, version, true)
-    expect(await pointers(alice)).toMatchObject({ latest: null, latestPrerelease: null })
+    for (const version of ['1.1.0', '2.0.0-dev', '1.0.0']) await setRetracted(alice, version, true)
+    expect(await latestVersions(alice)).toMatchObject({ latest: null, latestPrerelease: null })
     const shown = await alice.graphql('{ package(name: "acme") { displayedVersion { version isRetracted } } }')
     expect(shown.body.data.package.displayedVersion).toEqual({ version: '1.1.0', isRetracted: true })
     const { body } = await alice.get('/api/packages/acme')
@@ -53,8 +56,8 @@ describe('the latest versions after a retraction or restoration', () => {
     expect(body.versions).toHaveLength(3)
     expect((await alice.get('/api/packages/acme/score')).status).toBe(200)
     expect((await alice.get('/packages/acme/badges/version.svg')).raw.toString()).toContain('acme: retracted')
-    await set(alice, '2.0.0-dev', false)
-    expect(await pointers(alice)).toMatchObject({ latest: '2.0.0-dev', latestPrerelease: '2.0.0-dev' })
+    await setRetracted(alice, '2.0.0-dev', false)
+    expect(await latestVersions(alice)).toMatchObject({ latest: '2.0.0-dev', latestPrerelease: '2.0.0-dev' })
   })
 
   it('match a full recomputation after any sequence of retractions', async () => {
@@ -66,7 +69,7 @@ describe('the latest versions after a retraction or restoration', () => {
     const step = fc.constantFrom(...versions)
     for (const version of fc.sample(step, { numRuns: 60, seed: 7 })) {
       const isRetracted = !retracted.has(version)
-      expect(await set(alice, version, isRetracted)).toMatchObject({ status: 200 })
+      expect(await setRetracted(alice, version, isRetracted)).toMatchObject({ status: 200 })
       if (isRetracted) retracted.add(version)
       else retracted.delete(version)
       if (retracted.size % 3 === 0) {
@@ -76,7 +79,7 @@ describe('the latest versions after a retraction or restoration', () => {
         versions.push(fresh)
       }
       const all = versions.map((one) => ({ version: one, retracted: retracted.has(one) }))
-      expect({ retracted: [...retracted], ...(await pointers(alice)) }).toMatchObject({
+      expect({ retracted: [...retracted], ...(await latestVersions(alice)) }).toMatchObject({
         latest: latestOf(all)?.version,
         latestPrerelease: latestPrereleaseOf(all)?.version ?? null,
       })
@@ -90,8 +93,8 @@ describe('the latest versions after a retraction or restoration', () => {
     let made = 0
     for (const versions of [2, 40]) {
       while (made < versions) await publish(alice, { name: 'acme', version: `1.${made++}.0` })
-      counts.push(await app.countQueries(() => set(alice, `1.${made - 1}.0`, true)))
-      await set(alice, `1.${made - 1}.0`, false)
+      counts.push(await app.countQueries(() => setRetracted(alice, `1.${made - 1}.0`, true)))
+      await setRetracted(alice, `1.${made - 1}.0`, false)
     }
     expect(counts[1]).toBe(counts[0])
   })

@@ -12,7 +12,7 @@ const retract = (actor: Actor, version: string) => actor.put(options(version), {
 const restore = (actor: Actor, version: string) => actor.put(options(version), { isRetracted: false })
 
 /** Starts a server with these versions of a package and returns it with the uploader. */
-async function published(versions: string[], env?: Record<string, string>) {
+async function publishedServer(versions: string[], env?: Record<string, string>) {
   const app = await testApp({ ...(env && { env }) })
   const alice = await app.member({ displayName: 'Alice' })
   for (const version of versions) await publish(alice, { name: 'acme', version, files: { 'README.md': `# Reads like ${version}\n` } })
@@ -28,7 +28,7 @@ const setClock = (app: TestApp, moment: number) => (app.clock.now = new Date(mom
 
 describe('retraction of a version', () => {
   it('marks the version for clients with a date, keeps the archive and is recorded', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     expect(await alice.get(options('1.1.0'))).toMatchObject({ status: 200, body: { isRetracted: false, retractedAt: null } })
     const answer = await retract(alice, '1.1.0')
@@ -52,7 +52,7 @@ describe('retraction of a version', () => {
   })
 
   it('is undone by a restoration, which is recorded', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     await retract(alice, '1.1.0')
     expect(await restore(alice, '1.1.0')).toMatchObject({ status: 200, body: { isRetracted: false, retractedAt: null } })
@@ -64,7 +64,7 @@ describe('retraction of a version', () => {
   })
 
   it('is possible until 7 days after publication', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     const until = (await publishedAt(alice, '1.1.0')) + week
     setClock(app, until + second)
@@ -83,7 +83,7 @@ describe('retraction of a version', () => {
   })
 
   it('can be undone until 7 days after the retraction', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     const retractedAt = (await publishedAt(alice, '1.1.0')) + week - second
     setClock(app, retractedAt)
@@ -105,7 +105,7 @@ describe('retraction of a version', () => {
   })
 
   it('has no time limit without ENFORCE_RETRACTION_WINDOW', async () => {
-    const { app, alice } = await published(['1.0.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
+    const { app, alice } = await publishedServer(['1.0.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
     await using _app = app
     setClock(app, Date.now() + 100 * week)
     expect(await retract(alice, '1.0.0')).toMatchObject({ status: 200 })
@@ -123,7 +123,7 @@ describe('retraction of a version', () => {
   })
 
   it('is refused when repeated, as is a restoration', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     expect(await restore(alice, '1.0.0')).toMatchObject({
       status: 409,
@@ -137,7 +137,7 @@ describe('retraction of a version', () => {
   })
 
   it('requires an uploader, an admin of the owning publisher or a server administrator', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
     await using _app = app
     const { admin: boss, member: helper } = await makeOwned(app, 'acme')
     const may = [alice, boss, await app.admin(), await app.owner()]
@@ -153,7 +153,7 @@ describe('retraction of a version', () => {
   })
 
   it('reports unknown versions and packages and invalid values', async () => {
-    const { app, alice } = await published(['1.0.0'])
+    const { app, alice } = await publishedServer(['1.0.0'])
     await using _app = app
     expect(await retract(alice, '9.9.9')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
     expect(await alice.get(options('9.9.9'))).toMatchObject({ status: 404 })
@@ -177,7 +177,7 @@ describe('retraction of a version', () => {
   })
 
   it('shows the console the deadlines and permissions', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     const stranger = await app.member()
     const at = await publishedAt(alice, '1.1.0')
@@ -203,7 +203,7 @@ describe('retraction of a version', () => {
   })
 
   it('is available as a GraphQL mutation', async () => {
-    const { app, alice } = await published(['1.0.0', '1.1.0'])
+    const { app, alice } = await publishedServer(['1.0.0', '1.1.0'])
     await using _app = app
     const change = (actor: Actor, isRetracted: boolean) =>
       actor.graphql(

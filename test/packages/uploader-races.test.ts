@@ -8,7 +8,7 @@ import { publish } from '../support/publish.ts'
 const rounds = 200
 
 /** Replaces the uploaders of the package directly in the database. */
-async function giveTo(app: TestApp, people: Actor[]): Promise<void> {
+async function setUploaders(app: TestApp, people: Actor[]): Promise<void> {
   const em = app.services.database.fork()
   const acme = await em.findOneOrFail(Package, { name: 'acme' })
   await em.upsertMany(
@@ -23,7 +23,7 @@ it('never leaves a package without an owner when two uploaders remove each other
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const path = ({ email }: { email: string }) => `/api/packages/acme/uploaders/${email}`
   for (let round = 0; round < rounds; round++) {
-    await giveTo(app, [alice, bob])
+    await setUploaders(app, [alice, bob])
     const answers = await Promise.all(
       round % 2 ? [alice.delete(path(bob)), bob.delete(path(alice))] : [alice.delete(path(alice)), bob.delete(path(bob))],
     )
@@ -42,7 +42,7 @@ it('never leaves a package without an owner when an account is deleted while ano
   const path = ({ email }: { email: string }) => `/api/packages/acme/uploaders/${email}`
   for (let round = 0; round < rounds; round++) {
     const bob = await app.member()
-    await giveTo(app, [alice, bob])
+    await setUploaders(app, [alice, bob])
     const [deleted, removed] = await Promise.all([admin.delete(`/api/admin/users/${bob.id}`), alice.delete(path(alice))])
     expect([deleted?.status, removed?.status]).toEqual(expect.arrayContaining([200]))
     for (const { status } of [deleted, removed]) expect([200, 400, 409]).toContain(status)

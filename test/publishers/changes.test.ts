@@ -35,13 +35,13 @@ describe('changes of a publisher', () => {
   it('delete it for server administrators only, and not while it owns packages', async () => {
     await using t = await team()
     await publish(t.alice, { name: 'rocket', version: '1.0.0' })
-    await give(t.app, 'rocket')
+    await assignPackage(t.app, 'rocket')
     for (const actor of [t.alice, t.bob, t.eve]) expect(await actor.delete('/api/publishers/acme')).toMatchObject({ status: 403 })
     expect(await t.root.delete('/api/publishers/acme')).toMatchObject({
       status: 409,
       ...error('Conflict', expect.stringContaining('rocket')),
     })
-    await give(t.app, 'rocket', null)
+    await assignPackage(t.app, 'rocket', null)
     expect(await t.root.delete('/api/publishers/acme')).toMatchObject({ status: 200, body: { status: 'ok' } })
     expect(await t.root.get('/api/publishers/acme')).toMatchObject({ status: 404 })
     expect(await t.app.services.database.reads.all('select * from publisher_members')).toEqual([])
@@ -87,6 +87,6 @@ describe('changes of a publisher', () => {
 })
 
 /** Assigns a package to a publisher directly in the database. */
-async function give({ services }: TestApp, pkg: string, publisherId: string | null = 'acme') {
+async function assignPackage({ services }: TestApp, pkg: string, publisherId: string | null = 'acme') {
   await services.database.fork().nativeUpdate(Package, { name: pkg }, { publisher: publisherId })
 }

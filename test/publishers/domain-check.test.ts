@@ -10,7 +10,7 @@ const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
 /** Starts a server with a verified publisher that owns a package, and the DNS server it queries. */
-async function verified() {
+async function createVerifiedPublisher() {
   const dns = await startDns()
   const app = await testApp({ env: { DNS_SERVERS: dns.address }, now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
@@ -41,7 +41,7 @@ async function verified() {
 }
 
 it('checks a verified domain weekly and removes the verification when the record is gone', async () => {
-  await using t = await verified()
+  await using t = await createVerifiedPublisher()
   await t.later(6 * dayMs)
   expect(t.dns.questions).toEqual([])
   await t.later(dayMs)
@@ -74,7 +74,7 @@ it('checks a verified domain weekly and removes the verification when the record
 })
 
 it.each(['servfail', 'refused', 'silent'] as const)('keeps the state while the DNS server is %s and retries in an hour', async (state) => {
-  await using t = await verified()
+  await using t = await createVerifiedPublisher()
   t.dns.zone[host] = state
   for (let hour = 0; hour < (state === 'silent' ? 1 : 5); hour++) await t.later(hour === 0 ? 7 * dayMs : 60 * minuteMs)
   expect(await t.isVerified()).toBe(true)
@@ -85,7 +85,7 @@ it.each(['servfail', 'refused', 'silent'] as const)('keeps the state while the D
 })
 
 it('is checked immediately on request of its admins, in REST and GraphQL', async () => {
-  await using t = await verified()
+  await using t = await createVerifiedPublisher()
   const path = '/api/publishers/acme.dev/domain-check'
   t.dns.zone[host] = [['svc-verify=0000000000000000000000000000000000000000']]
   expect(await t.alice.post(path)).toMatchObject({
@@ -112,7 +112,7 @@ it('is checked immediately on request of its admins, in REST and GraphQL', async
 })
 
 it('accepts any verification record for publishers verified before values were stored', async () => {
-  await using t = await verified()
+  await using t = await createVerifiedPublisher()
   const forget = () => t.app.services.database.fork().execute('update domain_checks set token = null')
   await forget()
   expect(await t.check()).toMatchObject({ value: null })
@@ -129,7 +129,7 @@ it('accepts any verification record for publishers verified before values were s
 })
 
 it('runs once for concurrent requests', async () => {
-  await using t = await verified()
+  await using t = await createVerifiedPublisher()
   t.app.clock.now = new Date('2026-01-08T00:00:00Z')
   await Promise.all([enqueueDomainChecks(t.app.services), enqueueDomainChecks(t.app.services)])
   await Promise.all([runJobs(t.app), runJobs(t.app)])
@@ -137,7 +137,7 @@ it('runs once for concurrent requests', async () => {
 })
 
 it('is never overwritten by an older answer', async () => {
-  await using t = await verified()
+  await using t = await createVerifiedPublisher()
   t.app.clock.now = null
   const { services } = t.app
   let admin = t.alice

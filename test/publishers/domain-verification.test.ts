@@ -10,7 +10,7 @@ const complete = (actor: Actor, domain = 'acme.dev') => actor.post('/api/publish
 const error = (status: number, code: string, message: unknown = expect.any(String)) => ({ status, body: { error: { code, message } } })
 
 /** Starts a server that uses the DNS server of the test. */
-async function registry() {
+async function startRegistry() {
   const dns = await startDns()
   const app = await testApp({ env: { DNS_SERVERS: dns.address }, now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
@@ -23,7 +23,7 @@ async function registry() {
 
 describe('the verification of a domain', () => {
   it('returns a TXT record to add and creates the publisher once it exists', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const { status, body } = await start(t.alice)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -45,14 +45,14 @@ describe('the verification of a domain', () => {
   })
 
   it('joins the strings of a TXT record and ignores case in the domain', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const { value } = (await start(t.alice, { ...claim, domain: ' ACME.dev. ' })).body
     t.dns.zone[host] = [[value.slice(0, 20), value.slice(20)]]
     expect(await complete(t.alice, 'Acme.DEV')).toMatchObject({ status: 201, body: { id: 'acme.dev' } })
   })
 
   it('reads answers that are too long for UDP', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const { value } = (await start(t.alice)).body
     t.dns.zone[host] = [...Array.from({ length: 30 }, (_, n) => [`${n}${'x'.repeat(200)}`]), [value]]
     expect(await complete(t.alice)).toMatchObject({ status: 201 })
@@ -66,7 +66,7 @@ describe('the verification of a domain', () => {
     ['additional text around the value', (value: string) => [[`${value} `], [`x ${value}`]]],
     ['the value in two records', (value: string) => [[value.slice(0, 9)], [value.slice(9)]]],
   ])('refuses %s and names host and value', async (_what, records) => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const { value } = (await start(t.alice)).body as { value: string }
     const answer = records(value)
     if (answer) t.dns.zone[host] = answer
@@ -80,7 +80,7 @@ describe('the verification of a domain', () => {
   it.each(['servfail', 'refused', 'silent'] as const)(
     'answers 503 while the resolver is %s',
     async (state) => {
-      await using t = await registry()
+      await using t = await startRegistry()
       const { value } = (await start(t.alice)).body
       t.dns.zone[host] = state
       const failure = await complete(t.alice)
@@ -104,7 +104,7 @@ describe('the verification of a domain', () => {
 
 describe('a claim of a domain', () => {
   it('requires the role member or higher', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     expect(await start(await t.app.viewer())).toMatchObject({ status: 403 })
     expect(await start(await t.app.withScopes(t.alice, ['read']))).toMatchObject({ status: 403 })
     expect(await start(t.app.anonymous)).toMatchObject({ status: 401 })
@@ -112,7 +112,7 @@ describe('a claim of a domain', () => {
   })
 
   it('is valid only for the user who started it', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const eve = await t.app.member()
     const [alices, eves] = [(await start(t.alice)).body, (await start(eve)).body]
     expect(eves.value).not.toBe(alices.value)
@@ -123,7 +123,7 @@ describe('a claim of a domain', () => {
   })
 
   it('expires after exactly 24 hours and keeps its value when renewed', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const first = (await start(t.alice)).body
     t.dns.zone[host] = [[first.value]]
     t.app.clock.now = new Date('2026-01-01T23:00:00Z')
@@ -137,7 +137,7 @@ describe('a claim of a domain', () => {
   })
 
   it('is refused once the publisher exists', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     const bob = await t.app.member()
     const [mine, theirs] = [(await start(t.alice)).body, (await start(bob)).body]
     t.dns.zone[host] = [[mine.value], [theirs.value]]
@@ -148,7 +148,7 @@ describe('a claim of a domain', () => {
   })
 
   it('is limited to thirty attempts in 15 minutes', async () => {
-    await using t = await registry()
+    await using t = await startRegistry()
     for (let round = 0; round < 30; round++) await start(t.alice, { ...claim, domain: `x${round}.dev` })
     expect(await complete(t.alice, 'x1.dev')).toMatchObject(error(429, 'RateLimitExceeded'))
     expect(t.dns.questions).toEqual([])
@@ -188,7 +188,7 @@ it.each([
   `${'x'.repeat(61)}.dev`,
   `${'x.'.repeat(200)}dev`,
 ])('refuses %j as a domain without a DNS query', async (domain) => {
-  await using t = await registry()
+  await using t = await startRegistry()
   expect(await start(t.alice, { ...claim, domain })).toMatchObject(error(400, 'InvalidInput', expect.stringMatching(/^domain: /)))
   expect(await complete(t.alice, domain)).toMatchObject(error(400, 'InvalidInput', expect.stringMatching(/^domain: /)))
   expect(t.dns.questions).toEqual([])

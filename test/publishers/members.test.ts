@@ -5,7 +5,7 @@ import { testApp } from '../app.ts'
 const error = (code: string, message: unknown = expect.any(String)) => ({ body: { error: { code, message } } })
 
 /** Creates a publisher with alice as its only admin and bob as a user without membership. */
-async function team() {
+async function createTeam() {
   const app = await testApp()
   const [root, alice, bob] = [await app.admin(), await app.member(), await app.member()]
   await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
@@ -21,7 +21,7 @@ async function team() {
 }
 
 it('adds a member, changes the role and removes the member', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   const { email, displayName } = t.bob.user
   expect(await t.set(t.alice, t.bob, 'member')).toMatchObject({
     status: 200,
@@ -37,7 +37,7 @@ it('adds a member, changes the role and removes the member', async () => {
 })
 
 it('requires an admin of the publisher or a server administrator, and allows members to leave', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   await t.set(t.alice, t.bob, 'member')
   const stranger = await t.app.member()
   for (const actor of [t.bob, stranger, await t.app.viewer(), await t.app.withScopes(t.alice, ['read'])]) {
@@ -53,7 +53,7 @@ it('requires an admin of the publisher or a server administrator, and allows mem
 })
 
 it('keeps the last admin, also against server administrators', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   await t.set(t.alice, t.bob, 'member')
   const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last admin')) }
   for (const actor of [t.alice, t.root]) {
@@ -65,7 +65,7 @@ it('keeps the last admin, also against server administrators', async () => {
 })
 
 it('does not count disabled admins as remaining admins', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   await t.set(t.alice, t.bob, 'admin')
   await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })
   const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last active admin')) }
@@ -75,7 +75,7 @@ it('does not count disabled admins as remaining admins', async () => {
 })
 
 it('does not count invited admins who have not accepted as remaining admins', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   const invited = { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite', role: 'member' }
   const { body } = await t.root.post('/api/admin/users', invited)
   const token = body.inviteUrl.split('/invite/')[1] as string
@@ -93,7 +93,7 @@ it('does not count invited admins who have not accepted as remaining admins', as
 })
 
 it('keeps memberships of a disabled user without their permissions', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   await t.set(t.alice, t.bob, 'admin')
   await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })
   expect(await t.bob.put('/api/publishers/acme', { description: 'x' })).toMatchObject({ status: 401 })
@@ -103,7 +103,7 @@ it('keeps memberships of a disabled user without their permissions', async () =>
 })
 
 it('revokes publisher rights with the next request when a member is removed', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   await t.set(t.alice, t.bob, 'admin')
   await t.remove(t.alice, t.bob)
   expect(await t.bob.put('/api/publishers/acme', { description: 'x' })).toMatchObject({ status: 403 })
@@ -111,7 +111,7 @@ it('revokes publisher rights with the next request when a member is removed', as
 })
 
 it('refuses unknown users and invalid roles', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   const put = (id: string, body: unknown) => t.alice.put(`/api/publishers/acme/members/${id}`, body)
   expect(await put('00000000-0000-7000-8000-000000000000', { role: 'member' })).toMatchObject({ status: 404 })
   for (const id of ['unknown', '1', '%00']) expect((await put(id, { role: 'member' })).status, id).toBe(404)
@@ -127,7 +127,7 @@ it('refuses unknown users and invalid roles', async () => {
 })
 
 it('adds members by exact e-mail address, without listing users', async () => {
-  await using t = await team()
+  await using t = await createTeam()
   const id = Buffer.from('Publisher:acme').toString('base64')
   const add = (email: string) =>
     t.alice.graphql(

@@ -11,7 +11,7 @@ const changes = [
 ] as const
 const failure = (status: number, code: string, message: unknown = expect.any(String)) => ({ status, body: { error: { code, message } } })
 
-const waiting = ({ services }: TestApp) =>
+const queuedAnalyses = ({ services }: TestApp) =>
   services.database.fork().execute<{ version: string; priority: number }[]>(
     `select v.version, j.priority from jobs j join package_versions v on cast(v.id as varchar(36)) = j.subject
        where j.kind = 'analysis' and j.state = 'queued' order by j.priority, j.run_at`,
@@ -27,7 +27,7 @@ it('queues a new analysis of a version once, and of the latest version for docum
   expect(first).toMatchObject(queued)
   expect((await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')).body).toEqual(first.body)
   expect(await admin.post('/api/admin/packages/acme/regenerate-docs')).toMatchObject(queued)
-  expect((await waiting(app)).map(({ version }) => version)).toEqual(['1.0.0', '1.1.0'])
+  expect((await queuedAnalyses(app)).map(({ version }) => version)).toEqual(['1.0.0', '1.1.0'])
   expect(await admin.post('/api/admin/packages/acme/versions/9.9.9/rescore')).toMatchObject(
     failure(404, 'NotFound', 'There is no acme 9.9.9 on this server.'),
   )
@@ -51,7 +51,7 @@ it('queues all versions without a report behind new publishes, the newest first'
   expect(await admin.post('/api/admin/sdk/score-remaining')).toMatchObject({ status: 200, body: { queued: 3 } })
   expect(await admin.post('/api/admin/sdk/score-remaining')).toMatchObject({ body: { queued: 0 } })
   await publish(alice, { name: 'acme', version: '0.9.0' })
-  expect((await waiting(app)).map(({ version }) => version)).toEqual(['1.1.0', '0.9.0', '1.4.0', '1.2.0', '1.0.0'])
+  expect((await queuedAnalyses(app)).map(({ version }) => version)).toEqual(['1.1.0', '0.9.0', '1.4.0', '1.2.0', '1.0.0'])
   expect((await admin.get('/api/admin/sdk/settings')).body.workers).toEqual({ active: 0, queued: 5 })
   await emptyQueue(app)
   expect((await admin.graphql('mutation { rescoreAllVersions }')).body.data).toEqual({ rescoreAllVersions: 6 })

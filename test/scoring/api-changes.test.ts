@@ -9,7 +9,7 @@ import { publish } from '../support/publish.ts'
 import { begin, reportOf, store, versionId } from '../support/reports.ts'
 
 /** Publishes and analyzes a version with a single library of this source. */
-async function release(app: TestApp, alice: Actor, version: string, source: string, pubspec = '') {
+async function publishAnalyzed(app: TestApp, alice: Actor, version: string, source: string, pubspec = '') {
   await publish(alice, { name: 'acme', version, pubspec, files: { 'lib/acme.dart': source } })
   const id = await versionId(app, 'acme', version)
   const surface = surfaceOf(await readApi(new Map([['lib/acme.dart', source]]), 'acme'))
@@ -26,10 +26,10 @@ const changes = async (actor: Actor, version: string, from?: string) =>
 it('lists API changes since the previous or a given version and judges the version number', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  await release(app, alice, '1.0.0', 'class A { void run() {} }\nint one() => 1;\nint two() => 2;\n')
-  await release(app, alice, '1.1.0', 'class A { void run() {} }\nint one(String name) => 1;\nint three() => 3;\n')
-  await release(app, alice, '2.0.0-dev', 'int one(String name) => 1;\n')
-  await release(app, alice, '1.2.0', 'class A { void run() {} }\nint one(String name) => 1;\nint three() => 3;\nint four() => 4;\n')
+  await publishAnalyzed(app, alice, '1.0.0', 'class A { void run() {} }\nint one() => 1;\nint two() => 2;\n')
+  await publishAnalyzed(app, alice, '1.1.0', 'class A { void run() {} }\nint one(String name) => 1;\nint three() => 3;\n')
+  await publishAnalyzed(app, alice, '2.0.0-dev', 'int one(String name) => 1;\n')
+  await publishAnalyzed(app, alice, '1.2.0', 'class A { void run() {} }\nint one(String name) => 1;\nint three() => 3;\nint four() => 4;\n')
   expect(await changes(alice, '1.1.0')).toEqual({
     from: '1.0.0',
     isHonest: false,
@@ -55,7 +55,7 @@ it('lists API changes since the previous or a given version and judges the versi
 it('compares as many versions as the query cost allows', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  for (let minor = 0; minor <= 20; minor++) await release(app, alice, `1.${minor}.0`, 'int one() => 1;\n')
+  for (let minor = 0; minor <= 20; minor++) await publishAnalyzed(app, alice, `1.${minor}.0`, 'int one() => 1;\n')
   const ask = (first: number) =>
     alice.graphql('query ($first: Int) { package(name: "acme") { versions(first: $first) { nodes { apiChanges { from } } } } }', { first })
   const { status, body } = await ask(20)
@@ -74,15 +74,15 @@ it('hides the API of versions that the user may not read', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'secret', version: '1.0.0' })
-  await release(app, alice, '1.0.0', 'int one() => 1;\n')
-  await release(
+  await publishAnalyzed(app, alice, '1.0.0', 'int one() => 1;\n')
+  await publishAnalyzed(
     app,
     alice,
     '1.1.0',
     'int hidden() => 1;\n',
     'dependencies:\n  secret:\n    hosted: http://localhost:8080\n    version: any\n',
   )
-  await release(app, alice, '1.2.0', 'int one() => 1;\nint two() => 2;\n')
+  await publishAnalyzed(app, alice, '1.2.0', 'int one() => 1;\nint two() => 2;\n')
   await makePublic(app, 'acme')
   expect(await changes(alice, '1.2.0')).toMatchObject({ from: '1.1.0', removed: [{ name: 'hidden' }] })
   expect(await changes(app.anonymous, '1.2.0')).toMatchObject({ from: '1.0.0', addedCount: 1, removedCount: 0 })

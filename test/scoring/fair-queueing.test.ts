@@ -8,7 +8,7 @@ import { publish } from '../support/publish.ts'
 import { reportOf, storeReport, versionId } from '../support/reports.ts'
 
 /** Claims the queued jobs of a kind in order and returns the names of their packages. */
-async function taken({ services }: TestApp, kind: string): Promise<string[]> {
+async function claimAll({ services }: TestApp, kind: string): Promise<string[]> {
   const names: string[] = []
   for (;;) {
     const held = await claim(services.database.fork(), [kind], services.now(), 60_000)
@@ -29,11 +29,11 @@ it('alternates between publishing accounts, so that a large backlog of one does 
   await publishAll(mallory, 'noise_a', 'noise_b', 'noise_c')
   await publishAll(alice, 'good_a', 'good_b')
   await publishAll(bob, 'other')
-  expect(await taken(app, 'analysis')).toEqual(['noise_a', 'good_a', 'other', 'noise_b', 'good_b', 'noise_c'])
+  expect(await claimAll(app, 'analysis')).toEqual(['noise_a', 'good_a', 'other', 'noise_b', 'good_b', 'noise_c'])
   // No job of this account is queued anymore, so its next job is not delayed.
   await publishAll(mallory, 'noise_d')
   await publishAll(alice, 'good_d')
-  expect(await taken(app, 'analysis')).toEqual(['noise_d', 'good_d'])
+  expect(await claimAll(app, 'analysis')).toEqual(['noise_d', 'good_d'])
 })
 
 it('alternates between accounts in jobs of pana', async () => {
@@ -48,7 +48,7 @@ it('alternates between accounts in jobs of pana', async () => {
   await ask(mallory, 'a')
   await ask(mallory, 'b')
   await ask(other, 'c')
-  expect(await taken(app, 'analysis.pana')).toEqual(['a', 'c', 'b'])
+  expect(await claimAll(app, 'analysis.pana')).toEqual(['a', 'c', 'b'])
 })
 
 it('runs new publishes before the rest of many packages that another account made public', async () => {
@@ -61,5 +61,5 @@ it('runs new publishes before the rest of many packages that another account mad
   const change = await mallory.put('/api/packages/app/visibility', { visibility: 'public', confirm: 'app', closure })
   expect(change.status).toBe(200)
   await publishAll(bob, 'fresh')
-  expect(await taken(app, 'analysis')).toEqual([expect.any(String), 'fresh', expect.any(String), expect.any(String)])
+  expect(await claimAll(app, 'analysis')).toEqual([expect.any(String), 'fresh', expect.any(String), expect.any(String)])
 })

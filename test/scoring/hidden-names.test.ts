@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 import { failed, reportOf, storeReport } from '../support/reports.ts'
 
 /** Returns the notes and the error of a report as anonymous users and members read them. REST and GraphQL must agree. */
-async function readBy(app: TestApp, name: string) {
+async function readReports(app: TestApp, name: string) {
   const read = async (reader: { get: TestApp['anonymous']['get']; graphql: TestApp['anonymous']['graphql'] }) => {
     const { body } = await reader.get(`/api/packages/${name}/versions/1.0.0/scoring-report`)
     const query = `{ package(name: "${name}") { version(version: "1.0.0") { score { error report { notes } } } } }`
@@ -16,7 +16,7 @@ async function readBy(app: TestApp, name: string) {
   return { anonymous: await read(app.anonymous), member: await read(await app.member()) }
 }
 
-const naming = (name: string) => reportOf(3, 4, { notes: [`Depend on \`${name}\` in place of that.`] })
+const reportNaming = (name: string) => reportOf(3, 4, { notes: [`Depend on \`${name}\` in place of that.`] })
 
 it('hides reports that name a private package in the dependency tree from anonymous users', async () => {
   await using app = await publicApp()
@@ -27,13 +27,13 @@ it('hides reports that name a private package in the dependency tree from anonym
   await publish(alice, dependent('acme', '1.0.0', ['lib']))
   await makePublic(app, 'lib', 'acme')
   // A report that lists all resolved packages, as pana does.
-  await storeReport(app, 'acme', naming('secret_core'))
-  const { notes } = naming('secret_core')
-  expect(await readBy(app, 'acme')).toMatchObject({ anonymous: { notes: null }, member: { notes } })
-  await storeReport(app, 'acme', naming('secret_core_of_others'))
-  expect((await readBy(app, 'acme')).anonymous.notes).toEqual(naming('secret_core_of_others').notes)
+  await storeReport(app, 'acme', reportNaming('secret_core'))
+  const { notes } = reportNaming('secret_core')
+  expect(await readReports(app, 'acme')).toMatchObject({ anonymous: { notes: null }, member: { notes } })
+  await storeReport(app, 'acme', reportNaming('secret_core_of_others'))
+  expect((await readReports(app, 'acme')).anonymous.notes).toEqual(reportNaming('secret_core_of_others').notes)
   await failed(app, 'acme', 'secret_core 1.0.0 cannot be read')
-  expect(await readBy(app, 'acme')).toMatchObject({
+  expect(await readReports(app, 'acme')).toMatchObject({
     anonymous: { error: 'The analysis failed.' },
     member: { error: 'secret_core 1.0.0 cannot be read' },
   })
@@ -46,13 +46,13 @@ it('hides reports that name a replacement once it is private, whether or not sco
   await publish(alice, dependent('acme', '1.0.0', [], ['old']))
   await alice.put('/api/packages/old/options', { isDiscontinued: true, replacedBy: 'replacement' })
   await makePublic(app, 'acme', 'old', 'replacement')
-  await storeReport(app, 'acme', naming('replacement'))
-  const { notes } = naming('replacement')
-  expect((await readBy(app, 'acme')).anonymous.notes).toEqual(notes)
+  await storeReport(app, 'acme', reportNaming('replacement'))
+  const { notes } = reportNaming('replacement')
+  expect((await readReports(app, 'acme')).anonymous.notes).toEqual(notes)
   await admin.put('/api/admin/sdk/settings', { scoringEnabled: false })
   const hidden = { visibility: 'private', confirm: 'replacement' }
   expect(await alice.put('/api/packages/replacement/visibility', hidden)).toMatchObject({ status: 200 })
-  expect(await readBy(app, 'acme')).toMatchObject({ anonymous: { notes: null }, member: { notes } })
+  expect(await readReports(app, 'acme')).toMatchObject({ anonymous: { notes: null }, member: { notes } })
 })
 
 it('finds names in all parts of a report, without false positives', async () => {
@@ -70,7 +70,7 @@ it('finds names in all parts of a report, without false positives', async () => 
   await makePublic(app, 'lib', 'acme')
   const shown = async (note: string) => {
     await storeReport(app, 'acme', reportOf(3, 4, { notes: [note], tags: ['platform:web'] }))
-    return (await readBy(app, 'acme')).anonymous.notes !== null
+    return (await readReports(app, 'acme')).anonymous.notes !== null
   }
   for (const note of ['Resolved:\nsecret 1.0.0', 'Resolved:\tsecret', '[`secret`]', 'package:secret/secret.dart', 'secret'])
     expect([note, await shown(note)]).toEqual([note, false])
@@ -85,10 +85,10 @@ it('hides names in an existing report after the dependency or the private packag
   await publish(alice, dependent('lib', '2.0.0', ['secret']))
   await publish(alice, dependent('acme', '1.0.0', ['lib']))
   await makePublic(app, 'lib', 'acme')
-  await storeReport(app, 'acme', naming('secret'))
+  await storeReport(app, 'acme', reportNaming('secret'))
   for (const path of ['lib/versions/2.0.0', 'secret']) {
     expect((await admin.delete(`/api/admin/packages/${path}`)).status).toBe(200)
-    expect((await readBy(app, 'acme')).anonymous.notes).toBeNull()
+    expect((await readReports(app, 'acme')).anonymous.notes).toBeNull()
   }
 })
 

@@ -16,15 +16,15 @@ async function scoringApp(env: Record<string, string> = {}): Promise<TestApp> {
 }
 
 /** Returns pubspec lines for a dependency on a package of this server. */
-const needing = (name: string) => `dependencies:\n  ${name}:\n    hosted: http://localhost:8080\n    version: ^1.0.0\n`
+const dependingOn = (name: string) => `dependencies:\n  ${name}:\n    hosted: http://localhost:8080\n    version: ^1.0.0\n`
 
 /** Publishes a package whose library imports `uri`, with the dependency that it requires. */
-const importing = (actor: Actor, name: string, uri: string, version = '1.0.0') => {
+const publishImporting = (actor: Actor, name: string, uri: string, version = '1.0.0') => {
   const [, dependency] = /^package:([^/]+)/.exec(uri) ?? []
   return publish(actor, {
     name,
     version,
-    ...(dependency && { pubspec: needing(dependency) }),
+    ...(dependency && { pubspec: dependingOn(dependency) }),
     files: { [`lib/${name}.dart`]: `import '${uri}';` },
   })
 }
@@ -40,9 +40,9 @@ const all = [...native, 'platform:web', 'is:wasm-ready']
 it('excludes platforms that transitive dependencies exclude', async () => {
   await using app = await scoringApp()
   const alice = await app.member()
-  await importing(alice, 'file', 'dart:io')
-  await importing(alice, 'glob', 'package:file/file.dart')
-  await importing(alice, 'build', 'package:glob/glob.dart')
+  await publishImporting(alice, 'file', 'dart:io')
+  await publishImporting(alice, 'glob', 'package:file/file.dart')
+  await publishImporting(alice, 'build', 'package:glob/glob.dart')
   await runJobs(app, analyses)
   expect(await tagsOf(alice, 'file')).toEqual(native)
   expect(await tagsOf(alice, 'glob')).toEqual(native)
@@ -54,17 +54,17 @@ it('excludes platforms that transitive dependencies exclude', async () => {
 it('assumes all platforms for unknown packages and analyzes again once they are published', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
-  await importing(alice, 'build', 'package:glob/glob.dart')
-  await importing(alice, 'glob', 'package:file/file.dart')
+  await publishImporting(alice, 'build', 'package:glob/glob.dart')
+  await publishImporting(alice, 'glob', 'package:file/file.dart')
   await runJobs(app, analyses)
   expect([await tagsOf(alice, 'glob'), await tagsOf(alice, 'build')]).toEqual([all, all])
-  await importing(alice, 'file', 'dart:io')
+  await publishImporting(alice, 'file', 'dart:io')
   await runJobs(app, analyses)
   expect([await tagsOf(alice, 'glob'), await tagsOf(alice, 'build')]).toEqual([native, native])
   const count = async () => (await admin.get('/api/admin/audit-log?kind=package.scored')).body.entries.length
   const before = await count()
   // Packages that were analyzed already do not trigger another analysis.
-  await importing(alice, 'file', 'dart:io', '1.1.0')
+  await publishImporting(alice, 'file', 'dart:io', '1.1.0')
   await runJobs(app, analyses)
   expect(await count()).toBe(before + 1)
 })
@@ -72,11 +72,11 @@ it('assumes all platforms for unknown packages and analyzes again once they are 
 it('terminates for circular and missing dependencies', async () => {
   await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
-  await importing(alice, 'first', 'package:second/second.dart')
+  await publishImporting(alice, 'first', 'package:second/second.dart')
   await publish(alice, {
     name: 'second',
     version: '1.0.0',
-    pubspec: `${needing('first')}  absent: ^1.0.0\n`,
+    pubspec: `${dependingOn('first')}  absent: ^1.0.0\n`,
     files: { 'lib/second.dart': "import 'package:first/first.dart'; import 'package:absent/absent.dart';" },
   })
   await runJobs(app, analyses)
@@ -89,7 +89,7 @@ it('uses no data of private packages for a public one', async () => {
   await using app = await scoringApp({ PUBLIC_PACKAGES_ENABLED: 'true' })
   const [alice, admin] = [await app.member(), await app.admin()]
   await admin.put('/api/admin/public-packages', { enabled: true })
-  await importing(alice, 'secret', 'dart:io')
+  await publishImporting(alice, 'secret', 'dart:io')
   await publish(alice, {
     name: 'shown',
     version: '1.0.0',

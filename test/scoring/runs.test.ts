@@ -30,7 +30,7 @@ async function scoringApp(options?: TestOptions): Promise<TestApp> {
 }
 
 /** Runs `answer` before each analysis. */
-function intercept({ services }: TestApp, answer: (task: AnalysisTask) => Promise<void>): void {
+function beforeAnalysis({ services }: TestApp, answer: (task: AnalysisTask) => Promise<void>): void {
   const { analyzer } = services
   services.analyzer = { ...analyzer, analyze: async (task) => (await answer(task), analyzer.analyze(task)) }
 }
@@ -61,7 +61,7 @@ it('fails permanently for package errors, retries other errors and reports the r
   const [alice, admin] = [await app.member(), await app.admin()]
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   let tries = 0
-  intercept(app, async () => {
+  beforeAnalysis(app, async () => {
     tries++
     throw new AnalysisFailed('The analysis took longer than 60 seconds.')
   })
@@ -117,7 +117,7 @@ it('discards the result of a deleted version and repeats an analysis that was re
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   const seen: string[] = []
-  intercept(app, async ({ facts }) => {
+  beforeAnalysis(app, async ({ facts }) => {
     seen.push(facts.version)
     if (facts.version === '1.1.0') await admin.delete('/api/admin/packages/acme/versions/1.1.0')
     else if (seen.filter((version) => version === '1.0.0').length < 2) await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
@@ -143,7 +143,7 @@ it('passes registry data to the engine, but no data of private packages for a pu
   await admin.put('/api/packages/icons/versions/2.0.0/options', { isRetracted: true })
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec: `dependencies:\n  ${icons}\n  http: ^1.0.0\n` })
   const tasks: AnalysisTask[] = []
-  intercept(app, async (task) => void tasks.push(task))
+  beforeAnalysis(app, async (task) => void tasks.push(task))
   await runJobs(app, analyses)
   const facts = tasks.find((task) => task.facts.name === 'acme')?.facts
   expect(facts).toMatchObject({
@@ -174,7 +174,7 @@ it('analyzes a package again when it becomes public, with public data only', asy
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec: needing('icons') })
   await alice.put('/api/packages/icons/options', { isDiscontinued: true, replacedBy: 'glyphs' })
   const tasks: AnalysisTask[] = []
-  intercept(app, async (task) => void tasks.push(task))
+  beforeAnalysis(app, async (task) => void tasks.push(task))
   const known = async () => {
     tasks.length = 0
     await runJobs(app, analyses)

@@ -6,7 +6,7 @@ import { reportOf, storeReport } from '../support/reports.ts'
 import { find } from '../support/search.ts'
 
 /** Publishes packages with a score of 100, 80 and 50 percent and one without a score. */
-async function ranked(app: TestApp) {
+async function publishRanked(app: TestApp) {
   const alice = await app.member()
   for (const name of ['best', 'good', 'half', 'unknown']) await publish(alice, { name, version: '1.0.0', files: {} })
   await storeReport(
@@ -25,7 +25,7 @@ async function ranked(app: TestApp) {
 
 it('filters by percentage of points', async () => {
   await using app = await testApp()
-  const alice = await ranked(app)
+  const alice = await publishRanked(app)
   for (const [query, expected] of Object.entries({
     'score:>=80': ['best', 'good'],
     'score:>80': ['best'],
@@ -45,7 +45,7 @@ it('filters by percentage of points', async () => {
 
 it('sorts by score, with unscored packages last, page by page', async () => {
   await using app = await testApp()
-  const alice = await ranked(app)
+  const alice = await publishRanked(app)
   const { packages } = (await alice.get('/api/search?sort=score')).body
   expect(packages.map((found: { package: string }) => found.package)).toEqual(['best', 'good', 'half', 'unknown'])
   const page = (after: string | null) =>
@@ -60,7 +60,7 @@ it('sorts by score, with unscored packages last, page by page', async () => {
 
 it('feeds tags and facets but ignores ownership and visibility tags in reports', async () => {
   await using app = await testApp()
-  const alice = await ranked(app)
+  const alice = await publishRanked(app)
   for (const [query, expected] of Object.entries({
     'platform:web': ['best'],
     'sdk:flutter': ['good', 'half', 'unknown'],
@@ -94,7 +94,7 @@ it('feeds tags and facets but ignores ownership and visibility tags in reports',
 
 it('follows the latest version and hides private packages', async () => {
   await using app = await publicApp()
-  const alice = await ranked(app)
+  const alice = await publishRanked(app)
   await makePublic(app, 'good')
   expect(await find(app.anonymous, 'score:>=50')).toEqual(['good'])
   expect(await find(app.anonymous, 'score:<=50')).toEqual([])

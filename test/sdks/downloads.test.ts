@@ -41,7 +41,7 @@ type State = Awaited<ReturnType<typeof open>>
 /**
  * Makes the site send the first half of the archive and stall. Later requests are answered normally. Returns a function that breaks the connection.
  */
-function holdUp({ site, zip }: State, headers: Record<string, string>): () => void {
+function stallDownload({ site, zip }: State, headers: Record<string, string>): () => void {
   let held: ServerResponse | undefined
   site.interfere = (request, response, file) => {
     if (held || request.url !== zip || !file) return false
@@ -53,7 +53,7 @@ function holdUp({ site, zip }: State, headers: Record<string, string>): () => vo
 }
 
 /** Runs the worker until half of the archive is on disk. */
-async function workHalfway({ app, part }: State): Promise<Worker> {
+async function downloadHalf({ app, part }: State): Promise<Worker> {
   const worker = startWorker(app.services, jobHandlers(app.services))
   await expect.poll(() => statSync(part, { throwIfNoEntry: false })?.size, { interval: 5 }).toBe(half)
   return worker
@@ -62,8 +62,8 @@ async function workHalfway({ app, part }: State): Promise<Worker> {
 it('resumes after a broken connection', async () => {
   const state = await open()
   await using _ = state.app
-  const breakOff = holdUp(state, { etag: state.etag })
-  const worker = await workHalfway(state)
+  const breakOff = stallDownload(state, { etag: state.etag })
+  const worker = await downloadHalf(state)
   breakOff()
   await worker.settled()
   await worker.stop()
@@ -78,8 +78,8 @@ it.each([
 ])('starts over when %s', async (_what, headers) => {
   const state = await open()
   await using _ = state.app
-  const breakOff = holdUp(state, headers)
-  const worker = await workHalfway(state)
+  const breakOff = stallDownload(state, headers)
+  const worker = await downloadHalf(state)
   breakOff()
   await worker.settled()
   await worker.stop()
@@ -90,8 +90,8 @@ it.each([
 it('resumes after a stop of the server, on another instance if there is one', async () => {
   const state = await open()
   await using app = state.app
-  holdUp(state, { etag: state.etag })
-  const worker = await workHalfway(state)
+  stallDownload(state, { etag: state.etag })
+  const worker = await downloadHalf(state)
   await expect.poll(async () => (await state.progress()).bytesDone).toBe(half)
   expect(await state.progress()).toMatchObject({ status: 'downloading', percent: 49, bytesTotal: expect.any(Number) })
   await worker.stop()

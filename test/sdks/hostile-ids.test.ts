@@ -15,7 +15,7 @@ import { runJobs } from '../support/jobs.ts'
 const folderNames = ['victim.1', 'victim.2']
 
 /** Creates a folder with files outside DATA_DIR and returns its relative path from the SDK folder. */
-function outsideFolder({ config }: TestApp) {
+function createOutsideFolder({ config }: TestApp) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-outside-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   for (const name of folderNames) {
@@ -30,7 +30,7 @@ function outsideFolder({ config }: TestApp) {
 
 it.each([installKind, removalKind])('does not remove folders outside DATA_DIR for a job %s with a path as subject', async (kind) => {
   await using app = await testApp()
-  const { id, isWhole } = outsideFolder(app)
+  const { id, isWhole } = createOutsideFolder(app)
   const { database, now } = app.services
   await enqueue(database.fork(), { kind, subject: id, payload: { generation: 1 } }, now())
   await runJobs(app)
@@ -45,7 +45,7 @@ it.each([installKind, removalKind])('does not remove folders outside DATA_DIR fo
 
 it('does not use or remove folders outside DATA_DIR for an installation with a path as id', async () => {
   await using app = await testApp()
-  const { id, isWhole } = outsideFolder(app)
+  const { id, isWhole } = createOutsideFolder(app)
   const { config, database, log, now } = app.services
   const em = database.fork()
   const row = { kind: 'dart', version: '3.11.0', channel: 'stable', platform: thisPlatform().sdkPlatform, isDefault: true } as const

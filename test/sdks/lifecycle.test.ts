@@ -34,7 +34,7 @@ async function open() {
 }
 
 const folders = ({ config }: TestApp) => (existsSync(join(config.DATA_DIR, 'sdks')) ? readdirSync(join(config.DATA_DIR, 'sdks')) : [])
-const work = ({ services }: TestApp) => startWorker(services, jobHandlers(services))
+const startJobWorker = ({ services }: TestApp) => startWorker(services, jobHandlers(services))
 
 it('is the same installation for all concurrent and later requests', async () => {
   const { site, zip, app, admin } = await open()
@@ -114,7 +114,7 @@ it.each(['downloading', 'preparing'])('stops when it is removed while %s', async
       return request.url === zip
     }
   const { id } = (await admin.post(installs, first)).body
-  const worker = work(app)
+  const worker = startJobWorker(app)
   await expect.poll(async () => (await admin.get(`${installs}/${id}/progress`)).body.status).toBe(status)
   expect(await admin.post(`${installs}/${id}/rebuild`)).toMatchObject({ status: 409 })
   expect(await admin.delete(`${installs}/${id}`)).toMatchObject({ status: 200 })

@@ -18,27 +18,27 @@ async function open() {
   return { site, zip, app, admin: await app.admin() }
 }
 
-const toFile = (response: ServerResponse) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end()
-async function endlessly(response: ServerResponse): Promise<void> {
+const redirectToFile = (response: ServerResponse) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end()
+async function sendEndlessBody(response: ServerResponse): Promise<void> {
   const chunk = Buffer.alloc(1024 * 1024, ' ')
   const closed = once(response, 'close')
   while (!response.destroyed) if (!response.write(chunk)) await Promise.race([once(response, 'drain'), closed])
 }
-const tooMany = (response: ServerResponse) => {
+const sendTooManyReleases = (response: ServerResponse) => {
   const release = { channel: 'stable', version: '3.0.0', archive: 'a', sha256: 'b' }
   response.end(JSON.stringify({ releases: Array.from({ length: 20_001 }, () => release) }))
 }
-const cutShort = (response: ServerResponse) => {
+const sendTruncatedBody = (response: ServerResponse) => {
   response.writeHead(200, { 'content-length': 1000 }).write('{"releases": []}')
   setTimeout(() => response.destroy(), 10)
 }
 
 describe('answers of a misbehaving site', () => {
   it.each<[string, (response: ServerResponse) => unknown, RegExp]>([
-    ['a redirect to a file of the server', toFile, /cannot be read/],
-    ['an endless body', endlessly, /longer than \d+ KiB/],
-    ['too many releases', tooMany, /has an unexpected format|returns no listing|is not a SHA-256/],
-    ['a truncated body', cutShort, /cannot be read/],
+    ['a redirect to a file of the server', redirectToFile, /cannot be read/],
+    ['an endless body', sendEndlessBody, /longer than \d+ KiB/],
+    ['too many releases', sendTooManyReleases, /has an unexpected format|returns no listing|is not a SHA-256/],
+    ['a truncated body', sendTruncatedBody, /cannot be read/],
   ])('give 503 soon: %s', async (_what, misbehave, message) => {
     const { site, app, admin } = await open()
     await using _ = app
@@ -53,7 +53,7 @@ describe('answers of a misbehaving site', () => {
 
 describe('an archive', () => {
   it.each<[string, (response: ServerResponse, file: Buffer, count: number) => unknown, string, RegExp]>([
-    ['a redirect to a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
+    ['a redirect to a file of the server', redirectToFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
     [
       'an enormous Content-Length',
       (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'),

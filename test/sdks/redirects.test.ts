@@ -20,7 +20,7 @@ async function open() {
 }
 
 /** Starts an internal service that must not be contacted. Counts its requests. */
-async function internalService(host: string) {
+async function startInternalService(host: string) {
   let requests = 0
   const server = createServer((_request, response) => (requests++, void response.end('a secret'))).listen(0, host)
   await once(server, 'listening')
@@ -45,7 +45,7 @@ describe('redirects to another host', () => {
   it.each(addresses)('are not followed: %s', async (_what, host, target) => {
     const { site, zip, app, admin } = await open()
     await using _ = app
-    const internal = await internalService(host)
+    const internal = await startInternalService(host)
     site.interfere = (request, response) => request.url === zip && (redirect(response, target(internal.port)), true)
     const { id } = (await admin.post(installs, wanted)).body
     await runJobs(app)
@@ -57,7 +57,7 @@ describe('redirects to another host', () => {
   it('are not followed after a redirect on the same host', async () => {
     const { site, zip, app, admin } = await open()
     await using _ = app
-    const internal = await internalService('127.0.0.1')
+    const internal = await startInternalService('127.0.0.1')
     site.interfere = (request, response) => {
       if (request.url === zip) redirect(response, '/moved')
       if (request.url === '/moved') redirect(response, `http://127.0.0.1:${internal.port}/`, 307)
@@ -73,7 +73,7 @@ describe('redirects to another host', () => {
   it('are not followed for listings of both archives', async () => {
     const { site, app, admin } = await open()
     await using _ = app
-    const internal = await internalService('127.0.0.1')
+    const internal = await startInternalService('127.0.0.1')
     site.interfere = (_request, response) => (redirect(response, `http://127.0.0.1:${internal.port}/`), true)
     for (const kind of ['dart', 'flutter'])
       expect(await admin.get(`/api/admin/sdk/releases?channel=stable&kind=${kind}`)).toMatchObject({

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-const loseTable = (app: TestApp) =>
+const renameTable = (app: TestApp) =>
   app.services.database.orm.em.getConnection().execute('alter table package_search_documents rename to package_search_lost')
 
 function corruptFullText(app: TestApp) {
@@ -12,7 +12,7 @@ function corruptFullText(app: TestApp) {
   file.close()
 }
 
-const damages: [string, (app: TestApp) => unknown][] = [['a table of the search index is missing', loseTable]]
+const damages: [string, (app: TestApp) => unknown][] = [['a table of the search index is missing', renameTable]]
 if (process.env.TEST_DB === 'sqlite') damages.push(['the full-text index of SQLite is corrupt', corruptFullText])
 
 it.each(damages)('answers 503 while %s', async (_what, damage) => {

@@ -14,7 +14,7 @@ const setVisibility = async (actor: Actor, name: string, visibility: 'public' | 
   const answer = await actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, acceptBreakage: true })
   expect({ name, status: answer.status, body: answer.body }).toMatchObject({ name, status: 200 })
 }
-const found = async (actor: Actor, query: string, sort = 'relevance') => {
+const searchNames = async (actor: Actor, query: string, sort = 'relevance') => {
   const { status, body } = await actor.get(`/api/search?q=${encodeURIComponent(query)}&sort=${sort}`)
   expect({ query, status }).toEqual({ query, status: 200 })
   const names = (body.packages as { package: string }[]).map((one) => one.package)
@@ -23,28 +23,28 @@ const found = async (actor: Actor, query: string, sort = 'relevance') => {
 }
 
 /** Returns archive options for a version with this description and further pubspec lines. */
-const described = (version: string, description: string, rest: string): ArchiveOptions => ({
+const versionWithDescription = (version: string, description: string, rest: string): ArchiveOptions => ({
   name: 'acme',
   version,
   manifest: `name: acme\nversion: ${version}\ndescription: ${description}\nenvironment:\n  sdk: '>=3.0.0 <4.0.0'\n${rest}`,
 })
 
 /** Publishes acme with a public version 1.0.0 and a version 2.0.0 that needs a private package. */
-async function withNewerWithheld(app: TestApp) {
+async function publishWithHiddenVersion(app: TestApp) {
   const alice = await app.member()
   await publish(alice, { name: 'hidden', version: '1.0.0' })
-  const older = described('1.0.0', 'Draws many carousels.', 'topics: [carousel]\n')
+  const older = versionWithDescription('1.0.0', 'Draws many carousels.', 'topics: [carousel]\n')
   await publish(alice, { ...older, files: { 'README.md': 'Old words about ponies.' } })
   await setVisibility(alice, 'acme', 'public')
   const needs = dependent('acme', '2.0.0', ['hidden']).pubspec ?? ''
-  const newer = described('2.0.0', 'Draws many skyscrapers.', `topics: [skyscraper]\n${needs}`)
+  const newer = versionWithDescription('2.0.0', 'Draws many skyscrapers.', `topics: [skyscraper]\n${needs}`)
   await publish(alice, { ...newer, files: { 'README.md': 'New words about zebras.' } })
   return alice
 }
 
 it('finds a package by the newest version that the user may read', async () => {
   await using app = await publicApp()
-  const alice = await withNewerWithheld(app)
+  const alice = await publishWithHiddenVersion(app)
   for (const query of [
     '',
     'acme',
@@ -56,13 +56,13 @@ it('finds a package by the newest version that the user may read', async () => {
     'sdk:dart',
     '-is:flutter acme',
   ])
-    expect({ query, found: await found(app.anonymous, query) }).toEqual({ query, found: ['acme'] })
+    expect({ query, found: await searchNames(app.anonymous, query) }).toEqual({ query, found: ['acme'] })
   for (const query of ['skyscraper', 'zebras', 'topic:skyscraper', 'dependency:hidden', 'acme -topic:carousel', 'is:private', 'score:>=0'])
-    expect({ query, found: await found(app.anonymous, query) }).toEqual({ query, found: [] })
+    expect({ query, found: await searchNames(app.anonymous, query) }).toEqual({ query, found: [] })
   for (const query of ['acme', 'skyscraper', 'zebras', 'topic:skyscraper', 'dependency:hidden'])
-    expect({ query, found: await found(alice, query) }).toEqual({ query, found: ['acme'] })
+    expect({ query, found: await searchNames(alice, query) }).toEqual({ query, found: ['acme'] })
   for (const query of ['carousel', 'ponies', 'topic:carousel'])
-    expect({ query, found: await found(alice, query) }).toEqual({ query, found: [] })
+    expect({ query, found: await searchNames(alice, query) }).toEqual({ query, found: [] })
   const look =
     '{ completePackageNames(prefix: "ac", first: 9) completeSearch(query: "topic:", first: 9) { label count } typo: searchPackages(query: "acmme", first: 1) { didYouMean } all: searchPackages(first: 9) { totalCount facets { facets { filter values { value count } } } nodes { name description latest { version } } } }'
   const { body } = await app.anonymous.graphql(look)
@@ -78,40 +78,40 @@ it('finds a package by the newest version that the user may read', async () => {
 
 it('follows changes of visibility', async () => {
   await using app = await publicApp()
-  const alice = await withNewerWithheld(app)
+  const alice = await publishWithHiddenVersion(app)
   await setVisibility(alice, 'hidden', 'public')
-  expect(await found(app.anonymous, 'skyscraper')).toEqual(['acme'])
-  expect(await found(app.anonymous, 'carousel')).toEqual([])
+  expect(await searchNames(app.anonymous, 'skyscraper')).toEqual(['acme'])
+  expect(await searchNames(app.anonymous, 'carousel')).toEqual([])
   await setVisibility(alice, 'hidden', 'private')
   // Hidden text stops matching immediately. The older version matches once the job has run.
-  expect(await found(app.anonymous, 'skyscraper')).toEqual([])
+  expect(await searchNames(app.anonymous, 'skyscraper')).toEqual([])
   await runJobs(app)
-  expect(await found(app.anonymous, 'carousel')).toEqual(['acme'])
-  await publish(alice, described('1.5.0', 'Draws many bridges.', ''))
-  expect([await found(app.anonymous, 'bridges'), await found(app.anonymous, 'carousel'), await found(alice, 'bridges')]).toEqual([
-    ['acme'],
-    [],
-    [],
-  ])
+  expect(await searchNames(app.anonymous, 'carousel')).toEqual(['acme'])
+  await publish(alice, versionWithDescription('1.5.0', 'Draws many bridges.', ''))
+  expect([
+    await searchNames(app.anonymous, 'bridges'),
+    await searchNames(app.anonymous, 'carousel'),
+    await searchNames(alice, 'bridges'),
+  ]).toEqual([['acme'], [], []])
   await alice.put('/api/packages/acme/options', { isUnlisted: true })
-  expect(await found(app.anonymous, 'bridges')).toEqual([])
+  expect(await searchNames(app.anonymous, 'bridges')).toEqual([])
   await alice.put('/api/packages/acme/options', { isUnlisted: false })
-  expect(await found(app.anonymous, 'bridges')).toEqual(['acme'])
+  expect(await searchNames(app.anonymous, 'bridges')).toEqual(['acme'])
   await setVisibility(alice, 'acme', 'private')
-  expect(await found(app.anonymous, '')).toEqual([])
+  expect(await searchNames(app.anonymous, '')).toEqual([])
 })
 
 it('is created by a rebuild, too, and never reveals a package that an earlier version made private', async () => {
   await using app = await publicApp()
-  await withNewerWithheld(app)
+  await publishWithHiddenVersion(app)
   const em = app.services.database.fork()
   await em.execute('delete from package_search_excerpts')
-  expect(await found(app.anonymous, 'carousel')).toEqual([])
+  expect(await searchNames(app.anonymous, 'carousel')).toEqual([])
   await em.transactional((inner) => writeSetting(inner, storedFormat, 3))
   await completeIndex(app.services)
-  expect(await found(app.anonymous, 'carousel')).toEqual(['acme'])
+  expect(await searchNames(app.anonymous, 'carousel')).toEqual(['acme'])
   await em.execute("update packages set visibility = 'private' where name = 'acme'")
-  for (const query of ['', 'acme', 'carousel', 'topic:carousel']) expect(await found(app.anonymous, query)).toEqual([])
+  for (const query of ['', 'acme', 'carousel', 'topic:carousel']) expect(await searchNames(app.anonymous, query)).toEqual([])
 })
 
 it('reveals nothing of hidden versions: retraction, publication date or downloads', async () => {
@@ -124,16 +124,16 @@ it('reveals nothing of hidden versions: retraction, publication date or download
   at(1)
   await publish(alice, { name: 'other', version: '1.0.0' })
   for (const name of ['acme', 'other']) await setVisibility(alice, name, 'public')
-  const order = (sort: string) => found(app.anonymous, '', sort)
+  const order = (sort: string) => searchNames(app.anonymous, '', sort)
   expect(await order('updated')).toEqual(['other', 'acme'])
   at(2)
   await publish(alice, dependent('acme', '0.9.0', ['hidden']))
   await publish(alice, dependent('acme', '2.0.0', ['hidden']))
   await alice.put('/api/packages/acme/versions/2.0.0/options', { isRetracted: true })
   expect(await order('updated')).toEqual(['other', 'acme'])
-  expect(await found(app.anonymous, 'is:retracted')).toEqual([])
-  expect(await found(alice, 'is:retracted')).toEqual(['acme'])
-  expect(await found(app.anonymous, 'acme -is:retracted')).toEqual(['acme'])
+  expect(await searchNames(app.anonymous, 'is:retracted')).toEqual([])
+  expect(await searchNames(alice, 'is:retracted')).toEqual(['acme'])
+  expect(await searchNames(app.anonymous, 'acme -is:retracted')).toEqual(['acme'])
   const times = async (actor: Actor) => (await actor.graphql('{ package(name: "acme") { createdAt updatedAt } }')).body.data.package
   expect(await times(app.anonymous)).toEqual({ createdAt: new Date(start).toISOString(), updatedAt: new Date(start).toISOString() })
   expect((await times(alice)).updatedAt).toBe(new Date(start + 2 * 86_400_000).toISOString())
@@ -149,7 +149,7 @@ it('reveals nothing of hidden versions: retraction, publication date or download
   await count('1.0.0', 3)
   await reviewExcerpts(app.services)
   expect(await order('downloads')).toEqual(['other', 'acme'])
-  expect(await found(alice, 'is:public', 'downloads')).toEqual(['acme', 'other'])
+  expect(await searchNames(alice, 'is:public', 'downloads')).toEqual(['acme', 'other'])
 })
 
 it('pages through full entries and excerpts as one list', async () => {

@@ -30,7 +30,7 @@ async function find({ services }: TestApp, request: Partial<SearchRequest>) {
 }
 
 /** Returns all names in order, page by page. */
-async function walk(app: TestApp, request: Partial<SearchRequest>) {
+async function findAll(app: TestApp, request: Partial<SearchRequest>) {
   const names: string[] = []
   for (let after: string | undefined; ;) {
     const page = await find(app, { ...request, limit: 7, after })
@@ -95,11 +95,11 @@ it('returns every match once across pages in every order, with a matching count'
   await fillIndex(app.services.database, 300)
   for (const query of ['', 'flutter', 'http', 'widget client', 'json', 'fl', 'easy', 'queries', 'the']) {
     const { total } = await find(app, { query })
-    const sorted = await walk(app, { query, sort: 'name' })
+    const sorted = await findAll(app, { query, sort: 'name' })
     expect({ query, total: new Set(sorted).size }).toEqual({ query, total })
     expect(sorted).toEqual(sorted.toSorted())
     for (const sort of ['relevance', 'updated', 'created'] as const) {
-      const names = await walk(app, { query, sort })
+      const names = await findAll(app, { query, sort })
       expect({ query, sort, names: names.toSorted() }).toEqual({ query, sort, names: sorted })
       const [third] = (await find(app, { query, sort, offset: 2, limit: 1 })).names
       expect(third).toBe(names[2])

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { testApp, type TestApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-const shelf = [
+const fixtures = [
   ['http', 'A composable client for requests', 'Sends requests over the network.'],
   ['http_parser', 'Parsing of protocol headers', 'Media types and dates.'],
   ['dio', 'A powerful HTTP client', 'Interceptors, cancellation and more.'],
@@ -11,9 +11,9 @@ const shelf = [
   ['http2', 'Frames and streams', 'Multiplexed.'],
 ] as const
 
-async function stocked(app: TestApp) {
+async function publishFixtures(app: TestApp) {
   const alice = await app.member()
-  for (const [name, description, readme] of shelf) {
+  for (const [name, description, readme] of fixtures) {
     await publish(alice, {
       name,
       version: '1.0.0',
@@ -30,7 +30,7 @@ const names = ({ body }: { body: Found }) => body.packages.map((found) => found.
 
 it('ranks matches in names before descriptions and READMEs', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishFixtures(app)
   const found = await alice.get('/api/search?q=http')
   expect(found).toMatchObject({ status: 200, body: { page: 1, pageSize: 50, totalCount: 5, totalPages: 1 } })
   expect(names(found)[0]).toBe('http')
@@ -42,7 +42,7 @@ it('ranks matches in names before descriptions and READMEs', async () => {
 
 it('sorts, pages and refuses unknown parameters', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishFixtures(app)
   expect(names(await alice.get('/api/search?sort=name'))).toEqual(['colours', 'dio', 'http', 'http2', 'http_parser'])
   expect(names(await alice.get('/api/search?sort=created'))).toEqual(['http2', 'colours', 'dio', 'http_parser', 'http'])
   expect((await alice.get('/api/search?page=2')).body).toMatchObject({ packages: [], page: 2, totalCount: 5 })
@@ -67,7 +67,7 @@ it('sorts, pages and refuses unknown parameters', async () => {
 
 it('follows the latest version and completes names', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishFixtures(app)
   await publish(alice, {
     name: 'dio',
     version: '2.0.0',
@@ -82,7 +82,7 @@ it('follows the latest version and completes names', async () => {
 
 it('never interprets the query as full-text or SQL syntax', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishFixtures(app)
   const nasty = [
     '"',
     "'",
@@ -119,7 +119,7 @@ it('never interprets the query as full-text or SQL syntax', async () => {
 
 it('runs the same number of statements for many packages as for a few', async () => {
   await using app = await testApp()
-  const alice = await stocked(app)
+  const alice = await publishFixtures(app)
   const look = () => alice.get('/api/search?q=http')
   await look()
   const few = await app.countQueries(look)

@@ -18,7 +18,7 @@ async function search(actor: Actor, q: string): Promise<Found[]> {
 const names = async (actor: Actor, q: string) => (await search(actor, q)).map((found) => found.package)
 
 /** Stores an analysis whose public API declares these functions. */
-async function declares(app: TestApp, name: string, functions: string[]): Promise<void> {
+async function storeApi(app: TestApp, name: string, functions: string[]): Promise<void> {
   const id = await versionId(app, name)
   const surface = gzipSync(JSON.stringify(surfaceOf(Object.fromEntries(functions.map((each) => [each, `void ${each}()`])))))
   await store(app, id, { generation: await begin(app, id), report: reportOf(1, 1), surface })
@@ -30,7 +30,7 @@ it('finds a package by names in its public API, after packages that mention the 
   await publish(alice, { name: 'sets', version: '1.0.0', files: { 'README.md': 'Sets.' } })
   await publish(alice, { name: 'texts', version: '1.0.0', files: { 'README.md': 'Compares by deep equality.' } })
   expect(await names(alice, 'deep equality')).toEqual(['texts'])
-  await declares(app, 'sets', ['DeepCollectionEquality'])
+  await storeApi(app, 'sets', ['DeepCollectionEquality'])
   expect(await names(alice, 'deep equality')).toEqual(['texts', 'sets'])
   expect(await names(alice, 'DeepCollectionEquality')).toEqual(['sets'])
   expect(await names(alice, 'deepcollectionequality')).toEqual(['sets'])

@@ -12,13 +12,13 @@ async function restart(app: TestApp, config: Partial<Config>): Promise<TestApp> 
   return testApp({ sameDatabaseAs: app, config })
 }
 
-const enter = (app: TestApp, email: string, ip: string, device?: string) =>
+const signIn = (app: TestApp, email: string, ip: string, device?: string) =>
   app.anonymous.post(
     '/api/auth/login',
     { email, password: 'correct horse' },
     { ip, ...(device !== undefined && { headers: { cookie: `svc_device=${device}` } }) },
   )
-const cookieIn = (answer: Awaited<ReturnType<typeof enter>>, name: string) =>
+const cookieIn = (answer: Awaited<ReturnType<typeof signIn>>, name: string) =>
   answer.cookies.find((cookie) => cookie.name === name)?.value ?? ''
 
 it('keeps sessions and their CSRF tokens valid while the previous key is set', async () => {
@@ -58,32 +58,32 @@ it('ends sessions when the key changes without the previous one, and accepts non
 it('recognizes devices and address ranges after a key rotation and renews them at sign-in', async () => {
   await using app = await testApp()
   const [{ email }, bob] = [await app.member(), await app.member()]
-  const device = cookieIn(await enter(app, email, '198.51.100.7'), 'svc_device')
-  await enter(app, bob.email, '198.51.100.9', device)
+  const device = cookieIn(await signIn(app, email, '198.51.100.7'), 'svc_device')
+  await signIn(app, bob.email, '198.51.100.9', device)
   await using after = await restart(app, rotated)
   const rows = () => after.services.database.reads.all<{ hash: string }>('select hash from sign_in_origins order by id')
   const before = await rows()
-  await attack(after, email)
-  expect(await enter(after, email, '192.0.2.200')).toMatchObject({ status: 429 })
-  expect(await enter(after, email, '198.51.100.200')).toMatchObject({ status: 200 })
-  const known = await enter(after, email, '192.0.2.201', device)
+  await exhaustFailures(after, email)
+  expect(await signIn(after, email, '192.0.2.200')).toMatchObject({ status: 429 })
+  expect(await signIn(after, email, '198.51.100.200')).toMatchObject({ status: 200 })
+  const known = await signIn(after, email, '192.0.2.201', device)
   expect(known).toMatchObject({ status: 200 })
   const renewed = cookieIn(known, 'svc_device')
   expect(renewed).not.toBe(device)
   expect(renewed.split('.')[0]).toBe(device.split('.')[0])
   // The same browser with its renewed cookie is still known to another account that used it.
-  await attack(after, bob.email)
-  expect(await enter(after, bob.email, '192.0.2.202', renewed)).toMatchObject({ status: 200 })
+  await exhaustFailures(after, bob.email)
+  expect(await signIn(after, bob.email, '192.0.2.202', renewed)).toMatchObject({ status: 200 })
   const hashes = (await rows()).map(({ hash }) => hash)
   expect(before.filter(({ hash }) => hashes.includes(hash))).toHaveLength(1) // Only the address range that bob did not use again.
   await using later = await restart(after, { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: undefined })
-  await attack(later, email)
-  expect(await enter(later, email, '198.18.0.8', renewed)).toMatchObject({ status: 200 })
-  expect(await enter(later, email, '198.18.1.9', device)).toMatchObject({ status: 429 })
+  await exhaustFailures(later, email)
+  expect(await signIn(later, email, '198.18.0.8', renewed)).toMatchObject({ status: 200 })
+  expect(await signIn(later, email, '198.18.1.9', device)).toMatchObject({ status: 429 })
 })
 
 /** Exhausts the sign-in failures allowed to unknown devices. */
-async function attack(app: TestApp, email: string): Promise<void> {
+async function exhaustFailures(app: TestApp, email: string): Promise<void> {
   for (let round = 0; round < 50; round++)
     await app.anonymous.post('/api/auth/login', { email, password: 'wrong' }, { ip: `203.${round}.113.9` })
 }

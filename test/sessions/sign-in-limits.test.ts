@@ -7,19 +7,19 @@ type From = { ip?: string; device?: string | undefined }
 
 const attempt = (app: TestApp, email: string, password: string, { ip = app.address(), device }: From = {}) =>
   app.anonymous.post('/api/auth/login', { email, password }, { ip, headers: device ? { cookie: `svc_device=${device}` } : {} })
-const fail = (app: TestApp, email: string, from?: From) => attempt(app, email, 'wrong', from)
-const enter = (app: TestApp, email: string, from?: From) => attempt(app, email, 'correct horse', from)
+const failSignIn = (app: TestApp, email: string, from?: From) => attempt(app, email, 'wrong', from)
+const signIn = (app: TestApp, email: string, from?: From) => attempt(app, email, 'correct horse', from)
 const deviceOf = ({ cookies }: Answer) => cookies.find(({ name }) => name === 'svc_device')?.value
 const count = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length
 
 /** Exhausts the sign-in failures allowed to unknown devices and expects 429 afterwards. */
-async function attack(app: TestApp, email: string, from?: () => From): Promise<void> {
-  for (let round = 0; round < 50; round++) expect(await fail(app, email, from?.())).toMatchObject({ status: 401 })
-  expect(await enter(app, email, from?.())).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) } })
+async function exhaustFailures(app: TestApp, email: string, from?: () => From): Promise<void> {
+  for (let round = 0; round < 50; round++) expect(await failSignIn(app, email, from?.())).toMatchObject({ status: 401 })
+  expect(await signIn(app, email, from?.())).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) } })
 }
 
 /** Returns the amount of hashing during `task`. Each step of the bcrypt cost doubles it. */
-async function work(task: () => Promise<unknown>): Promise<number> {
+async function measureHashing(task: () => Promise<unknown>): Promise<number> {
   let sum = 0
   const hear = (message: unknown) => void (sum += 2 ** (message as { cost: number }).cost)
   subscribe('snug:password-hash', hear)
@@ -32,8 +32,8 @@ it('checks at most ten of a hundred concurrent sign-ins from one address', async
   await using app = await testApp()
   const { email } = await app.member()
   const ip = app.address()
-  const wrong = Array.from({ length: 100 }, () => fail(app, email, { ip }))
-  const answers = await Promise.all([...wrong, enter(app, email, { ip })])
+  const wrong = Array.from({ length: 100 }, () => failSignIn(app, email, { ip }))
+  const answers = await Promise.all([...wrong, signIn(app, email, { ip })])
   expect([count(answers, 401), count(answers, 429)]).toEqual([10, 91])
   for (const { status, headers } of answers) if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0)
 })
@@ -60,7 +60,7 @@ it('limits lookups and acceptances of invitations separately, by SIGN_IN_LIMIT',
     () => app.anonymous.get('/api/invites/x', { ip }),
     () => app.anonymous.post('/api/invites/x/accept', { password: 'a fine password' }, { ip }),
     () => app.anonymous.post('/api/auth/signup', account, { ip }),
-    () => fail(app, 'unknown@example.com', { ip }),
+    () => failSignIn(app, 'unknown@example.com', { ip }),
   ]
   for (const request of requests) {
     for (let round = 0; round < 12; round++) expect((await request()).status).not.toBe(429)
@@ -72,34 +72,34 @@ it('accepts sign-ins from known devices and address ranges during an attack', as
   await using app = await testApp()
   const { email } = await app.member()
   const other = await app.member()
-  const device = deviceOf(await enter(app, email, { ip: '198.51.100.7' }))
-  await enter(app, email, { ip: '2001:db8:1:2::7' })
-  const foreign = deviceOf(await enter(app, other.email))
-  await attack(app, email)
-  expect(await enter(app, email, { device })).toMatchObject({ status: 200 })
-  expect(await enter(app, email, { ip: '198.51.100.200' })).toMatchObject({ status: 200 })
-  expect(await enter(app, email, { ip: '2001:db8:1:ffff::1' })).toMatchObject({ status: 200 })
+  const device = deviceOf(await signIn(app, email, { ip: '198.51.100.7' }))
+  await signIn(app, email, { ip: '2001:db8:1:2::7' })
+  const foreign = deviceOf(await signIn(app, other.email))
+  await exhaustFailures(app, email)
+  expect(await signIn(app, email, { device })).toMatchObject({ status: 200 })
+  expect(await signIn(app, email, { ip: '198.51.100.200' })).toMatchObject({ status: 200 })
+  expect(await signIn(app, email, { ip: '2001:db8:1:ffff::1' })).toMatchObject({ status: 200 })
   for (const from of [
     { ip: '198.51.101.7' },
     { ip: '2001:db8:2::7' },
     { device: foreign },
     { device: `${'A'.repeat(43)}.${'0'.repeat(64)}` },
   ])
-    expect(await enter(app, email, from)).toMatchObject({ status: 429 })
-  await attack(app, email, () => ({ ip: `198.51.100.${1 + Math.floor(Math.random() * 250)}` })).catch(() => {})
-  expect(await enter(app, email, { device })).toMatchObject({ status: 200 })
+    expect(await signIn(app, email, from)).toMatchObject({ status: 429 })
+  await exhaustFailures(app, email, () => ({ ip: `198.51.100.${1 + Math.floor(Math.random() * 250)}` })).catch(() => {})
+  expect(await signIn(app, email, { device })).toMatchObject({ status: 200 })
 })
 
 it('allows known devices 50 failures of their own and forgets them after a year', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const { email } = await app.member()
-  const devices = [deviceOf(await enter(app, email)), deviceOf(await enter(app, email))]
-  await attack(app, email, () => ({ device: devices[0] }))
-  expect(await enter(app, email, { device: devices[1] })).toMatchObject({ status: 200 })
-  expect(await enter(app, email)).toMatchObject({ status: 200 })
+  const devices = [deviceOf(await signIn(app, email)), deviceOf(await signIn(app, email))]
+  await exhaustFailures(app, email, () => ({ device: devices[0] }))
+  expect(await signIn(app, email, { device: devices[1] })).toMatchObject({ status: 200 })
+  expect(await signIn(app, email)).toMatchObject({ status: 200 })
   app.clock.now = new Date('2027-01-01T00:00:00Z')
-  await attack(app, email)
-  expect(await enter(app, email, { device: devices[1] })).toMatchObject({ status: 429 })
+  await exhaustFailures(app, email)
+  expect(await signIn(app, email, { device: devices[1] })).toMatchObject({ status: 429 })
 })
 
 it('keeps ten devices and twenty address ranges per account, with hashes unique to the account, until its deletion', async () => {
@@ -108,11 +108,11 @@ it('keeps ten devices and twenty address ranges per account, with hashes unique 
   const rows = (id: string) =>
     app.services.database.reads.all<{ kind: string; hash: string }>('select kind, hash from sign_in_origins where user_id = ?', id)
   const ip = '192.0.2.1'
-  const device = deviceOf(await enter(app, alice.email, { ip }))
-  expect(deviceOf(await enter(app, bob.email, { ip, device }))).toBe(device)
+  const device = deviceOf(await signIn(app, alice.email, { ip }))
+  expect(deviceOf(await signIn(app, bob.email, { ip, device }))).toBe(device)
   const shared = new Set((await rows(alice.id)).map(({ hash }) => hash))
   expect((await rows(bob.id)).filter(({ hash }) => shared.has(hash))).toEqual([])
-  for (let round = 0; round < 25; round++) await enter(app, alice.email)
+  for (let round = 0; round < 25; round++) await signIn(app, alice.email)
   const kinds = (await rows(alice.id)).map(({ kind }) => kind)
   expect([kinds.filter((kind) => kind === 'device').length, kinds.filter((kind) => kind === 'range').length]).toEqual([10, 20])
   expect(await admin.delete(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 200 })
@@ -129,14 +129,14 @@ it.each(['4', '6'])('spends the same hashing on every failed sign-in with BCRYPT
   await app.services.database.orm.em.getConnection().execute('update users set password_hash = ? where id = ?', [expensive, rich.id])
   const emails = [old.email, disabled.email, made.body.email, invited.body.email, rich.email, 'unknown@example.com']
   const amounts = []
-  for (const email of emails) amounts.push(await work(() => fail(app, email)))
+  for (const email of emails) amounts.push(await measureHashing(() => failSignIn(app, email)))
   expect(amounts).toEqual(emails.map(() => 2 ** 7))
   const signUp = (email: string) =>
     app.anonymous.post('/api/auth/signup', { email, displayName: 'X', password: 'a fine password' }, { ip: app.address() })
   const entries = () =>
     app.services.database.reads.all("select id from audit_entries where kind in ('user.created', 'user.signup_refused')")
   const before = (await entries()).length
-  expect([await work(() => signUp('free@example.com')), await work(() => signUp(old.email))]).toEqual([
+  expect([await measureHashing(() => signUp('free@example.com')), await measureHashing(() => signUp(old.email))]).toEqual([
     2 ** Number(cost),
     2 ** Number(cost),
   ])
@@ -146,16 +146,16 @@ it.each(['4', '6'])('spends the same hashing on every failed sign-in with BCRYPT
 it('accepts a sign-in during a flood from another address', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9', SIGN_IN_LIMIT: '1000' } })
   const alice = await app.member()
-  const flood = Array.from({ length: 100 }, () => fail(app, 'unknown@example.com', { ip: '192.0.2.1' }))
-  expect(await enter(app, alice.email)).toMatchObject({ status: 200 })
+  const flood = Array.from({ length: 100 }, () => failSignIn(app, 'unknown@example.com', { ip: '192.0.2.1' }))
+  expect(await signIn(app, alice.email)).toMatchObject({ status: 200 })
   const refused = (await Promise.all(flood)).filter(({ status }) => status === 429)
   expect(refused.length).toBeGreaterThan(0)
   for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
 })
 
 /** Sends 100 concurrent sign-ins and waits until one is refused, when the queue is full. Returns a promise of all answers. */
-async function flood(app: TestApp, ipOf: (index: number) => string): Promise<{ answers: Promise<Answer[]> }> {
-  const all = Array.from({ length: 100 }, (_, index) => fail(app, `unknown${index}@example.com`, { ip: ipOf(index) }))
+async function floodSignIns(app: TestApp, ipOf: (index: number) => string): Promise<{ answers: Promise<Answer[]> }> {
+  const all = Array.from({ length: 100 }, (_, index) => failSignIn(app, `unknown${index}@example.com`, { ip: ipOf(index) }))
   await Promise.any(all.map(async (one) => expect(await one).toMatchObject({ status: 429 })))
   return { answers: Promise.all(all) }
 }
@@ -163,9 +163,9 @@ async function flood(app: TestApp, ipOf: (index: number) => string): Promise<{ a
 it('accepts a sign-in during a flood from one IPv6 /48 with a new /64 per request', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9' } })
   const alice = await app.member()
-  const { answers } = await flood(app, (index) => `2001:db8:bad:${index.toString(16)}::1`)
-  expect(await enter(app, alice.email, { ip: '2001:db8:600d:1::1' })).toMatchObject({ status: 200 })
-  expect(await enter(app, alice.email)).toMatchObject({ status: 200 })
+  const { answers } = await floodSignIns(app, (index) => `2001:db8:bad:${index.toString(16)}::1`)
+  expect(await signIn(app, alice.email, { ip: '2001:db8:600d:1::1' })).toMatchObject({ status: 200 })
+  expect(await signIn(app, alice.email)).toMatchObject({ status: 200 })
   const refused = (await answers).filter(({ status }) => status === 429)
   for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
 })
@@ -173,21 +173,21 @@ it('accepts a sign-in during a flood from one IPv6 /48 with a new /64 per reques
 it('reserves queue slots for known devices, ranges and signed-in users while unknown clients fill the queue', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '9' } })
   const [alice, bob, carol] = [await app.member(), await app.member(), await app.member()]
-  const device = deviceOf(await enter(app, alice.email))
-  await enter(app, bob.email, { ip: '2001:db8:1:2::7' })
-  const { answers } = await flood(app, (index) => (index % 2 ? `2001:db8:${(0x1000 + index).toString(16)}::1` : `198.18.${index}.1`))
+  const device = deviceOf(await signIn(app, alice.email))
+  await signIn(app, bob.email, { ip: '2001:db8:1:2::7' })
+  const { answers } = await floodSignIns(app, (index) => (index % 2 ? `2001:db8:${(0x1000 + index).toString(16)}::1` : `198.18.${index}.1`))
   const change = { currentPassword: 'wrong', newPassword: 'a fine password' }
   const known = await Promise.all([
-    enter(app, alice.email, { device, ip: '2001:db8:1001:5::1' }),
-    enter(app, bob.email, { ip: '2001:db8:1:ffff::1' }),
+    signIn(app, alice.email, { device, ip: '2001:db8:1001:5::1' }),
+    signIn(app, bob.email, { ip: '2001:db8:1:ffff::1' }),
     carol.post('/api/auth/change-password', change, { ip: app.address() }),
   ])
   expect(known.map(({ status }) => status)).toEqual([200, 200, 400])
   // Unknown clients take each slot that becomes free. Carol may get one by chance but not every time, with any device cookie.
   for (const from of [{}, { device }]) {
     const refused = async () => {
-      const more = Array.from({ length: 40 }, (_, index) => fail(app, `late${index}@example.com`, { ip: `198.19.${index}.1` }))
-      const { status } = await enter(app, carol.email, from)
+      const more = Array.from({ length: 40 }, (_, index) => failSignIn(app, `late${index}@example.com`, { ip: `198.19.${index}.1` }))
+      const { status } = await signIn(app, carol.email, from)
       await Promise.all(more)
       return status
     }

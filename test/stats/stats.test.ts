@@ -122,7 +122,7 @@ async function reportWithoutRights(app: TestApp): Promise<unknown> {
   const admin = await app.admin()
   const role = `stats_${randomUUID().replaceAll('-', '')}`
   const run = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)
-  onTestFinished(() => withoutRole(role))
+  onTestFinished(() => dropRole(role))
   await run(`create role ${role}; grant all on all tables in schema public to ${role}`)
   const name = new URL(app.config.POSTGRES_URL ?? '').pathname.slice(1)
   // Every new connection uses this role.
@@ -149,7 +149,7 @@ async function bytesBelow(folder: string): Promise<number> {
 }
 
 /** Drops the role, because roles outlive databases. */
-async function withoutRole(role: string): Promise<void> {
+async function dropRole(role: string): Promise<void> {
   const client = new pg.Client(process.env.TEST_POSTGRES)
   await client.connect()
   await client.query(`drop role if exists ${role}`)

@@ -21,7 +21,7 @@ const idOf = async ({ services }: TestApp) =>
 const execute = ({ services }: TestApp, sql: string) => services.database.fork().getConnection().execute(sql)
 
 /** Opens and closes the services as at startup. Returns the refusal, or null. */
-async function start(config: Config): Promise<string | null> {
+async function tryStart(config: Config): Promise<string | null> {
   try {
     const { database } = await openServices(config, log)
     await database.close()
@@ -33,7 +33,7 @@ async function start(config: Config): Promise<string | null> {
 }
 
 /** Creates a server with a package for tests that stop it. */
-async function stopped() {
+async function createServer() {
   const app = await testApp()
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const id = await idOf(app)
@@ -59,42 +59,42 @@ async function emptyFolder(): Promise<string> {
 }
 
 it('starts with its own store and refuses the store of another database', async () => {
-  await using one = await stopped()
-  await using other = await stopped()
+  await using one = await createServer()
+  await using other = await createServer()
   expect(one.id).toBe(JSON.stringify((await readFile(markerOf(one.app), 'utf8')).trim()))
   expect(one.id).not.toBe(other.id)
   await one.app.stop()
   await other.app.stop()
-  expect(await start(one.app.config)).toBeNull()
+  expect(await tryStart(one.app.config)).toBeNull()
   const mixed = { ...one.app.config, BLOB_PATH: other.app.config.BLOB_PATH }
-  const refusal = await start(mixed)
+  const refusal = await tryStart(mixed)
   expect(refusal).toContain(`The archive store ${mixed.BLOB_PATH} belongs to another database than the database `)
   expect(refusal).toContain('npm run admin -- adopt-store')
   expect(refusal).not.toMatch(/:[^@\s/]+@/) // The refusal contains no password.
   expect([existsSync(one.path), existsSync(other.path)]).toEqual([true, true])
-  expect(await start(other.app.config)).toBeNull()
+  expect(await tryStart(other.app.config)).toBeNull()
 })
 
 it('refuses archives with a new database and changes neither', async () => {
-  await using server = await stopped()
+  await using server = await createServer()
   const config = await withNewDatabase(server.app)
-  expect(await start(config)).toMatch(/has archives, but the database .* has no packages/)
+  expect(await tryStart(config)).toMatch(/has archives, but the database .* has no packages/)
   expect(existsSync(server.path)).toBe(true)
   expect(existsSync(config.SQLITE_PATH) && config.DB_BACKEND === 'sqlite').toBe(false)
   // The second attempt is refused as well, whatever the first one left.
-  expect(await start(config)).toMatch(/has no packages/)
+  expect(await tryStart(config)).toMatch(/has no packages/)
   await server.app.stop()
-  expect(await start(server.app.config)).toBeNull()
+  expect(await tryStart(server.app.config)).toBeNull()
 })
 
 it('refuses packages without their archives: an empty or a foreign store', async () => {
-  await using server = await stopped()
+  await using server = await createServer()
   await server.app.stop()
   const elsewhere = { ...server.app.config, BLOB_PATH: await emptyFolder() }
-  expect(await start(elsewhere)).toMatch(/has packages, but the archive store .* has no archives: it is new, not mounted/)
+  expect(await tryStart(elsewhere)).toMatch(/has packages, but the archive store .* has no archives: it is new, not mounted/)
   expect(existsSync(markerOf({ config: elsewhere }))).toBe(false)
   plantOrphans({ config: elsewhere }, 3)
-  expect(await start(elsewhere)).toMatch(/does not have the archives of the packages in/)
+  expect(await tryStart(elsewhere)).toMatch(/does not have the archives of the packages in/)
 })
 
 it('names a missing PostgreSQL database and does not create it', async () => {
@@ -104,7 +104,7 @@ it('names a missing PostgreSQL database and does not create it', async () => {
   url.pathname = '/no_such_registry'
   const config = { ...app.config, POSTGRES_URL: url.href, BLOB_PATH: await emptyFolder() }
   for (let times = 0; times < 2; times++) {
-    const refusal = await start(config)
+    const refusal = await tryStart(config)
     expect(refusal).toMatch(/^POSTGRES_URL: the database "no_such_registry" on .* does not exist, and the server creates none/)
     expect(refusal).not.toContain(url.password)
   }
@@ -142,17 +142,17 @@ it('names the PostgreSQL host when it is unreachable or refuses the account', as
 })
 
 it('links database and store of an older version and after a crash', async () => {
-  await using server = await stopped()
+  await using server = await createServer()
   const { app, forget, id } = server
   await execute(app, forget.row)
   await forget.marker()
   await app.stop()
-  expect(await start(app.config)).toBeNull()
+  expect(await tryStart(app.config)).toBeNull()
   const upgraded = (await readFile(markerOf(app), 'utf8')).trim()
   expect(upgraded).not.toBe(id)
   // The database has the id, but the power failed before the store did.
   await forget.marker()
-  expect(await start(app.config)).toBeNull()
+  expect(await tryStart(app.config)).toBeNull()
   expect((await readFile(markerOf(app), 'utf8')).trim()).toBe(upgraded)
 })
 
@@ -160,25 +160,25 @@ it('allows a new database to take over an empty store and refuses the previous o
   await using first = await testApp()
   await first.stop()
   const config = await withNewDatabase(first)
-  expect(await start(config)).toBeNull()
-  expect(await start(config)).toBeNull()
-  expect(await start(first.config)).toMatch(/belongs to another database/)
+  expect(await tryStart(config)).toBeNull()
+  expect(await tryStart(config)).toBeNull()
+  expect(await tryStart(first.config)).toMatch(/belongs to another database/)
 })
 
 it("adopts a store on the operator's command, also with a new database", async () => {
-  await using one = await stopped()
-  await using other = await stopped()
+  await using one = await createServer()
+  await using other = await createServer()
   await one.app.stop()
   const mixed = { ...other.app.config, BLOB_PATH: one.app.config.BLOB_PATH }
   expect(await adopt({ em: other.app.services.database.fork(), config: mixed })).toContain('now belongs to this database')
   await other.app.stop()
-  expect(await start(mixed)).toBeNull()
-  expect(await start(one.app.config)).toMatch(/belongs to another database/)
-  expect(await start(other.app.config)).toMatch(/belongs to another database/)
+  expect(await tryStart(mixed)).toBeNull()
+  expect(await tryStart(one.app.config)).toMatch(/belongs to another database/)
+  expect(await tryStart(other.app.config)).toMatch(/belongs to another database/)
 })
 
 it('refuses to adopt the remains of an interrupted restore, which must be repeated', async () => {
-  await using server = await stopped()
+  await using server = await createServer()
   const { app } = server
   const mark = 'restoring 20261122T031500000Z'
   await writeFile(markerOf(app), mark)
@@ -188,7 +188,7 @@ it('refuses to adopt the remains of an interrupted restore, which must be repeat
 })
 
 it("collects nothing once the store's identity differs or is missing", async () => {
-  await using server = await stopped()
+  await using server = await createServer()
   const { app } = server
   const orphans = plantOrphans(app, 1)
   await writeFile(markerOf(app), 'another\n')

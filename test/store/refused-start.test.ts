@@ -9,7 +9,7 @@ import { folderOfTest } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
 
 /** Returns settings with empty locations below `folder` for everything except the database. */
-function elsewhere({ config }: TestApp, folder: string): Config {
+function configIn({ config }: TestApp, folder: string): Config {
   const at = (name: string) => join(folder, name)
   return {
     ...config,
@@ -32,7 +32,7 @@ it('creates no folders before database and settings are known to be usable', asy
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const execute = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)
   const folder = folderOfTest()
-  const config = elsewhere(app, folder)
+  const config = configIn(app, folder)
   const later = 'Migration29990101000001_later'
   await execute(`insert into schema_migrations (name) values ('${later}')`)
   await execute(`update server_settings set value = '"99.0.0"' where key = 'schema.oldest_version'`)
@@ -52,7 +52,7 @@ it('creates no folders where existing archives are expected', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const folder = folderOfTest()
-  const config = elsewhere(app, folder)
+  const config = configIn(app, folder)
   await app.stop()
   await expect(start(config)).rejects.toThrow('has no archives: it is new, not mounted')
   expect(readdirSync(folder)).toEqual([])

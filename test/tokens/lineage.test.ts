@@ -6,19 +6,19 @@ import { codeFor } from '../support/oauth.ts'
 
 type Made = { id: string; secret: string; actor: Actor }
 
-async function make(app: TestApp, by: Actor, name: string, input: object = {}): Promise<Made> {
+async function createToken(app: TestApp, by: Actor, name: string, input: object = {}): Promise<Made> {
   const { status, body } = await by.post('/api/auth/keys', { name, ...input })
   if (status !== 201) throw new Error(`Cannot make ${name}: ${JSON.stringify(body)}`)
   return { id: body.id, secret: body.secret, actor: app.withToken(body.secret) }
 }
 
 /** Creates a token with three descendants in two generations, and an unrelated token. */
-async function family(app: TestApp, person: Actor) {
-  const parent = await make(app, person, 'parent')
-  const child = await make(app, parent.actor, 'child')
-  const other = await make(app, parent.actor, 'other child', { scopes: ['read'] })
-  const grandchild = await make(app, child.actor, 'grandchild')
-  return { parent, descendants: [child, other, grandchild], unrelated: await make(app, person, 'unrelated') }
+async function createFamily(app: TestApp, person: Actor) {
+  const parent = await createToken(app, person, 'parent')
+  const child = await createToken(app, parent.actor, 'child')
+  const other = await createToken(app, parent.actor, 'other child', { scopes: ['read'] })
+  const grandchild = await createToken(app, child.actor, 'grandchild')
+  return { parent, descendants: [child, other, grandchild], unrelated: await createToken(app, person, 'unrelated') }
 }
 
 const status = async ({ actor }: Made) => (await actor.get('/api/auth/me')).status
@@ -41,7 +41,7 @@ const ways: [string, (app: TestApp, person: Actor, token: Made) => Promise<unkno
 it.each(ways)('revokes its descendants when it is revoked by %s', async (_name, revoke) => {
   await using app = await testApp()
   const person = await app.member()
-  const { parent, descendants, unrelated } = await family(app, await person.session())
+  const { parent, descendants, unrelated } = await createFamily(app, await person.session())
   await revoke(app, person, parent)
   expect(await Promise.all([parent, ...descendants].map(status))).toEqual([401, 401, 401, 401])
   expect(await status(unrelated)).toBe(200)
@@ -57,7 +57,7 @@ it.each(ways)('revokes its descendants when it is revoked by %s', async (_name, 
 it('keeps its parent and siblings when it is revoked', async () => {
   await using app = await testApp()
   const person = await (await app.member()).session()
-  const { parent, descendants, unrelated } = await family(app, person)
+  const { parent, descendants, unrelated } = await createFamily(app, person)
   const [child] = descendants
   await person.delete(`/api/auth/keys/${child?.id}`)
   expect(await Promise.all([parent, ...descendants, unrelated].map(status))).toEqual([200, 401, 200, 401, 200])
@@ -67,8 +67,8 @@ it('never creates a token that outlives its revoked parent', async () => {
   await using app = await testApp()
   const person = await app.member()
   for (let round = 0; round < 60; round++) {
-    const parent = await make(app, person, 'parent')
-    const by = round % 2 ? await make(app, parent.actor, 'between') : parent
+    const parent = await createToken(app, person, 'parent')
+    const by = round % 2 ? await createToken(app, parent.actor, 'between') : parent
     const [made, , late] = await Promise.all([
       by.actor.post('/api/auth/keys', { name: 'raced' }),
       person.delete(`/api/auth/keys/${parent.id}`),
@@ -84,7 +84,7 @@ it('never creates a token that outlives its revoked parent', async () => {
 it('counts the GraphQL rate per user, not per token', async () => {
   await using app = await testApp({ now: new Date() })
   const person = await app.member()
-  const tokens = [person, ...(await Promise.all([1, 2].map((n) => make(app, person, `t${n}`)))).map(({ actor }) => actor)]
+  const tokens = [person, ...(await Promise.all([1, 2].map((n) => createToken(app, person, `t${n}`)))).map(({ actor }) => actor)]
   const ask = (n: number) => (tokens[n % tokens.length] ?? person).graphql('{ viewer { id } }')
   const statuses: number[] = []
   for (let sent = 0; sent < 620; sent += 20) {
@@ -99,7 +99,7 @@ it('counts the GraphQL rate per user, not per token', async () => {
 it('revokes leaked tokens without revealing whether a secret was valid', async () => {
   await using app = await testApp()
   const person = await app.member()
-  const token = await make(app, person, 'leaked')
+  const token = await createToken(app, person, 'leaked')
   const flipped = token.secret.slice(0, -1) + (token.secret.endsWith('a') ? 'b' : 'a')
   const before = app.queries.length
   for (const secret of [flipped, 'svc_pat_short', '', `svc_pat_${'x'.repeat(38)}`, 'no token'])

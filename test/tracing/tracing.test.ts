@@ -9,35 +9,36 @@ import { type TestApp, testApp } from '../app.ts'
 import { type Collector, type Span, startCollector } from '../support/collector.ts'
 import { publish } from '../support/publish.ts'
 
-const traced = ({ url }: Pick<Collector, 'url'>, env: Record<string, string> = {}) =>
+const tracedApp = ({ url }: Pick<Collector, 'url'>, env: Record<string, string> = {}) =>
   testApp({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', ...env } })
 
 /** Flushes the exporter and returns all spans. */
-async function sent({ services }: TestApp, collector: Collector): Promise<Span[]> {
+async function flushSpans({ services }: TestApp, collector: Collector): Promise<Span[]> {
   await services.tracing?.close()
   return collector.spans()
 }
 
-function theOne(spans: Span[], name: string): Span {
+function onlySpan(spans: Span[], name: string): Span {
   const [found, ...more] = spans.filter((span) => span.name === name)
   if (!found || more.length > 0) throw new Error(`${name}: ${found ? 'several' : 'none'} of ${spans.map((span) => span.name).join(', ')}`)
   return found
 }
 
-const below = (spans: Span[], { traceId, spanId }: Span) => spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId)
+const childrenOf = (spans: Span[], { traceId, spanId }: Span) =>
+  spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId)
 const [server, client, consumer] = [2, 3, 5]
 const failed = 2
 
 it('traces requests with their database and store calls', async () => {
   const collector = await startCollector()
   vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'deployment.environment.name=test')
-  await using app = await traced(collector, { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20b' })
+  await using app = await tracedApp(collector, { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20b' })
   vi.unstubAllEnvs()
   const member = await app.member()
   await publish(member, { name: 'traced', version: '1.0.0' })
   await member.get('/api/packages/traced')
   await app.anonymous.get('/nothing/here')
-  const spans = await sent(app, collector)
+  const spans = await flushSpans(app, collector)
   expect(collector.headers[0]).toMatchObject({ path: '/v1/traces', 'content-type': 'application/json', 'x-key': 'a b' })
   expect(collector.resource()).toMatchObject({
     'service.name': 'snug',
@@ -45,10 +46,10 @@ it('traces requests with their database and store calls', async () => {
     'deployment.environment.name': 'test',
   })
 
-  const listing = theOne(spans, 'GET /api/packages/:pkg')
+  const listing = onlySpan(spans, 'GET /api/packages/:pkg')
   expect(listing).toMatchObject({ kind: server, status: 0 })
   expect(listing).not.toHaveProperty('parentSpanId')
-  const reads = below(spans, listing)
+  const reads = childrenOf(spans, listing)
   expect(listing.attributes).toEqual({
     'http.request.method': 'GET',
     'http.route': '/api/packages/:pkg',
@@ -66,17 +67,17 @@ it('traces requests with their database and store calls', async () => {
     'db.query.text': 'select id, revision from packages where name = ?',
   })
 
-  expect(below(spans, theOne(spans, 'POST /api/packages/versions/upload')).map(({ name }) => name)).toContain('blobs stageWhole')
-  const publishing = below(spans, theOne(spans, 'GET /api/packages/versions/newUploadFinish'))
+  expect(childrenOf(spans, onlySpan(spans, 'POST /api/packages/versions/upload')).map(({ name }) => name)).toContain('blobs stageWhole')
+  const publishing = childrenOf(spans, onlySpan(spans, 'GET /api/packages/versions/newUploadFinish'))
   expect(publishing.map(({ name }) => name)).toEqual(expect.arrayContaining(['SELECT', 'blobs promote', 'INSERT', 'UPDATE']))
-  expect(theOne(publishing, 'blobs promote').attributes).toEqual({ 'snug.blobs.backend': 'filesystem' })
-  const missing = theOne(spans, 'GET /*')
+  expect(onlySpan(publishing, 'blobs promote').attributes).toEqual({ 'snug.blobs.backend': 'filesystem' })
+  const missing = onlySpan(spans, 'GET /*')
   expect(missing).toMatchObject({ status: 0, attributes: { 'http.response.status_code': 404 } })
 })
 
 it('traces every way of reading an archive from the store', async () => {
   const collector = await startCollector()
-  await using app = await traced(collector, { ACCEL_REDIRECT_PREFIX: '/-/archives/' })
+  await using app = await tracedApp(collector, { ACCEL_REDIRECT_PREFIX: '/-/archives/' })
   const member = await app.member()
   const files = { 'lib/noise.bin': randomBytes(700_000) }
   await publish(member, { name: 'large', version: '1.0.0', files })
@@ -84,33 +85,33 @@ it('traces every way of reading an archive from the store', async () => {
   await member.get('/api/archives/large-1.0.0.tar.gz', { headers: { 'x-forwarded-for': '203.0.113.9' } })
   await member.get('/api/archives/large-1.0.0.tar.gz', { headers: { range: 'bytes=0-1,5-6' } })
   await member.get('/api/archives/small-1.0.0.tar.gz')
-  const spans = await sent(app, collector)
+  const spans = await flushSpans(app, collector)
   const downloads = spans.filter(({ name }) => name.startsWith('GET /api/archives/'))
-  const inStore = (download: Span) => below(spans, download).flatMap(({ name }) => (name.startsWith('blobs ') ? [name] : []))
+  const inStore = (download: Span) => childrenOf(spans, download).flatMap(({ name }) => (name.startsWith('blobs ') ? [name] : []))
   expect(downloads.map(inStore)).toEqual([['blobs place'], ['blobs open'], ['blobs read']])
 })
 
 it('continues incoming traces and respects their sampling decision', async () => {
   const collector = await startCollector()
-  await using app = await traced(collector)
+  await using app = await tracedApp(collector)
   const [trace, span] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
   const asked = (traceparent: string) => app.anonymous.get('/api/v1/version', { headers: { traceparent } })
   for (const malformed of ['', trace, `00-${'0'.repeat(32)}-${span}-01`, `00-${trace}-${span}`, `00-${trace}-${span}-01, x`])
     await asked(malformed)
   await asked(`00-${trace}-${span}-00`)
-  const untraced = await sent(app, collector)
+  const untraced = await flushSpans(app, collector)
   expect(untraced).toHaveLength(5)
   for (const { traceId, parentSpanId } of untraced) expect([traceId === trace, parentSpanId]).toEqual([false, undefined])
 
   const second = await startCollector()
-  await using other = await traced(second)
+  await using other = await tracedApp(second)
   await other.anonymous.get('/api/v1/version', { headers: { traceparent: `00-${trace}-${span}-01` } })
-  expect(await sent(other, second)).toMatchObject([{ traceId: trace, parentSpanId: span }])
+  expect(await flushSpans(other, second)).toMatchObject([{ traceId: trace, parentSpanId: span }])
 })
 
 it('records type and name of GraphQL operations but no values', async () => {
   const collector = await startCollector()
-  await using app = await traced(collector, { LOG_FORMAT: 'json', SLOW_QUERY_MS: '60000' })
+  await using app = await tracedApp(collector, { LOG_FORMAT: 'json', SLOW_QUERY_MS: '60000' })
   const member = await app.member()
   const secret = member.secret ?? ''
   await member.graphql('query Mine { viewer { id } }')
@@ -129,16 +130,16 @@ it('records type and name of GraphQL operations but no values', async () => {
   await app.anonymous.get(`/api/packages/x?token=${secret}&q=sesame-query`, { headers })
   await app.anonymous.get(`/api/${secret}/${member.email}`, { headers })
   await app.anonymous.post('/api/auth/login', { email: member.email, password: 'sesame password' })
-  const spans = await sent(app, collector)
+  const spans = await flushSpans(app, collector)
   const queries = spans.filter(({ name }) => name === 'query')
   expect(queries.map(({ attributes }) => attributes)).toEqual([
     { 'graphql.operation.type': 'query', 'graphql.operation.name': 'Mine' },
     { 'graphql.operation.type': 'query', 'graphql.operation.name': '***' },
   ])
-  const mutation = theOne(spans, 'mutation')
+  const mutation = onlySpan(spans, 'mutation')
   expect(mutation.attributes).toEqual({ 'graphql.operation.type': 'mutation' })
   expect(spans.find(({ spanId }) => spanId === mutation.parentSpanId)?.name).toBe('POST /graphql')
-  expect(below(spans, mutation).map(({ name }) => name)).toContain('UPDATE')
+  expect(childrenOf(spans, mutation).map(({ name }) => name)).toContain('UPDATE')
   const everything = collector.bodies.join('')
   expect(everything).toContain('/api/svc_pat_***/***')
   for (const text of [secret, secret.slice(8), 'esame', member.email, app.config.JWT_SECRET, member.ip])
@@ -147,7 +148,7 @@ it('records type and name of GraphQL operations but no values', async () => {
 
 it('traces each attempt of a job separately, with a link to the request that enqueued it', async () => {
   const collector = await startCollector()
-  await using app = await traced(collector)
+  await using app = await tracedApp(collector)
   const member = await app.member()
   await publish(member, { name: 'linked', version: '1.0.0' })
   const { services } = app
@@ -162,10 +163,10 @@ it('traces each attempt of a job separately, with a link to the request that enq
   const worker = startWorker(services, { analysis, task })
   await worker.settled()
   await worker.stop()
-  const spans = await sent(app, collector)
+  const spans = await flushSpans(app, collector)
   const idOf = ({ traceId, spanId }: Span) => ({ traceId, spanId })
-  const first = theOne(spans, 'job analysis')
-  expect(first).toMatchObject({ kind: consumer, status: 0, links: [idOf(theOne(spans, 'GET /api/packages/versions/newUploadFinish'))] })
+  const first = onlySpan(spans, 'job analysis')
+  expect(first).toMatchObject({ kind: consumer, status: 0, links: [idOf(onlySpan(spans, 'GET /api/packages/versions/newUploadFinish'))] })
   expect(first).not.toHaveProperty('parentSpanId')
   expect(first.attributes).toEqual({
     'snug.job.id': expect.any(String),
@@ -175,8 +176,8 @@ it('traces each attempt of a job separately, with a link to the request that enq
     'snug.statements': expect.any(Number),
   })
   expect(first.attributes['snug.statements']).toBeGreaterThan(200)
-  expect(below(spans, first)).toHaveLength(128)
-  const second = theOne(spans, 'job task')
+  expect(childrenOf(spans, first)).toHaveLength(128)
+  const second = onlySpan(spans, 'job task')
   expect(second).toMatchObject({
     status: failed,
     links: [idOf(first)],
@@ -193,7 +194,7 @@ it('samples as configured and exports protobuf by default', async () => {
     ['traceidratio', '0'],
     ['parentbased_traceidratio', '0'],
   ] as const) {
-    await using app = await traced(collector, { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: arg })
+    await using app = await tracedApp(collector, { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: arg })
     expect((await app.anonymous.get('/api/v1/version')).status).toBe(200)
     await app.services.tracing?.close()
     expect(collector.bodies).toEqual([])
@@ -208,7 +209,7 @@ it('samples as configured and exports protobuf by default', async () => {
 it('neither fails nor waits for an unreachable collector and logs that once', async () => {
   vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '100')
   onTestFinished(() => void vi.unstubAllEnvs())
-  await using app = await traced({ url: 'http://127.0.0.1:9' })
+  await using app = await tracedApp({ url: 'http://127.0.0.1:9' })
   // More spans than one batch.
   for (let n = 0; n < 1200; n++) expect((await app.anonymous.get('/api/v1/version')).status).toBe(200)
   await app.services.tracing?.close()
@@ -218,7 +219,7 @@ it('neither fails nor waits for an unreachable collector and logs that once', as
 
   const silent = await startCollector(0)
   vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '60000')
-  await using other = await traced(silent)
+  await using other = await tracedApp(silent)
   expect((await other.anonymous.get('/api/v1/version')).status).toBe(200)
   const began = performance.now()
   await other.services.tracing?.close(50)
@@ -229,7 +230,7 @@ it('neither fails nor waits for an unreachable collector and logs that once', as
 it.each([{ OTEL_TRACES_EXPORTER: 'none' }, { OTEL_SDK_DISABLED: 'true' }, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }] as Record<string, string>[])(
   'is disabled with %o',
   async (env) => {
-    await using app = await traced({ url: 'http://127.0.0.1:9' }, env)
+    await using app = await tracedApp({ url: 'http://127.0.0.1:9' }, env)
     expect(app.services.tracing).toBeNull()
   },
 )

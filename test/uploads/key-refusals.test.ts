@@ -124,7 +124,7 @@ describe('the key of an upload', () => {
     const made = await alice.post('/api/auth/keys', { name: 'parent' })
     const parent = app.withToken(made.body.secret)
     const child = app.withToken((await parent.post('/api/auth/keys', { name: 'child', expiresInDays: 1 })).body.secret)
-    const [byParent, byChild, byOther] = [await sent(parent), await sent(child), await sent(alice)]
+    const [byParent, byChild, byOther] = [await startAndSend(parent), await startAndSend(child), await startAndSend(alice)]
     expect(await alice.delete(`/api/auth/keys/${made.body.id}`)).toMatchObject({ status: 200 })
     for (const upload of [byParent, byChild]) {
       expect(await sendWithKey(app.anonymous, upload, await acme())).toMatchObject(useless)
@@ -141,7 +141,7 @@ describe('the key of an upload', () => {
     await using app = await testApp()
     const [alice, admin] = [await app.member(), await app.admin()]
     const [leaving, staying] = [await alice.session(), await alice.session()]
-    const [byLeaving, byStaying] = [await sent(leaving), await sent(staying)]
+    const [byLeaving, byStaying] = [await startAndSend(leaving), await startAndSend(staying)]
     expect(await leaving.post('/api/auth/logout')).toMatchObject({ status: 200 })
     expect(await finishWithKey(app.anonymous, byLeaving)).toMatchObject(useless)
     expect(await admin.post(`/api/admin/users/${alice.id}/reset-password`)).toMatchObject({ status: 200 })
@@ -154,7 +154,7 @@ describe('the key of an upload', () => {
     await using app = await testApp()
     const [alice, admin, bob] = [await app.member(), await app.admin(), await app.member()]
     await publish(bob, { name: 'acme', version: '1.0.0' })
-    const [demoted, foreign] = [await sent(alice, await acme('1.1.0')), await sent(bob, await acme('1.2.0'))]
+    const [demoted, foreign] = [await startAndSend(alice, await acme('1.1.0')), await startAndSend(bob, await acme('1.2.0'))]
     expect(await admin.put(`/api/packages/acme/uploaders/${alice.email}`)).toMatchObject({ status: 200 })
     expect(await admin.delete(`/api/packages/acme/uploaders/${bob.email}`)).toMatchObject({ status: 200 })
     expect(await finishWithKey(app.anonymous, foreign)).toMatchObject(forbidden)
@@ -168,7 +168,7 @@ describe('the key of an upload', () => {
     })
     // A token of an administrator without the scope "admin" has the permissions of a member.
     const weak = app.withToken(await makeToken(app.services, admin.id, ['write']))
-    expect(await finishWithKey(app.anonymous, await sent(weak, await acme('1.3.0')))).toMatchObject(forbidden)
+    expect(await finishWithKey(app.anonymous, await startAndSend(weak, await acme('1.3.0')))).toMatchObject(forbidden)
   })
 
   it('does not authorize other requests', async () => {
@@ -195,7 +195,7 @@ describe('the key of an upload', () => {
 })
 
 /** Starts an upload as this user and sends the archive. */
-async function sent(actor: Parameters<typeof startUpload>[0], archive?: Buffer): Promise<StartedUpload> {
+async function startAndSend(actor: Parameters<typeof startUpload>[0], archive?: Buffer): Promise<StartedUpload> {
   const upload = await startUpload(actor)
   const answer = await sendWithKey(actor, upload, archive ?? (await acme()))
   if (answer.status !== 302) throw new Error(JSON.stringify(answer.body))

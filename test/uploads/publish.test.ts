@@ -70,7 +70,7 @@ describe('a published version', () => {
     })
     const other = await packageArchive({ name: 'acme', version: '1.0.0', files: { 'README.md': 'other' } })
     expect(await publishArchive(alice, other)).toMatchObject({ status: 409, body: { error: { code: 'Conflict' } } })
-    expect(await events(app)).toEqual(['package.created', 'package.version_published'])
+    expect(await auditKinds(app)).toEqual(['package.created', 'package.version_published'])
     expect((await alice.get('/api/packages/acme')).body.versions).toHaveLength(1)
   })
 
@@ -173,7 +173,7 @@ describe('concurrent publishes', () => {
     const winner = answers.findIndex(({ status }) => status === 200)
     const stored = await alice.get('/api/archives/acme-1.0.0.tar.gz')
     expect(stored.raw.equals(archives[winner] ?? Buffer.alloc(0))).toBe(true)
-    expect((await events(app)).filter((kind) => kind === 'package.created')).toHaveLength(1)
+    expect((await auditKinds(app)).filter((kind) => kind === 'package.created')).toHaveLength(1)
   })
 
   it('of the same bytes: both succeed with one version', async () => {
@@ -183,7 +183,7 @@ describe('concurrent publishes', () => {
     const uploads = [await upload(alice, archive), await upload(alice, archive)]
     const answers = await Promise.all([...uploads, ...uploads].map((uploadId) => finish(alice, uploadId)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-    expect(await events(app)).toEqual(['package.created', 'package.version_published'])
+    expect(await auditKinds(app)).toEqual(['package.created', 'package.version_published'])
   })
 
   it('of different versions of a new name: both succeed', async () => {
@@ -200,7 +200,7 @@ describe('concurrent publishes', () => {
 })
 
 /** Returns the kinds of all audit entries about packages in order. */
-async function events(app: Awaited<ReturnType<typeof testApp>>): Promise<string[]> {
+async function auditKinds(app: Awaited<ReturnType<typeof testApp>>): Promise<string[]> {
   const rows = await app.services.database.reads.all<{ kind: string }>(
     "select kind from audit_entries where kind like 'package.%' order by id",
   )

@@ -10,7 +10,7 @@ const path = '/api/packages/versions/upload'
 const octets = { 'content-type': 'application/octet-stream' }
 
 /** Returns what the package client reads: it looks for `<?xml` in the body and for these tags on one line. */
-function shownBy(body: string) {
+function readXml(body: string) {
   const tag = (name: string) => new RegExp(`<${name}>(.*)</${name}>`).exec(body)?.[1]
   return { hasXml: body.includes('<?xml'), code: tag('Code'), message: tag('Message') }
 }
@@ -24,9 +24,9 @@ describe('an archive of 20 MB over a limit of 300 kB', () => {
     await using app = await testApp(limited)
     const [alice, url] = [await app.member(), await app.listen()]
     for (let attempt = 0; attempt < 5; attempt++) {
-      const { text, status, end } = await sendFirst(url, alice, await announce(alice), archive, kind === 'form')
+      const { text, status, end } = await sendBeforeReading(url, alice, await announce(alice), archive, kind === 'form')
       expect({ status, end }).toEqual({ status: 413, end: 'in order' })
-      expect(shownBy(text)).toEqual({ hasXml: true, code: 'PackageRejected', message: reason })
+      expect(readXml(text)).toEqual({ hasXml: true, code: 'PackageRejected', message: reason })
     }
     expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
   })
@@ -51,8 +51,8 @@ describe('an archive of 20 MB over a limit of 300 kB', () => {
         [invalid, { status: 401, code: 'MissingAuthentication' }],
         [viewer, { status: 403, code: 'InsufficientPermissions' }],
       ] as const) {
-        const { text, status, end } = await sendFirst(url, actor, unknown, archive, isForm)
-        expect({ status, end, code: shownBy(text).code }).toEqual({ ...expected, end: 'in order' })
+        const { text, status, end } = await sendBeforeReading(url, actor, unknown, archive, isForm)
+        expect({ status, end, code: readXml(text).code }).toEqual({ ...expected, end: 'in order' })
       }
     }
   })
@@ -65,7 +65,7 @@ describe('an archive of 20 MB over a limit of 300 kB', () => {
     const outcomes: unknown[] = []
     for (let request = 0; request < 40; request++) {
       const answer = await fetch(`${url}${path}?upload_id=${uploadId}`, { method: 'POST', headers, body }).catch(String)
-      outcomes.push(typeof answer === 'string' ? answer : { status: answer.status, code: shownBy(await answer.text()).code })
+      outcomes.push(typeof answer === 'string' ? answer : { status: answer.status, code: readXml(await answer.text()).code })
     }
     expect(outcomes).toEqual(Array.from({ length: 40 }, () => ({ status: 413, code: 'PackageRejected' })))
   })
@@ -90,7 +90,7 @@ describe('the answer at the upload URL', () => {
     const text = answer.raw.toString()
     const { error } = JSON.parse(text) as { error: { code: string; message: string } }
     const message = error.message.replaceAll('"', "'")
-    expect({ status: answer.status, ...shownBy(text) }).toEqual({ status, hasXml: true, code: error.code, message })
+    expect({ status: answer.status, ...readXml(text) }).toEqual({ status, hasXml: true, code: error.code, message })
   })
 
   it('is always one line of well-formed XML', async () => {
@@ -124,7 +124,7 @@ async function sendTwice(actor: Actor, archive: Buffer) {
 }
 
 /** Sends an archive with a client that writes the whole request before it reads. */
-function sendFirst(url: string, actor: Actor, uploadId: string, archive: Buffer, isForm: boolean) {
+function sendBeforeReading(url: string, actor: Actor, uploadId: string, archive: Buffer, isForm: boolean) {
   const { body, contentType } = isForm ? pubForm({ upload_id: uploadId }, archive) : { body: archive, contentType: octets['content-type'] }
   const target = isForm ? path : `${path}?upload_id=${uploadId}`
   const headers = { authorization: `Bearer ${actor.secret}`, 'content-type': contentType, 'content-length': body.length }

@@ -11,7 +11,7 @@ const change = async (actor: Actor, visibility: 'public' | 'private') => {
 }
 
 /** Publishes packages that depend on "icons", numbered from `from` to `to`. */
-async function withDependents(app: TestApp, from: number, to: number): Promise<string[]> {
+async function publishDependents(app: TestApp, from: number, to: number): Promise<string[]> {
   const alice = await app.member()
   const names = Array.from({ length: to - from }, (_, index) => `user_${from + index}`)
   for (const name of names)
@@ -23,7 +23,7 @@ async function withDependents(app: TestApp, from: number, to: number): Promise<s
 }
 
 /** Returns who may find each package according to the index, with its terms on PostgreSQL. */
-async function indexed({ services, config }: TestApp) {
+async function readIndex({ services, config }: TestApp) {
   const terms = config.DB_BACKEND === 'postgres' ? ', b.terms::text as brief, f.terms::text as full_terms' : ''
   return services.database.reads.all<{ name: string; shown_to: number }>(
     `select d.name, d.shown_to${terms} from package_search_documents d
@@ -45,22 +45,22 @@ it('changes the visibility of many dependents with the same number of statements
     [0, 3],
     [3, 30],
   ] as const) {
-    names.push(...(await withDependents(app, from, to)))
+    names.push(...(await publishDependents(app, from, to)))
     await count()
     counts.hidden.push(await count())
     await change(alice, 'private')
   }
   expect(counts.hidden[1]).toBe(counts.hidden[0])
   // Members find private dependents in every state.
-  expect(new Set((await indexed(app)).map((row) => row.shown_to))).toEqual(new Set([1]))
+  expect(new Set((await readIndex(app)).map((row) => row.shown_to))).toEqual(new Set([1]))
 
   await change(alice, 'public')
   for (const group of [names.slice(0, 3), names]) {
     await makePublic(app, ...group)
-    const before = await indexed(app)
+    const before = await readIndex(app)
     counts.shown.push(await count())
     // After both changes, every entry equals a newly created one.
-    expect(await indexed(app)).toEqual(before)
+    expect(await readIndex(app)).toEqual(before)
     expect(before.filter((row) => row.shown_to === 2)).toHaveLength(group.length + 1)
   }
   expect(counts.shown[1]).toBe(counts.shown[0])
@@ -71,7 +71,7 @@ it('allows reads and publishes while many dependents of a package change', async
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
   await change(alice, 'public')
-  const names = await withDependents(app, 0, 60)
+  const names = await publishDependents(app, 0, 60)
   await makePublic(app, ...names.slice(0, 30))
   for (const visibility of ['private', 'public', 'private', 'public'] as const) {
     const archive = await packageArchive(dependent(`beside_${visibility}_${app.queries.length}`, '1.0.0', ['icons']))

@@ -19,9 +19,9 @@ it('has the correct index after two dependencies change concurrently', async () 
   await alice.put('/api/packages/app/visibility', { visibility: 'public', confirm: 'app', closure: ['fonts', 'icons'] })
   for (let round = 0; round < rounds; round++) {
     await Promise.all([change(alice, 'icons', 'private'), change(alice, 'fonts', 'private')])
-    expect(await shown(app)).toEqual({ app: false, fonts: false, icons: false })
+    expect(await shownPackages(app)).toEqual({ app: false, fonts: false, icons: false })
     await Promise.all([change(alice, 'icons', 'public'), change(alice, 'fonts', 'public')])
-    expect(await shown(app)).toEqual({ app: true, fonts: true, icons: true })
+    expect(await shownPackages(app)).toEqual({ app: true, fonts: true, icons: true })
   }
 }, 120_000)
 
@@ -35,15 +35,15 @@ it('has the correct index after a version is published while its dependency chan
     const isPublic = round % 2 === 1
     const version = dependent('app', `1.0.${round}`, ['icons'])
     await Promise.all([publish(alice, version), change(alice, 'icons', isPublic ? 'public' : 'private')])
-    expect(await shown(app)).toEqual({ app: isPublic, icons: isPublic })
-    expect(await shown(app)).toEqual(await truth(app))
+    expect(await shownPackages(app)).toEqual({ app: isPublic, icons: isPublic })
+    expect(await shownPackages(app)).toEqual(await readablePackages(app))
     // Otherwise the older versions would always depend on it.
     await app.services.database.fork().execute("delete from package_dependencies where name = 'icons'")
   }
 }, 120_000)
 
 /** Returns for each package whether anonymous users find it, according to the index. */
-async function shown({ services }: TestApp): Promise<Record<string, boolean>> {
+async function shownPackages({ services }: TestApp): Promise<Record<string, boolean>> {
   const rows = await services.database.reads.all<{ name: string; shown_to: number }>(
     'select name, shown_to from package_search_documents order by name',
   )
@@ -51,7 +51,7 @@ async function shown({ services }: TestApp): Promise<Record<string, boolean>> {
 }
 
 /** Returns for each package whether anonymous users may read its latest version. */
-async function truth({ services }: TestApp): Promise<Record<string, boolean>> {
+async function readablePackages({ services }: TestApp): Promise<Record<string, boolean>> {
   const rows = await services.database.reads.all<{ name: string; readable: boolean | number }>(
     `select p.name, (${isPublicVersion}) as readable from packages p
      join package_versions v on v.package_id = p.id and v.version = p.latest_version order by p.name`,

@@ -5,7 +5,7 @@ import { resetDatabase, captureBaseline } from '../../support/database-reset.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { publish } from '../../support/publish.ts'
 
-async function inside<Result>(url: string, work: (own: Client) => Promise<Result>): Promise<Result> {
+async function withConnection<Result>(url: string, work: (own: Client) => Promise<Result>): Promise<Result> {
   const own = new Client(url)
   await own.connect()
   try {
@@ -16,21 +16,21 @@ async function inside<Result>(url: string, work: (own: Client) => Promise<Result
 }
 
 /** Returns a test database. The template exists once a server was started. */
-const copy = () => createDatabase(() => Promise.reject(new Error('No server was started before.')))
+const createTestDatabase = () => createDatabase(() => Promise.reject(new Error('No server was started before.')))
 
 it('resets a used test database to its initial rows', async () => {
   await using _ = await testApp({ setUp: false })
-  await using database = await copy()
-  const before = await inside(database.url, captureBaseline)
+  await using database = await createTestDatabase()
+  const before = await withConnection(database.url, captureBaseline)
   await using app = await testApp({ env: { POSTGRES_URL: database.url }, alone: true })
   await publish(await app.admin(), { name: 'acme', version: '1.0.0' })
-  await inside(database.url, (own) => own.query("delete from schema_migrations where name like '%_job_tokens'"))
-  await inside(database.url, (own) => own.query("update server_settings set value = '1' where key = 'schema.version'"))
-  const used = await inside(database.url, captureBaseline)
+  await withConnection(database.url, (own) => own.query("delete from schema_migrations where name like '%_job_tokens'"))
+  await withConnection(database.url, (own) => own.query("update server_settings set value = '1' where key = 'schema.version'"))
+  const used = await withConnection(database.url, captureBaseline)
   expect(Object.keys(used.rows)).toEqual(expect.arrayContaining(['users', 'packages', 'audit_entries', 'schema_migrations']))
   await app.stop()
-  expect(await inside(database.url, (own) => resetDatabase(own, before))).toBe(true)
-  expect(await inside(database.url, captureBaseline)).toEqual(before)
+  expect(await withConnection(database.url, (own) => resetDatabase(own, before))).toBe(true)
+  expect(await withConnection(database.url, captureBaseline)).toEqual(before)
   expect(Object.keys(before.rows).toSorted()).toEqual(['schema_migrations', 'server_settings'])
 })
 
@@ -58,10 +58,10 @@ it('discards a test database when a test changed more than a few rows', async ()
   await using _ = await testApp({ setUp: false })
   const handedOn: string[] = []
   for (const change of ['select 1', ...changes]) {
-    await using database = await copy()
-    const before = await inside(database.url, captureBaseline)
-    await inside(database.url, (own) => own.query(change))
-    if (await inside(database.url, (own) => resetDatabase(own, before))) handedOn.push(change)
+    await using database = await createTestDatabase()
+    const before = await withConnection(database.url, captureBaseline)
+    await withConnection(database.url, (own) => own.query(change))
+    if (await withConnection(database.url, (own) => resetDatabase(own, before))) handedOn.push(change)
   }
   expect(handedOn).toEqual(['select 1'])
 })
@@ -74,13 +74,13 @@ it('renames a database before reuse and drops one that still has connections', a
   const lend = async (work: (url: string) => Promise<unknown>) => {
     await using app = await testApp({ setUp: false, alone: true })
     const url = app.config.POSTGRES_URL ?? ''
-    const { rows } = await inside(url, asIs)
-    await inside(url, (own) => own.query("insert into server_settings values ('mine', '1')"))
+    const { rows } = await withConnection(url, asIs)
+    await withConnection(url, (own) => own.query("insert into server_settings values ('mine', '1')"))
     await work(url)
     return { url, ...(rows[0] as { oid: number; left: number }) }
   }
   const first = await lend(async () => {})
-  await expect(inside(first.url, asIs)).rejects.toThrow(/does not exist/)
+  await expect(withConnection(first.url, asIs)).rejects.toThrow(/does not exist/)
   const staying: Client[] = []
   const second = await lend(async (url) => {
     const client = new Client(url).on('error', () => {})
