@@ -10,12 +10,17 @@ import type { Metrics } from './operations/metrics/metrics.ts'
 import type { AfterPackageChange } from './registry/packages/changes/after-change.ts'
 import type { Tracing } from './platform/tracing/tracing.ts'
 
+/** In-memory state of one server. Features declare their part with `declare module`, and create it on first use. */
+export interface State {}
+
 /** Services that live as long as the server and are passed to every request. */
 export type Services = {
   config: Config
   database: Database
   /** In-memory caches. Their total size is limited by a setting. */
   caches: Caches
+  /** In-memory state other than caches. */
+  state: State
   blobs: BlobStore
   /** Store for generated documentation: the archive store, or a separate one. */
   docs: BlobStore

@@ -110,7 +110,7 @@ export class TestApp implements AsyncDisposable {
 
   /** Clears the cached information that the server has an owner. */
   forgetSetup = (): void => {
-    for (const { services } of this.instances) services.database = { ...services.database }
+    for (const { services } of this.instances) delete services.state.isSetUp
   }
 
   /** Counts the SQL statements that `work` executes. */

@@ -132,10 +132,10 @@ it('retries counts that could not be written', async () => {
   const alice = await publishPackages(app)
   await fetchArchive(alice, 'often-1.0.0')
   const { database } = app.services
-  await saveDownloads({ database })
+  await saveDownloads(app.services)
   await fetchArchive(alice, 'often-1.0.0')
   await database.fork().execute('alter table version_downloads rename to elsewhere')
-  await expect(saveDownloads({ database })).rejects.toThrow()
+  await expect(saveDownloads(app.services)).rejects.toThrow()
   await database.fork().execute('alter table elsewhere rename to version_downloads')
   expect((await downloads(app, alice, 'often')).downloads30d).toBe(2)
 })

@@ -60,9 +60,9 @@ it('fills an empty index and reports that in the meantime', async () => {
   await database.fork().execute('update package_versions set license = null')
   expect(await find(alice, '')).toEqual([])
   const filling = completeIndex(app.services)
-  expect(await checkSearch(database)).toBe('initializing')
+  expect(await checkSearch(app.services)).toBe('initializing')
   await filling
-  expect(await checkSearch(database)).toBe('ok')
+  expect(await checkSearch(app.services)).toBe('ok')
   expect(await find(alice, 'license:mit')).toEqual(['plain'])
   expect(await find(alice, '')).toEqual(['camera', 'fancy', 'plain'])
 })

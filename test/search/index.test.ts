@@ -211,7 +211,7 @@ it('suggests similar names and refuses cursors of other lists', async () => {
 it('reports a missing index', async () => {
   await using app = await testApp()
   const { database } = app.services
-  await expect(checkSearch(database)).resolves.toBe('ok')
+  await expect(checkSearch(app.services)).resolves.toBe('ok')
   await database.orm.em.getConnection().execute('drop table package_search_full')
-  await expect(checkSearch(database)).rejects.toThrow(/package_search_full/)
+  await expect(checkSearch(app.services)).rejects.toThrow(/package_search_full/)
 })

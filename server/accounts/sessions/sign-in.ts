@@ -61,7 +61,13 @@ async function lookUp(context: Context, key: string): Promise<{ user: Account | 
 }
 
 /** Identifies the client for the hashing queue. Known origins have their own capacity. */
-const hasherOf = ({ config, database, ip }: Context, { known }: Origin) => ({ config, database, ip, isKnown: known.length > 0 })
+const hasherOf = ({ config, database, state, ip }: Context, { known }: Origin) => ({
+  config,
+  database,
+  state,
+  ip,
+  isKnown: known.length > 0,
+})
 
 /** Starts a session if the password is right; returns null if it is wrong, or was changed before the session could start. */
 async function begin(context: Context, user: Account | null, password: string, origin: Origin): Promise<NewSession | null> {

@@ -2,10 +2,17 @@ import { channel } from 'node:diagnostics_channel'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { Config } from '../../platform/config/config.ts'
-import type { Database } from '../../platform/db/open/orm.ts'
+import type { Services } from '../../services.ts'
 import type { Task } from './hashing-worker.ts'
 import { passwordThreads } from './password-threads.ts'
 import { type Caller, passwordTurns } from './password-turns.ts'
+
+declare module '../../services.ts' {
+  interface State {
+    /** The highest cost of the stored password hashes, and when it was read. */
+    highestCost?: { cost: number; readAt: number }
+  }
+}
 
 /** The caller for whom a password is hashed, and the configured cost. */
 export type Hasher = Caller & { config: Pick<Config, 'BCRYPT_COST'> }
@@ -34,8 +41,12 @@ export const requireHashingPlace = (caller: Caller): void => turns.requirePlace(
  * cost, so that the timing does not reveal which accounts exist.
  * @throws ApiError RateLimitExceeded when the queue is full; ServiceUnavailable when hashing fails.
  */
-export async function verifyPassword(hasher: Hasher & { database: Database }, given: string, stored: string | null): Promise<boolean> {
-  const ceiling = Math.max(hasher.config.BCRYPT_COST, await highestCost(hasher.database))
+export async function verifyPassword(
+  hasher: Hasher & Pick<Services, 'database' | 'state'>,
+  given: string,
+  stored: string | null,
+): Promise<boolean> {
+  const ceiling = Math.max(hasher.config.BCRYPT_COST, await highestCost(hasher))
   return turns.run(hasher, () => compareAlike(given.normalize('NFC'), stored, ceiling))
 }
 
@@ -71,17 +82,15 @@ async function compare(password: string, stored: string): Promise<boolean> {
 const costOf = (stored: string): number => Number(stored.slice(4, 6))
 
 const lookAgainMs = 10 * 60_000
-type Highest = { cost: number; readAt: number }
-const highest = new WeakMap<Database, Highest>()
 
 /** Returns the highest cost of the stored hashes, cached for ten minutes. It changes only with the configuration. */
-async function highestCost(database: Database): Promise<number> {
-  const known = highest.get(database)
+async function highestCost({ database, state }: Pick<Services, 'database' | 'state'>): Promise<number> {
+  const known = state.highestCost
   if (known && performance.now() - known.readAt < lookAgainMs) return known.cost
   const row = await database.reads.get<{ cost: string | null }>(
     'select max(substr(password_hash, 5, 2)) as cost from users where password_hash is not null',
   )
-  const found = { cost: Number(row?.cost ?? 0), readAt: performance.now() }
-  highest.set(database, found)
-  return found.cost
+  const cost = Number(row?.cost ?? 0)
+  state.highestCost = { cost, readAt: performance.now() }
+  return cost
 }

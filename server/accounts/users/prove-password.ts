@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { invalidInput, missingAuthentication } from '../../errors.ts'
-import { countFailures, type Limits } from '../../platform/http/limits/limits.ts'
-import type { Database } from '../../platform/db/open/orm.ts'
+import { countFailures } from '../../platform/http/limits/limits.ts'
+import type { Services } from '../../services.ts'
 import { User } from './entity.ts'
 import { type Hasher, verifyPassword } from './hashing.ts'
 
-type Prover = Hasher & { em: EntityManager; viewer: { id: string }; limits: Limits; database: Database }
+type Prover = Hasher & Pick<Services, 'limits' | 'database' | 'state'> & { em: EntityManager; viewer: { id: string } }
 
 /**
  * Verifies the caller's password.

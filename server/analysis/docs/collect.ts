@@ -9,7 +9,9 @@ const batchSize = 500
  * Deletes orphaned documentation older than a day from a separate documentation store (DOCS_BACKEND=filesystem). In a store shared with the archives,
  * documentation is collected together with them. Documentation can be regenerated, so it is deleted immediately. Returns the number of deleted files.
  */
-export async function collectDocs(services: Pick<Services, 'database' | 'docs' | 'blobs' | 'config' | 'now' | 'log'>): Promise<number> {
+export async function collectDocs(
+  services: Pick<Services, 'database' | 'state' | 'docs' | 'blobs' | 'config' | 'now' | 'log'>,
+): Promise<number> {
   const { database, docs, blobs, now, log } = services
   if (docs === blobs || !(await isSetUp(services))) return 0
   const [at, dayAgo] = [now(), new Date(now().getTime() - dayMs)]

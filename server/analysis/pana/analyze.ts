@@ -22,6 +22,13 @@ import { readSummary, type Summary } from './summary.ts'
 import { environmentFault } from './symptoms.ts'
 import { toReport } from './to-report.ts'
 
+declare module '../../services.ts' {
+  interface State {
+    /** Whether a warning about the sandbox was logged, if there is any. */
+    isSandboxChecked?: true
+  }
+}
+
 export type PanaTask = {
   versionId: string
   name: string
@@ -95,14 +102,12 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
   }
 }
 
-async function warnOnce({ config, log }: Services): Promise<void> {
-  if (warned.has(config)) return
-  warned.add(config)
+async function warnOnce({ config, log, state }: Services): Promise<void> {
+  if (state.isSandboxChecked) return
+  state.isSandboxChecked = true
   const warning = await sandboxWarning(config)
   if (warning !== null) log.warning(warning)
 }
-
-const warned = new WeakSet<Services['config']>()
 
 /** Returns whether the pub client would treat the package as a Flutter package. */
 async function usesFlutter(folder: string): Promise<boolean> {

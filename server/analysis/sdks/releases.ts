@@ -8,7 +8,14 @@ import type { Download, Release } from './release.ts'
 
 const keptMs = 3_600_000
 
-type Environment = Pick<Services, 'config' | 'now'>
+declare module '../../services.ts' {
+  interface State {
+    /** Cached listings of SDK releases, by kind and channel. */
+    sdkReleases?: Map<string, Kept>
+  }
+}
+
+type Environment = Pick<Services, 'config' | 'now' | 'state'>
 
 /** Identifies a requested release. */
 export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
@@ -47,13 +54,10 @@ export function requireVersion(version: string): void {
 }
 
 type Kept = { readAt: number; listing: Promise<Release[]> }
-/** Cached listings per configuration, which contains the URLs of the archives. */
-const kept = new WeakMap<Services['config'], Map<string, Kept>>()
 
 /** Returns a cached listing. Concurrent callers share one request. Failed requests are not cached. */
-function cachedListing({ config, now }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
-  const listings = kept.get(config) ?? new Map<string, Kept>()
-  kept.set(config, listings)
+function cachedListing({ config, now, state }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
+  const listings = (state.sdkReleases ??= new Map())
   const key = `${kind} ${channel}`
   const known = listings.get(key)
   if (known && now().getTime() - known.readAt < keptMs) return known.listing

@@ -1,4 +1,3 @@
-import type { BlobStore } from '../../platform/blobs/store.ts'
 import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
 import { ApiError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
@@ -17,7 +16,14 @@ export type Health = {
   timestamp: Date
 }
 
-type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now'>
+declare module '../../services.ts' {
+  interface State {
+    /** Health checks, which cache results between reports. */
+    health?: Components
+  }
+}
+
+type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
 
 const defaultTimeoutMs = 5000
 /** A successful write check is reused for this long, however often clients request the health report. */
@@ -29,7 +35,7 @@ const writesKeptMs = 10_000
  * recovers.
  */
 export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutMs): Promise<Health> {
-  const { metadata, blob, search } = componentsOf(services)
+  const { metadata, blob, search } = (services.state.health ??= openComponents(services))
   const [metadata_store, blob_store, search_index] = await Promise.all([metadata(timeoutMs), blob(timeoutMs), search(timeoutMs)])
   const checks = { metadata_store, blob_store, search_index }
   const status = Object.values(checks).some((check) => check.status === 'error') ? 'degraded' : 'ok'
@@ -39,16 +45,7 @@ export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutM
 type Examine = (timeoutMs: number) => Promise<Check>
 type Components = Record<'metadata' | 'blob' | 'search', Examine>
 
-/** Health checks of each server, keyed by its archive store. They cache results between reports. */
-const known = new WeakMap<BlobStore, Components>()
-
-function componentsOf(services: Watched): Components {
-  const components = known.get(services.blobs) ?? openComponents(services)
-  known.set(services.blobs, components)
-  return components
-}
-
-function openComponents({ config, database, blobs, log }: Watched): Components {
+function openComponents({ config, database, blobs, log, state }: Watched): Components {
   const options = { timeoutMs: defaultTimeoutMs, keptMs: writesKeptMs }
   const rows = cachedCheck(() => writeRow(database), options)
   const bytes = cachedCheck(() => writeAndRead(blobs), options)
@@ -67,7 +64,7 @@ function openComponents({ config, database, blobs, log }: Watched): Components {
       await requireFreeSpace(config, 'archives')
       await pass(bytes)
     }),
-    search: component('search_index', () => checkSearch(database)),
+    search: component('search_index', () => checkSearch({ database, state })),
   }
 }
 

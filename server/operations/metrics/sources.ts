@@ -1,6 +1,4 @@
-import type { Analyzer } from '../../analysis/report/analyze.ts'
 import { readSchedule } from '../backup/schedule/state.ts'
-import type { BlobStore } from '../../platform/blobs/store.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
 import { checkHealth } from '../health/service.ts'
@@ -8,16 +6,18 @@ import { countLookups } from '../../platform/caches/caches.ts'
 import type { Log } from '../../platform/http/log.ts'
 import { readBacklog } from '../../platform/jobs/backlog.ts'
 import { freeBytesAt, localVolumes } from '../../platform/store/free-space.ts'
+import type { Services } from '../../services.ts'
 import type { Gauges } from './gauges.ts'
 
-type Watched = { config: Config; database: Database; blobs: BlobStore; analyzer: Analyzer; now: () => Date; log: Log }
+type Watched = Pick<Services, 'config' | 'database' | 'state' | 'blobs' | 'analyzer' | 'now' | 'log'>
 
 /** Adds gauges for the parts of the server. The parts themselves do not depend on metrics. */
-export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, now, log }: Watched): void {
+export function watchParts(gauges: Gauges, watched: Watched): void {
+  const { config, database, analyzer, now, log } = watched
   watchCaches(gauges, database, log)
   watchPools(gauges, database, log)
   watchJobs(gauges, database, now, log)
-  watchBackups(gauges, { config, database, now, log })
+  watchBackups(gauges, watched)
   watchSpace(gauges, config, log)
   gauges.add(
     {
@@ -31,7 +31,7 @@ export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, 
     log,
   )
   // Registered last, so that its statements do not count as waiting for a connection.
-  watchHealth(gauges, { config, database, blobs, now, log })
+  watchHealth(gauges, watched)
 }
 
 const sample = (value: number, labels: Record<string, string> = {}) => ({ value, labels })
@@ -39,7 +39,7 @@ const sample = (value: number, labels: Record<string, string> = {}) => ({ value,
 /** Timeout of health checks in milliseconds, shorter than for a health report. */
 const healthTimeoutMs = 1500
 
-function watchHealth(gauges: Gauges, watched: Omit<Watched, 'analyzer'>): void {
+function watchHealth(gauges: Gauges, watched: Watched): void {
   gauges.add(
     {
       name: 'health',
@@ -148,7 +148,7 @@ function watchJobs(gauges: Gauges, { reads }: Database, now: () => Date, log: Lo
   )
 }
 
-function watchBackups(gauges: Gauges, { config, database, now, log }: Omit<Watched, 'analyzer' | 'blobs'>): void {
+function watchBackups(gauges: Gauges, { config, database, now, log }: Watched): void {
   gauges.add(
     {
       name: 'backups',

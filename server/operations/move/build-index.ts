@@ -23,7 +23,7 @@ export async function buildIndex(config: Config, client: Client, report: (done: 
   // Errors are ignored here: a broken connection also fails the index build, which reports the error.
   const timer = setInterval(() => void count().catch(() => {}), 1000)
   try {
-    await completeIndex({ config, database, log: openLog('error', () => {}), now: database.now })
+    await completeIndex({ config, database, log: openLog('error', () => {}), now: database.now, state: {} })
   } finally {
     clearInterval(timer)
     await database.close()

@@ -16,29 +16,29 @@ const waitWithLastMs = 500
 const cacheMs = 60_000
 const cacheFactor = 30
 
-type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
+declare module '../../services.ts' {
+  interface State {
+    /** Latest measurement of the database. */
+    measurement?: Memory
+  }
+}
+
+type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state'>
 type Memory = { last: Measurement; validUntil: number; running: { result: Promise<Measurement>; began: number } | null }
 
 const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: null, measuredAt: null }
-const memories = new WeakMap<Services['database'], Memory>()
 
 /**
  * Returns totals over the whole database, computed outside of the event loop. At most one measurement runs at a time, and results are cached. Never
  * throws. If a measurement takes long, returns the previous result (empty the first time); later calls return the new result.
  */
 export async function measure(reader: Reader): Promise<Measurement> {
-  const memory = memoryOf(reader.database)
+  const memory = (reader.state.measurement ??= { last: nothing, validUntil: 0, running: null })
   if (memory.validUntil > reader.now().getTime()) return memory.last
   memory.running ??= { result: renew(memory, reader), began: performance.now() }
   const { result, began } = memory.running
   const patience = (memory.last.measuredAt ? waitWithLastMs : waitMs) - (performance.now() - began)
   return patience > 0 ? Promise.race([result, wait(patience, memory.last, { ref: false })]) : memory.last
-}
-
-function memoryOf(database: Services['database']): Memory {
-  const memory = memories.get(database) ?? { last: nothing, validUntil: 0, running: null }
-  memories.set(database, memory)
-  return memory
 }
 
 /** Runs a measurement and caches its result. An incomplete result does not replace a complete one. */

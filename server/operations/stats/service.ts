@@ -4,7 +4,7 @@ import type { Services } from '../../services.ts'
 import { type Relation } from './relations.ts'
 import { measure } from './measurement.ts'
 
-type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
+type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state'>
 
 /** Disk usage in bytes; null if unknown, which must not be shown as 0. */
 export type Usage = { bytes: number | null }

@@ -5,27 +5,34 @@ import { changeRows } from '../../platform/db/statements.ts'
 import type { Services } from '../../services.ts'
 import { dayOf } from './days.ts'
 
-type Counter = Pick<Services, 'database' | 'now' | 'metrics'>
+declare module '../../services.ts' {
+  interface State {
+    /** Downloads that are not yet in the database, by package, version and day. */
+    downloads?: Map<string, Counted>
+  }
+}
+
+type Counter = Pick<Services, 'state' | 'now' | 'metrics'>
 type Counted = { name: string; version: string; day: number; downloads: number }
 
 /**
  * Counts a download in memory; `saveDownloads` writes the counts to the database. Only requests that start at the beginning of the archive are
  * counted. Crawlers, mirrors and jobs of this server are ignored.
  */
-export function countDownload({ database, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
+export function countDownload({ state, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
   if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
   metrics?.countDownload()
-  add(tallyOf(database), { name, version, day: dayOf(now()), downloads: 1 })
+  add((state.downloads ??= new Map()), { name, version, day: dayOf(now()), downloads: 1 })
 }
 
 /**
  * Writes the downloads counted since the last call in one transaction. Called every few seconds and at shutdown, so a killed process loses only a few
  * seconds of counts. Counts of several instances are added. If the write fails, the counts are kept for the next call.
  */
-export async function saveDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
-  const tally = tallyOf(database)
+export async function saveDownloads({ database, state }: Pick<Services, 'database' | 'state'>): Promise<void> {
+  const tally = state.downloads
+  if (!tally || tally.size === 0) return
   const counted = [...tally.values()]
-  if (counted.length === 0) return
   tally.clear()
   try {
     await database.fork().transactional((em) => write(em, counted))
@@ -40,14 +47,6 @@ export const isRobot = (userAgent: string | undefined): boolean => userAgent !==
 
 const robots =
   /bot\b|bot[/;_-]|crawl|spider|slurp|archive\.org|mirror|artifactory|nexus|proget|cloudsmith|pulp|bandersnatch|headlesschrome|facebookexternalhit|preview/i
-
-const tallies = new WeakMap<Services['database'], Map<string, Counted>>()
-
-function tallyOf(database: Services['database']): Map<string, Counted> {
-  let tally = tallies.get(database)
-  if (!tally) tallies.set(database, (tally = new Map<string, Counted>()))
-  return tally
-}
 
 function add(tally: Map<string, Counted>, { name, version, day, downloads }: Counted): void {
   const key = `${name} ${version} ${day}`

@@ -10,7 +10,14 @@ import type { Services } from '../../services.ts'
 import { readSetting, readSettingIn, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { refreshIndex } from './refresh-index.ts'
 
-type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
+declare module '../../services.ts' {
+  interface State {
+    /** Whether packages are still being added to the search index. */
+    isIndexing?: boolean
+  }
+}
+
+type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state'>
 
 /** Version of the index format. Increment it when terms, tags or visibility are computed differently: every package is then reindexed. */
 const indexFormat = 5
@@ -27,9 +34,9 @@ export const scheduleReindex = (em: EntityManager): Promise<void> => writeSettin
  * the loop yields to requests after each package.
  */
 export async function completeIndex(services: Rebuilder): Promise<void> {
-  const { database, log, config, now } = services
+  const { database, log, config, now, state } = services
   const indexer = { config, now, fork: () => database.fork() }
-  indexing.add(database)
+  state.isIndexing = true
   try {
     await nextTurn()
     await scheduleIfFormatChanged(database)
@@ -43,7 +50,7 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
     await recountDependents(services)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
-    indexing.delete(database)
+    state.isIndexing = false
   }
 }
 
@@ -65,11 +72,6 @@ export async function rebuildIndex(
   await writeSetting(em, reindexedTo, null)
   return indexed
 }
-
-/** Returns whether packages are still being added to the index. */
-export const isIncomplete = (database: Services['database']): boolean => indexing.has(database)
-
-const indexing = new WeakSet<Services['database']>()
 
 /** The nil UUID. Sorts before every package id. */
 const beforeAll = '00000000-0000-0000-0000-000000000000'

@@ -11,7 +11,7 @@ const hourMs = 3_600_000
  * periodically; concurrent calls from several instances are safe.
  */
 export async function collectGarbage(
-  services: Pick<Services, 'database' | 'blobs' | 'now' | 'log'>,
+  services: Pick<Services, 'database' | 'state' | 'blobs' | 'now' | 'log'>,
 ): Promise<{ uploads: number; blobs: number }> {
   const { database, blobs, now, log } = services
   if (!(await isSetUp(services))) return { uploads: 0, blobs: 0 }

@@ -80,7 +80,7 @@ declare module '../../../platform/caches/caches.ts' {
   }
 }
 
-type Reader = Pick<Services, 'blobs' | 'caches' | 'database' | 'log' | 'now'>
+type Reader = Pick<Services, 'blobs' | 'caches' | 'database' | 'log' | 'now' | 'state'>
 type Archive = StoredBytes & { name: string; version: string }
 type Range = { start: number; end: number }
 

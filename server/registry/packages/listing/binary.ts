@@ -35,10 +35,11 @@ export const packageBinaries = [
 ]
 
 /** Archive URLs start with the server URL that the client used, because package clients do not send their token to other URLs. */
-const readerOf = ({ caches, database, config, request }: Context) => ({
+const readerOf = ({ caches, database, config, state, request }: Context) => ({
   caches,
   database,
   config,
+  state,
   serverUrl: publicUrl(request, config.SERVER_URL),
 })
 

@@ -3,7 +3,14 @@ import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } fro
 import { clearFault, recordFault } from '../faults/faults.ts'
 import type { Services } from '../../../services.ts'
 
-type Context = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
+declare module '../../../services.ts' {
+  interface State {
+    /** Hashes of the archives for which this process recorded a fault. */
+    faults?: Set<string>
+  }
+}
+
+type Context = Pick<Services, 'blobs' | 'database' | 'log' | 'now' | 'state'>
 type Archive = { name: string; version: string; sha256: string }
 
 /**
@@ -34,8 +41,8 @@ export async function isReferenced({ database }: Pick<Context, 'database'>, { sh
 }
 
 /** Clears the recorded fault of an archive that has been read successfully, if this process recorded one. */
-export async function clearRecordedFault({ blobs, database }: Context, sha256: string): Promise<void> {
-  if (faultsOf(blobs).delete(sha256)) await clearFault(database.fork(), sha256)
+export async function clearRecordedFault({ database, state }: Context, sha256: string): Promise<void> {
+  if (state.faults?.delete(sha256)) await clearFault(database.fork(), sha256)
 }
 
 /** Returns the kind of fault; null if the whole storage is unavailable rather than this archive. */
@@ -46,21 +53,12 @@ async function faultOf({ blobs }: Context, error: unknown): Promise<'missing' | 
 }
 
 /** Records a fault. A failure to record is only logged, because the client gets the same answer either way. */
-async function saveFault({ blobs, database, log, now }: Context, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
-  faultsOf(blobs).add(sha256)
+async function saveFault({ database, log, now, state }: Context, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
+  ;(state.faults ??= new Set()).add(sha256)
   try {
     const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
     if (known?.kind !== kind) await recordFault(database.fork(), sha256, kind, now())
   } catch (error) {
     log.error(`recording that an archive is ${kind} failed: ${String(error)}`)
   }
-}
-
-const found = new WeakMap<Services['blobs'], Set<string>>()
-
-/** Returns the archives for which this process recorded a fault. */
-function faultsOf(blobs: Services['blobs']): Set<string> {
-  let faults = found.get(blobs)
-  if (!faults) found.set(blobs, (faults = new Set()))
-  return faults
 }

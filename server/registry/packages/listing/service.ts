@@ -3,7 +3,6 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { toDate } from '../../../platform/db/reads/reads.ts'
 import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
-import type { Caches } from '../../../platform/caches/caches.ts'
 import type { Services } from '../../../services.ts'
 import type { Audience } from '../../../platform/access/audience.ts'
 import { hostedHere } from '../hosting/hosted-here.ts'
@@ -23,6 +22,13 @@ declare module '../../../platform/caches/caches.ts' {
   }
 }
 
+declare module '../../../services.ts' {
+  interface State {
+    /** Listings that are being built. Concurrent requests share one build. */
+    listings?: Map<string, Promise<Listing | null>>
+  }
+}
+
 /**
  * State from which a listing was built; used to validate the cache. A public listing also depends on the visibility of other packages: `mark` changes
  * whenever any package's visibility does.
@@ -30,7 +36,7 @@ declare module '../../../platform/caches/caches.ts' {
 type Stamp = { revision: number; mark?: string | null }
 
 /** Services, and the base URL for archive links (`publicUrl`). */
-type Reader = Pick<Services, 'caches' | 'database' | 'config'> & { serverUrl: string }
+type Reader = Pick<Services, 'caches' | 'database' | 'config' | 'state'> & { serverUrl: string }
 
 /**
  * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. A keyed read fetches the
@@ -40,6 +46,7 @@ export async function readListing(reader: Reader, name: string, audience: Audien
   const {
     caches: { listings },
     database,
+    state,
   } = reader
   const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
   if (!current) return null
@@ -48,7 +55,7 @@ export async function readListing(reader: Reader, name: string, audience: Audien
   const cached = listings.get(cacheKey)
   if (cached?.revision === current.revision && cached.mark === current.mark) return cached
   const key = `${cacheKey} ${current.revision} ${current.mark}`
-  const building = buildingIn(listings)
+  const building = (state.listings ??= new Map())
   let build = building.get(key)
   if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
   const listing = await build
@@ -157,13 +164,3 @@ function entryOf(row: EntryRow, name: string, serverUrl: string): string {
 const zip = promisify<string, Buffer>(gzip)
 /** zlib returns a slice of a buffer of at least 16 KB, which the cache would keep alive; copy the result. */
 const compress = async (text: string): Promise<Buffer> => inOwnMemory(await zip(text))
-
-type Building = Map<string, Promise<Listing | null>>
-const buildings = new WeakMap<Caches['listings'], Building>()
-
-/** Returns the listings that are being built for a cache. Concurrent requests share one build. */
-function buildingIn(listings: Caches['listings']): Building {
-  let building = buildings.get(listings)
-  if (!building) buildings.set(listings, (building = new Map()))
-  return building
-}
