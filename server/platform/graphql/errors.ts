@@ -3,7 +3,7 @@ import type { Plugin } from 'graphql-yoga'
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../access/context.ts'
 import { raceConflict } from '../db/races.ts'
-import { ApiError, internalError, invalidInput, statusOf } from '../../errors.ts'
+import { ApiError, internalError, statusOf } from '../../errors.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { challenge, refusalOf } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
@@ -57,8 +57,6 @@ function coded(error: GraphQLError): GraphQLError {
   if (typeof error.extensions?.code === 'string' && error.extensions.code in statusOf) return error
   const known = toApiError(error)
   if (known instanceof ApiError) return at(known, error)
-  const missing = /^Argument "\S+\((\w+):\)" of type "\S+" is required/.exec(error.message)?.[1]
-  if (missing) return at(invalidInput(`${missing}: is required.`, missing), error)
   const { nodes = null, path = null, message, extensions } = error
   return new GraphQLError(message, { nodes, path, extensions: { ...extensions, code: 'InvalidInput' } })
 }

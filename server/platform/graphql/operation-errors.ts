@@ -2,12 +2,28 @@ import { GraphQLError } from 'graphql'
 import { ApiError, invalidInput } from '../../errors.ts'
 
 /**
- * Converts an error of an execution: an ApiError is unchanged; an invalid variable becomes 400 with its field; an error thrown by a resolver is
- * unwrapped, to be masked and logged by the caller.
+ * Messages of graphql-js, whose errors have no codes. The groups are names and values that our messages repeat. An update of graphql-js can change
+ * them: test/contract/refused-values.test.ts covers each.
+ */
+const texts = {
+  variable: /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/,
+  missingArgument: /^Argument "\S+\((\w+):\)" of type "\S+" is required/,
+  missingField: /to include required field "(\w+)"/,
+  unknownField: /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/,
+  null: /non-null/i,
+  scalar: /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/,
+  enumValue: /^Value ("[^]*") does not exist in "(\w+)" enum/,
+  enumKind: /^Enum "(\w+)" cannot represent non-\w+ value: ([^]*?)\.(?: Did you mean [^]*)?$/,
+  received: /, found: [^]*$/,
+}
+
+/**
+ * Converts an error of an execution: an ApiError is unchanged; an invalid variable or a missing argument becomes 400 with its field; an error thrown
+ * by a resolver is unwrapped, to be masked and logged by the caller.
  */
 export function toApiError(error: GraphQLError): Error {
   if (error instanceof ApiError) return error
-  return invalidVariable(error) ?? rootCause(error) ?? error
+  return invalidVariable(error) ?? rootCause(error) ?? missingArgument(error) ?? error
 }
 
 /** Returns a 400 error for an invalid value. The message names the path, the expected type, and the value unless the field is secret. */
@@ -29,20 +45,26 @@ function rootCause(error: GraphQLError): Error | undefined {
  * `name`, such as `.scopes[0]`. If the name is empty, the path alone is the field.
  */
 export function refusedValue(name: string, place: string, reason: string): ApiError {
-  const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
-  const [, unknown, hint = ''] = /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/.exec(reason) ?? []
+  const missing = texts.missingField.exec(reason)?.[1]
+  const [, unknown, hint = ''] = texts.unknownField.exec(reason) ?? []
   const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
   const field = [path, missing ?? unknown].filter(Boolean).join('.') || name
   if (unknown) return invalidInput(`${field}: is not a known field.${hint}`, field)
-  if (missing || /non-null/i.test(reason))
+  if (missing || texts.null.test(reason))
     return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
   return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
 }
 
-/** Parses graphql-js errors of the form: Variable "$input" has invalid value at .password: … */
+/** Returns whether the reason is about a field of the value, rather than about the whole value. */
+export const namesField = (reason: string): boolean => texts.missingField.test(reason) || texts.unknownField.test(reason)
+
+function missingArgument({ message }: GraphQLError): ApiError | null {
+  const name = texts.missingArgument.exec(message)?.[1]
+  return name === undefined ? null : invalidInput(`${name}: is required.`, name)
+}
+
 function invalidVariable({ message }: GraphQLError): ApiError | null {
-  const [, variable = '', place = '', reason = ''] =
-    /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
+  const [, variable = '', place = '', reason = ''] = texts.variable.exec(message) ?? []
   return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
 }
 
@@ -59,12 +81,12 @@ const kinds: Record<string, string> = {
 }
 
 function wanted(reason: string, field: string): string {
-  const [, scalar = '', value = ''] = /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/.exec(reason) ?? []
+  const [, scalar = '', value = ''] = texts.scalar.exec(reason) ?? []
   if (scalar === 'Int' && /^-?\d+$/.test(value)) return `must be a whole number from -2147483648 to 2147483647${sent(field, value)}.`
   if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
-  const [, word = '', type] = /^Value ("[^]*") does not exist in "(\w+)" enum/.exec(reason) ?? []
+  const [, word = '', type] = texts.enumValue.exec(reason) ?? []
   if (type) return `must be a value of ${type}${sent(field, word)}.`
-  const [, group, other = ''] = /^Enum "(\w+)" cannot represent non-\w+ value: ([^]*?)\.(?: Did you mean [^]*)?$/.exec(reason) ?? []
+  const [, group, other = ''] = texts.enumKind.exec(reason) ?? []
   if (group) return `must be a value of ${group}${other.startsWith('"') ? ', written without quotes' : ''}${sent(field, other)}.`
-  return reason.replace(/, found: [^]*$/, '.').replace(/ Found: [^]*$/, '')
+  return reason.replace(texts.received, '.')
 }

@@ -15,7 +15,7 @@ import {
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { Services } from '../../services.ts'
-import { refusedValue } from './operation-errors.ts'
+import { namesField, refusedValue } from './operation-errors.ts'
 
 /** Reports invalid literals like invalid variables: with the argument's name and the path within it. */
 export const reportInvalidLiterals: Plugin = {
@@ -46,7 +46,7 @@ function namedValuesRule(context: ValidationContext): ASTVisitor {
 function named(error: GraphQLError, name: string, path: readonly (string | number)[], value: ValueNode): GraphQLError {
   const place = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
   // Errors within `input` name its fields. An error about the whole object names `input`.
-  const isMember = name === 'input' && (place !== '' || / field "/.test(error.message))
+  const isMember = name === 'input' && (place !== '' || namesField(error.message))
   const { message, status, extensions } = refusedValue(isMember ? '' : name, place, error.message)
   // Without `spec: false`, Yoga responds to validation errors with status 200.
   return new GraphQLError(message, { nodes: error.nodes ?? value, extensions: { ...extensions, http: { status, spec: false } } })
