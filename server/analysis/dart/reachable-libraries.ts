@@ -1,6 +1,5 @@
 import { resolveUri } from './uris.ts'
 import type { Api, LibraryImport } from './api.ts'
-import { wellKnownImports } from './well-known-packages.ts'
 
 /** A runtime, represented by the names of the `dart:` libraries it provides. */
 export type Runtime = ReadonlySet<string>
@@ -93,3 +92,19 @@ function pathTo(to: string, cameFrom: ReadonlyMap<string, string | null>): strin
   for (let at: string | null | undefined = to; at != null; at = cameFrom.get(at)) path.unshift(at)
   return path
 }
+
+/** Imports assumed for Flutter packages: their implementation selects the platform libraries itself, so only `dart:ui` counts. */
+const flutter = ['dart:ui']
+
+/** Assumed imports of packages that are part of Flutter or wrap a single Dart library. */
+const wellKnownImports: ReadonlyMap<string, readonly string[]> = new Map([
+  ['flutter', flutter],
+  ['flutter_driver', flutter],
+  ['flutter_localizations', flutter],
+  ['flutter_test', flutter],
+  ['integration_test', flutter],
+  ['flutter_web_plugins', ['dart:ui', 'dart:ui_web', 'dart:js_interop']],
+  ['web', ['dart:js_interop', 'dart:js_interop_unsafe']],
+  ['js', ['dart:js']],
+  ['ffi', ['dart:ffi']],
+])
