@@ -1,17 +1,19 @@
 import { docCoverageOf } from '../dart/doc-coverage.ts'
 import { isPackageName } from '../../platform/pub/package-name.ts'
+import { isFsfLibre, isOsiApproved, licensesOf } from '../../registry/archive/license.ts'
+import { isObject } from '../../registry/archive/yaml.ts'
+import { allows, parseConstraint } from '../../platform/pub/constraint.ts'
 import { judgeDocumentation } from './api-criteria.ts'
 import { judgeDependencies } from './dependency-criteria.ts'
 import { judgeDocuments } from './document-criteria.ts'
-import type { Finding, Subject } from './judge.ts'
-import { nativeBuildsOf } from './native-builds.ts'
-import { notesOn } from './notes.ts'
+import { code, counted, type Finding, firstOf, type Subject } from './judge.ts'
+import { type NativeBuilds, nativeBuildsOf } from './native-builds.ts'
 import { judgePlatforms, supportOf } from './platform-criterion.ts'
 import { judgePubspec } from './pubspec-criteria.ts'
 import type { Report, Section } from './report.ts'
-import { judgeSdk } from './sdk-criterion.ts'
-import { sizesOf } from './sizes.ts'
-import { tagsOf } from './tags.ts'
+import { constraintOn, isNullSafe, judgeSdk, throughDart3 } from './sdk-criterion.ts'
+import { leftoversIn, sizesOf } from './sizes.ts'
+import type { PackageContents } from './unpack.ts'
 
 /** Increase when the same package may get a different report than before. */
 const engineVersion = '2'
@@ -68,3 +70,49 @@ function statusOf(granted: number, maximum: number): Section['status'] {
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0)
+
+/** Returns notes in Markdown that do not affect the points. */
+function notesOn({ contents, api }: Subject): string[] {
+  const notes = leftoversIn(contents.files).map(
+    ({ folder, bytes }) =>
+      `The archive has ${code(folder)} (${Math.ceil(bytes / 1024)} KB), which users do not need. Add it to \`.pubignore\`.`,
+  )
+  if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
+  if (contents.notText.length > 0) notes.push(`Not text: ${firstOf(contents.notText.map(code))}. Their API is missing here.`)
+  if (api.unclear.length > 0)
+    notes.push(
+      `Some code in ${counted(api.unclear.length, 'file')} could not be parsed: ${firstOf(api.unclear.map((path) => code(path)))}.`,
+    )
+  return notes
+}
+
+/** Returns the tags that depend only on the metadata and files of a package, in pana's format. */
+function tagsOf({ pubspec, document, license }: PackageContents, builds: NativeBuilds): string[] {
+  const dart = constraintOn(pubspec)
+  const licenses = licensesOf(license?.text ?? null)
+  const flags = {
+    'is:plugin': pubspec.pluginPlatforms !== null,
+    'is:null-safe': dart !== null && isNullSafe(dart),
+    'is:dart3-compatible': dart !== null && isNullSafe(dart) && admitsDart3(dart),
+    'is:swiftpm-plugin': builds.withoutSwiftPackage?.length === 0,
+    'is:darwin-legacy-native-build': (builds.withoutSwiftPackage ?? []).length > 0,
+    'is:built-in-kotlin': builds.usesBuiltInKotlin === true,
+    'has:executable': pubspec.executables.length > 0,
+    'has:screenshot': Array.isArray(document.screenshots) && document.screenshots.some(isObject),
+    'license:osi-approved': licenses.length > 0 && licenses.every(isOsiApproved),
+    'license:fsf-libre': licenses.length > 0 && licenses.every(isFsfLibre),
+  }
+  return [
+    ...(licenses.length > 0 ? licenses : ['unknown']).map((id) => `license:${id.toLowerCase()}`),
+    ...pubspec.topics.map((topic) => `topic:${topic}`),
+    ...Object.entries(flags).flatMap(([tag, holds]) => (holds ? [tag] : [])),
+  ]
+}
+
+function admitsDart3(constraint: ReturnType<typeof constraintOn>): boolean {
+  const { min, max } = constraint ? throughDart3(constraint) : { min: null, max: null }
+  const dart3 = parseConstraint('^3.0.0')
+  if (!dart3?.min) return false
+  const lowest = min?.version.release[0] === 3n ? min.version.text : dart3.min.version.text
+  return allows({ min, max }, lowest)
+}
