@@ -1,6 +1,5 @@
 import { constants, copyFile, mkdir, open, realpath, statfs, symlink } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
-import { pathBelow, quoted, requireInside } from './entry-path.ts'
+import { dirname, join, posix, sep } from 'node:path'
 import { UnpackRefused } from './refusal.ts'
 
 /** Limits for unpacking an archive. */
@@ -132,3 +131,35 @@ const twice = (raw: string) => new UnpackRefused(`The archive has ${quoted(raw)}
 const refuseDuplicate = (raw: string) => (error: NodeJS.ErrnoException) => {
   throw error.code === 'EEXIST' ? twice(raw) : error
 }
+
+const maxPath = 1024
+const maxSegment = 255
+
+/**
+ * Returns the path of an archive entry relative to the archive's single top-level folder `top`; '' for the folder itself.
+ * @throws UnpackRefused for a path that is not a plain relative path or is outside of `top`.
+ */
+function pathBelow(top: string, raw: string): string {
+  const path = raw.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
+  const segments = path.split('/')
+  const isPlain = segments.every((segment) => segment !== '' && segment !== '.' && segment !== '..' && segment.length <= maxSegment)
+  // oxlint-disable-next-line no-control-regex -- the pattern detects control characters
+  if (!isPlain || path.length > maxPath || /[\u0000-\u001f\u007f\\]/.test(path) || /^[A-Za-z]:/.test(path))
+    throw new UnpackRefused(`The archive has the path ${quoted(raw)}, which may lead out of its folder.`)
+  if (segments[0] !== top) throw new UnpackRefused(`The archive has ${quoted(raw)} outside of its folder ${top}.`)
+  return segments.slice(1).join('/')
+}
+
+/**
+ * Rejects a symbolic link that may point outside of the folder. `..` segments are allowed only at the beginning of the target: after another link,
+ * `..` resolves to a different folder than the text suggests.
+ * @throws UnpackRefused
+ */
+function requireInside(path: string, target: string): void {
+  const resolved = posix.normalize(posix.join(posix.dirname(path), target))
+  const goesUpLate = /(^|\/)(?!\.\.?(\/|$))[^/]+\/(.*\/)?\.\.(\/|$)/.test(target)
+  if (target === '' || target.includes('\0') || posix.isAbsolute(target) || goesUpLate || resolved === '..' || resolved.startsWith('../'))
+    throw new UnpackRefused(`The archive has the link ${quoted(path)} to ${quoted(target)}, which may lead out of its folder.`)
+}
+
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 200))
