@@ -1,6 +1,5 @@
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pair } from 'yaml'
+import { CST, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, type Pair, parseDocument } from 'yaml'
 import { quoted, refuse } from './refuse.ts'
-import { checkTokens } from './yaml-tokens.ts'
 
 /** Values that JSON can represent. */
 export type Json = string | number | boolean | null | Json[] | JsonObject
@@ -63,3 +62,36 @@ function scalar(content: unknown, fail: (fault: string) => never): Json {
 
 /** PostgreSQL cannot store NUL, and JSON cannot represent unpaired surrogates. */
 const storable = (text: string) => text.isWellFormed() && !text.includes('\0')
+
+/**
+ * Checks the tokens of a YAML text before parsing. Rejects anchors, aliases, directives and custom tags, and input that would take the parser a
+ * second or overflow its stack: deep nesting of brackets or indicators, and too many tokens. Throws `PackageRejected`.
+ */
+function checkTokens(text: string, file: string): void {
+  const seen: Seen = { tokens: 0, brackets: 0, indicators: 0 }
+  let plain = false
+  for (const token of new Lexer().lex(text)) {
+    const type = plain ? 'scalar' : CST.tokenType(token)
+    plain = token === CST.SCALAR && !plain
+    const foreign = (type !== null && notPlain[type]) || (type === 'tag' && !coreTags.has(token) && 'a tag')
+    if (foreign) refuse(`${file} has ${foreign} (${token}). Write plain YAML, without anchors, aliases, tags or directives.`)
+    count(seen, type)
+    if (seen.tokens > maxTokens) refuse(`${file} has too many fields. Shorten it.`)
+    if (seen.brackets > maxDepth || seen.indicators > maxDepth) refuse(`${file} is nested more than ${maxDepth} deep. Flatten it.`)
+  }
+}
+
+type Seen = { tokens: number; brackets: number; indicators: number }
+
+/** A pubspec of 128 KiB with one asset per line has 30,000 tokens. */
+const maxTokens = 40_000
+const coreTags = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq'])
+const notPlain: Partial<Record<CST.TokenType, string>> = { anchor: 'an anchor', alias: 'an alias', 'directive-line': 'a directive' }
+
+function count(seen: Seen, type: CST.TokenType | null) {
+  seen.tokens += 1
+  if (type === 'flow-map-start' || type === 'flow-seq-start') seen.brackets += 1
+  if (type === 'flow-map-end' || type === 'flow-seq-end') seen.brackets -= 1
+  if (type === 'seq-item-ind' || type === 'explicit-key-ind') seen.indicators += 1
+  if (type === 'newline') seen.indicators = 0
+}
