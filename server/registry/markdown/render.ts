@@ -1,7 +1,6 @@
 import MarkdownIt, { type MarkdownIt as Parser } from 'markdown-it'
 import sanitizeHtml from 'sanitize-html'
 import type { LinkResolver } from './repository-links.ts'
-import { taskLists } from './task-lists.ts'
 
 /**
  * Renders Markdown (GitHub flavor: tables, strikethrough, task lists, bare links, inline HTML) as sanitized HTML. Images become links, because
@@ -93,6 +92,23 @@ function headingIds(parser: Parser): void {
       const count = used.get(slug) ?? 0
       used.set(slug, count + 1)
       if (slug) token.attrSet('id', count ? `${slug}-${count}` : slug)
+    }
+  })
+}
+
+/** Renders `- [ ] open` and `- [x] done` as items with a disabled checkbox (GitHub Flavored Markdown, 5.3). */
+function taskLists(parser: Parser): void {
+  parser.core.ruler.after('inline', 'task-lists', ({ tokens, Token }) => {
+    for (const [index, token] of tokens.entries()) {
+      const item = tokens[index - 2]
+      const first = token.children?.[0]
+      const [mark, state] = (first?.type === 'text' && /^\[([ xX])\] /.exec(first.content)) || []
+      if (token.type !== 'inline' || item?.type !== 'list_item_open' || !first || mark === undefined) continue
+      first.content = first.content.slice(mark.length)
+      const box = new Token('html_inline', '', 0)
+      box.content = `<input type="checkbox" disabled${state === ' ' ? '' : ' checked'}> `
+      token.children?.unshift(box)
+      item.attrJoin('class', 'task')
     }
   })
 }
