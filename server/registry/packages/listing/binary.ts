@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { z } from 'zod'
 import { publicUrl } from '../../../platform/http/public-url.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../../platform/http/caching/compression.ts'
@@ -8,10 +9,32 @@ import { turnEnd } from '../../../platform/http/turn.ts'
 import { binary } from '../../../platform/rest/route.ts'
 import { audienceOf, cacheControlOf } from '../../../platform/access/audience.ts'
 import { readEntry, readListing } from './service.ts'
-import { entrySchema, listingSchema } from './schemas.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
 
 const pubType = 'application/vnd.pub.v2+json'
+
+const always = z.literal(true).optional()
+
+/** A version in a listing. Optional members are omitted, never null. */
+const entrySchema = z.object({
+  version: z.string(),
+  retracted: always,
+  archive_url: z.url(),
+  archive_sha256: z.string(),
+  pubspec: z.looseObject({ name: z.string(), version: z.string() }).describe('The pubspec.yaml as JSON.'),
+  published: z.iso.datetime(),
+})
+
+/** The listing of a package. */
+const listingSchema = z.object({
+  name: z.string(),
+  advisoriesUpdated: z.iso.datetime().optional().describe('Omitted if the package never had a security advisory.'),
+  isDiscontinued: always,
+  replacedBy: z.string().optional(),
+  latest: entrySchema.optional().describe('Omitted if all versions are retracted.'),
+  versions: z.array(entrySchema),
+})
+
 /** Routes for package listings, the most frequent requests of package clients. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {

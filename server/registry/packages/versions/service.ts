@@ -1,4 +1,5 @@
 import type { FilterQuery } from '@mikro-orm/core'
+import { raw } from '@mikro-orm/sql'
 import { audienceOf } from '../../../platform/access/audience.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
@@ -9,7 +10,10 @@ import { seenBy } from '../policy.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
 import { pubspecOf } from './pubspec.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
-import { versionsLike } from './filter.ts'
+import { invalidInput } from '../../../errors.ts'
+import { type Constraint, parseConstraint } from '../../../platform/pub/constraint.ts'
+import { versionKey } from '../../../platform/pub/sort-key.ts'
+import { parseVersion } from '../../../platform/pub/version.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined }
@@ -162,3 +166,25 @@ const loadVersion = batched(async (em, keys) => {
   const versions = await em.find(PackageVersion, { $or: pairs.map(([pkg = '', version = '']) => ({ package: pkg, version })) })
   return new Map(versions.map((version) => [`${version.package.id} ${version.version}`, version]))
 })
+
+/**
+ * Returns a query filter for the versions that a constraint such as `^1.2.0` or `>=1.0.0 <2.0.0` allows, or whose number contains the text. A
+ * constraint becomes a range of sort keys, which an index serves.
+ * @throws ApiError InvalidInput if the text is neither a constraint nor part of a version.
+ */
+function versionsLike(filter: string): FilterQuery<PackageVersion> {
+  const text = filter.trim()
+  const constraint = /^[\^<>=]|^any$/.test(text) ? parseConstraint(text.replace(/^=+\s*/, '')) : null
+  if (constraint && boundsAreCanonical(constraint)) return sortKeyRange(constraint)
+  if (/^[0-9A-Za-z.+-]{0,64}$/.test(text)) return { [raw((alias) => `lower(${alias}.version)`)]: { $like: `%${text.toLowerCase()}%` } }
+  throw invalidInput('filter: must be part of a version, or a constraint such as ^1.2.0 or >=1.0.0 <2.0.0.', 'filter')
+}
+
+function sortKeyRange({ min, max }: Constraint): FilterQuery<PackageVersion> {
+  const from = min && { [min.included ? '$gte' : '$gt']: versionKey(min.version.text) }
+  const to = max && { [max.included ? '$lte' : '$lt']: versionKey(max.version.text) }
+  return from || to ? { sortKey: { ...from, ...to } } : {}
+}
+
+/** Whether the bounds are canonical. Constraints may contain leading zeros, but versions on this server never do. */
+const boundsAreCanonical = ({ min, max }: Constraint) => [min, max].every((bound) => !bound || parseVersion(bound.version.text))
