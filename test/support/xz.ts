@@ -13,7 +13,7 @@ export function xz(content: Buffer): Buffer {
     chunks.push(Buffer.from([at === 0 ? 1 : 2, (chunk.length - 1) >> 8, (chunk.length - 1) & 255]), chunk)
   }
   const data = Buffer.concat([...chunks, Buffer.from([0])])
-  // Block header: size field 2 (12 bytes), one filter, no size fields, LZMA2 with a dictionary of 64 KiB.
+  // Block header of 12 bytes: one filter, sizes omitted, LZMA2 with a dictionary of 64 KiB.
   const header = withCrc(Buffer.from([2, 0, 0x21, 1, 8, 0, 0, 0]))
   const block = Buffer.concat([header, data])
   const record = Buffer.concat([integer(block.length), integer(content.length)])

@@ -156,7 +156,7 @@ it('limits lookups of e-mail addresses to prevent account enumeration', async ()
     return body.errors?.[0].extensions.code ?? 'done'
   }
   const addUploader = (email: string) => alice.put(`/api/packages/tool/uploaders/${email}`)
-  // Successful and unauthorized lookups do not count.
+  // Successful and forbidden additions do not count toward the limit of e-mail lookups.
   for (let round = 0; round < 25; round++) {
     expect((await addUploader(bob.email)).status).toBe(200)
     expect((await bob.put('/api/publishers/acme', { displayName: 'x' })).status).toBe(403)

@@ -22,7 +22,7 @@ export const wordsOf = (query: string) => collapseSpaces(query.replaceAll(filter
 export const hasFilter = (query: string, text: string) => filtersOf(query).some((filter) => isSame(filter.text, text))
 
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
-/** Whether a filter replaces another one: a query has at most one minimum score. */
+/** Whether adding the filter `text` replaces the filter `found`. Only minimum scores do, because a query has at most one. */
 const replaces = (text: string, found: string) => /^score:>=/i.test(text) && /^score:>=/i.test(found)
 
 /** Adds a filter to the query, or removes it if the query contains it. A minimum score replaces an existing one. */

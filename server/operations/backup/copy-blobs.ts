@@ -13,8 +13,9 @@ export type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'],
 export type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: FaultyBlob[] }
 
 /**
- * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. Blobs of versions that were deleted while
- * the backup runs are restored temporarily from the removed blobs. Missing and corrupt blobs are reported and do not stop the copy.
+ * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. A blob whose version is
+ * deleted while the backup runs is restored from the removed blobs, copied, and removed again. Missing and corrupt blobs are reported and do not
+ * stop the copy.
  */
 export async function copyBlobs(
   source: BlobSource,

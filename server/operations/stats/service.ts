@@ -97,7 +97,7 @@ const sqliteFacts = `
   select sqlite_version() as version, page_count * page_size as "sizeBytes", freelist_count * page_size as "reclaimableBytes"
   from pragma_page_count, pragma_page_size, pragma_freelist_count`
 
-/** A vacuum frees roughly the share of dead rows in each table's size. */
+/** `VACUUM` can free about the size of each table multiplied by its fraction of dead rows. */
 const postgresFacts = `
   select current_setting('server_version') as version, pg_database_size(current_database()) as "sizeBytes",
     (select floor(coalesce(sum(pg_table_size(relid) * (n_dead_tup::float8 / nullif(n_live_tup + n_dead_tup, 0))), 0))

@@ -7,7 +7,7 @@ type Answerer = { answer(question: unknown): unknown }['answer']
 /** Nice value of pool threads. Requests take precedence, while on a busy machine a thread still gets half the CPU time of other programs. */
 const lowerBy = 3
 
-/** Answers the questions that a pool sends to this thread (server/platform/threads/pool.ts), one at a time and below the priority of requests. */
+/** Handles the messages that a pool (pool.ts) sends to this worker thread, one at a time, with a lower priority than HTTP requests. */
 export function answerQuestions(answer: Answerer): void {
   lowerPriority(lowerBy)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin

@@ -15,7 +15,8 @@ export const isSliceOver = (): boolean => performance.now() - sliceStart > slice
 
 /**
  * Yields to the event loop and resolves when the next slice begins. Waits for several iterations while other work is pending, because an iteration
- * accepts at most one new connection. Only one waiter continues at a time, so that many long requests delay others no more than one.
+ * accepts at most one new connection. Only one waiter resumes at a time, so that many long requests together
+ * delay other work no more than a single one.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

@@ -10,7 +10,7 @@ import { type Actor, isServerAdmin, mayWrite } from '../../platform/roles/viewer
 import type { Package, PackageVersion } from './entity.ts'
 import { isHostedHere } from './hosting/hosted-here.ts'
 
-// Visibility. Code that shows packages must use one of the following forms of this rule.
+// Visibility rules. Code that returns packages must apply one of the following conditions. They are forms of the rule in `canSee`.
 
 /** Signed-in users can see every package; everyone else only public packages. */
 export const canSee = (audience: Audience, { visibility }: Pick<Package, 'visibility'>): boolean =>

@@ -35,7 +35,7 @@ describe('Dockerfile', () => {
     expect(healthcheck).toContain('CMD ["node", "/app/snug", "ready"]')
     const options = Array.from(healthcheck.matchAll(/--([a-z-]+)=/g), ([, name = '']) => name)
     expect(options).toEqual(['interval', 'timeout', 'start-period', 'retries'])
-    // Other services of compose.yaml wait for the first check.
+    // Services that wait for `service_healthy` start after the first health check, so the interval must be short.
     expect(Number(/--interval=(\d+)s/.exec(healthcheck)?.[1])).toBeLessThanOrEqual(5)
   })
 
