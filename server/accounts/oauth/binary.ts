@@ -1,14 +1,17 @@
 import { z } from 'zod'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import escapeHtml from 'escape-html'
+import { createHash } from 'node:crypto'
 import { passwordIsDue } from '../../platform/roles/viewer.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { acceptForms } from '../../platform/http/bodies/bodies.ts'
 import { addressKey } from '../../platform/http/limits/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { OauthError, oauthErrorSchema } from './errors.ts'
+import { ApiError } from '../../errors.ts'
+import { unavailable } from '../../platform/db/unavailable.ts'
+import { OauthError, type OauthErrorCode, oauthErrorSchema } from './errors.ts'
 import { exchangeCode } from './exchange.ts'
-import { answerInOauthWords } from './error-answer.ts'
-import { sendFaultPage } from './page.ts'
 import { clientFault, clientId, optional, type Parameters, readAuthorization, required, stateOf } from './parameters.ts'
 import { withParameters } from './redirect-uri.ts'
 import { requestAuthorization } from './service.ts'
@@ -104,3 +107,51 @@ async function token(context: Context): Promise<unknown> {
   reply.header('cache-control', 'no-store').header('pragma', 'no-cache')
   return reply.send({ access_token: secret, token_type: 'Bearer', scope: scopes.join(','), email })
 }
+
+type Fault = { status: number; code: OauthErrorCode; description: string; retryAfter?: number | undefined }
+
+/**
+ * Sends errors of the token endpoint in the format of RFC 6749 §5.2.
+ * @throws other errors, which the server's error handler logs and answers.
+ */
+function answerInOauthWords(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const fault = faultOf(error)
+  if (!fault) throw error
+  if (fault.retryAfter) reply.header('retry-after', String(fault.retryAfter))
+  return reply
+    .code(fault.status)
+    .header('cache-control', 'no-store')
+    .header('pragma', 'no-cache')
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ error: fault.code, error_description: fault.description }))
+}
+
+function faultOf(thrown: unknown): Fault | null {
+  const error = unavailable(thrown) ?? thrown
+  if (error instanceof OauthError) return { status: 400, code: error.code, description: error.message }
+  if (error instanceof ApiError) {
+    if (error.code === 'InvalidInput') return { status: error.status, code: 'invalid_request', description: error.message }
+    if (error.code !== 'RateLimitExceeded' && error.code !== 'ServiceUnavailable') return null
+    return { status: error.status, code: 'temporarily_unavailable', description: error.message, retryAfter: error.retryAfter }
+  }
+  const { statusCode: status = 500 } = error as Partial<FastifyError>
+  if (status === 413) return { status, code: 'invalid_request', description: 'The body is too large.' }
+  if (status === 415) return { status, code: 'invalid_request', description: 'Send a form (application/x-www-form-urlencoded) or JSON.' }
+  return status === 400 ? { status, code: 'invalid_request', description: 'The body is malformed.' } : null
+}
+
+const pageStyle = ':root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1.5rem}'
+const pageStyleHash = createHash('sha256').update(pageStyle).digest('base64')
+const pagePolicy = `default-src 'none'; style-src 'sha256-${pageStyleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+/** Sends an error page (400) for a request that must not be redirected. The page contains no scripts, links or forms. */
+function sendFaultPage(reply: FastifyReply, fault: string): FastifyReply {
+  return reply.code(400).type('text/html; charset=utf-8').header('content-security-policy', pagePolicy).send(faultPage(fault))
+}
+
+const faultPage = (fault: string): string => `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Cannot authorize</title><meta name="viewport" content="width=device-width"><style>${pageStyle}</style></head>
+<body><h1>This request cannot be trusted</h1><p>${escapeHtml(fault)}</p><p>Access was not granted. Close this page, and start again from the command line.</p></body>
+</html>
+`
