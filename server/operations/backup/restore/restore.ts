@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readBucketAddress } from '../../../platform/config/bucket-address.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { migrationNames } from '../../../platform/db/schema/migration-files.ts'
@@ -8,10 +9,11 @@ import { damaged } from '../place/damaged.ts'
 import { findManifest, type Manifest } from '../manifest.ts'
 import { type NamedBlob, parseBlobList } from '../named-blobs.ts'
 import { linesIn } from '../place/files.ts'
-import { blobList } from '../place/layout.ts'
+import { blobKey, blobList } from '../place/layout.ts'
 import { openPlace } from '../place/open.ts'
 import type { BackupPlace, SnapshotFiles } from '../place/place.ts'
-import { restoreBlobs } from './blobs.ts'
+import type { BlobStore } from '../../../platform/blobs/store.ts'
+import { forEachConcurrently } from '../concurrency.ts'
 import { requireDiskSpace } from './disk-space.ts'
 import { occupied, type Target } from './target.ts'
 
@@ -100,4 +102,29 @@ async function requireEmpty(config: Config, { archives, docs }: Stores): Promise
       throw conflict(
         `The store ${name} already contains archives or documentation. A backup can only be restored into an empty store. Use another one.`,
       )
+}
+
+type Into = { stores: Record<NamedBlob['store'], BlobStore>; lacking: ReadonlySet<string> }
+
+/**
+ * Copies every listed blob from the backup location into its store and verifies it. Blobs in `lacking` are skipped, since the backup lacks them.
+ * @throws ApiError Conflict when a blob is missing or corrupt.
+ */
+async function restoreBlobs(place: BackupPlace, list: AsyncIterable<NamedBlob>, { stores, lacking }: Into): Promise<void> {
+  await forEachConcurrently(list, async ({ sha256, bytes, store }) => {
+    if (lacking.has(sha256)) return
+    const path = place.nameOf(blobKey(sha256))
+    const found = await place.find(blobKey(sha256))
+    if (!found) throw conflict(`The backup is incomplete: ${path} is missing. Nothing was restored. Restore another backup.`)
+    // Comparing sizes first avoids reading pipes and writing more than the expected size.
+    if (found.bytes !== bytes) throw damaged(path)
+    const [name, blobs] = [`restore-${randomUUID()}`, stores[store]]
+    try {
+      const staged = await blobs.stage(name, await found.read(), bytes)
+      if (staged.sha256 !== sha256) throw damaged(path)
+      await blobs.promote(name, sha256)
+    } finally {
+      await blobs.discard(name)
+    }
+  })
 }

@@ -2,12 +2,12 @@ import { notFound } from '../../../errors.ts'
 import { listBackups, type Manifest, readManifest } from '../manifest.ts'
 import { parseBlobList } from '../named-blobs.ts'
 import { linesIn } from '../place/files.ts'
-import { blobList } from '../place/layout.ts'
+import { blobKey, blobList } from '../place/layout.ts'
 import { openPlace } from '../place/open.ts'
-import type { BackupPlace } from '../place/place.ts'
+import { type BackupPlace, hashIn } from '../place/place.ts'
 import type { PlaceConfig } from '../place/settings.ts'
+import { forEachConcurrently } from '../concurrency.ts'
 import { type Findings, openFindings, type Verified } from './findings.ts'
-import { verifyBlobs } from './blobs.ts'
 
 /**
  * Verifies all backups in a location: the hash of every file, the contents of the database copies, and every blob that they refer to. Changes
@@ -56,3 +56,16 @@ async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Ma
 }
 
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+/** Reads each blob that the backups need once and verifies its hash. `needed` maps hashes to sizes. */
+async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string, number>, findings: Findings): Promise<void> {
+  async function* blobs() {
+    yield* needed
+  }
+  await forEachConcurrently(blobs(), async ([sha256, bytes]) => {
+    findings.count('blobs')
+    const found = await hashIn(place, blobKey(sha256), bytes)
+    if (found !== sha256)
+      findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'does not match the checksum in its name')
+  })
+}
