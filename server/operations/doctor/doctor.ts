@@ -2,14 +2,16 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from '../../platform/config/config.ts'
 import { misspeltVariables } from '../../platform/config/misspelt.ts'
 import { weakSettings } from '../../platform/config/weak.ts'
+import { knownFaults } from '../../registry/packages/faults/faults.ts'
+import { adminCommand } from '../../platform/config/version.ts'
+import { deriveKeys } from '../../platform/http/keys.ts'
+import { disagreements } from '../instances/register.ts'
+import { toDate } from '../../platform/db/reads/reads.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
-import { checkArchives } from './archives.ts'
 import { examineBackups } from './backups.ts'
 import { type Check, examine } from './check.ts'
 import { clockOf } from './clocks.ts'
 import { examineDatabase } from './database.ts'
-import { checkJobs } from './jobs.ts'
-import { checkInstances } from './instances.ts'
 import { checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { checkProxy } from './proxy.ts'
 import { checkReach } from './reach.ts'
@@ -78,4 +80,42 @@ function settingsIn(environment: NodeJS.ProcessEnv | undefined): Config | Config
     if (error instanceof ConfigError) return error
     throw error
   }
+}
+
+/** Maximum number of archives listed in the message. */
+const maxNamed = 3
+
+/** Checks whether any archives are known to be missing or damaged. Does not read archives; `check-integrity` does. */
+async function checkArchives(em: EntityManager): Promise<Check[]> {
+  const faults = await knownFaults({ all: (sql) => em.execute(sql) })
+  if (faults.length === 0) return [{ name: 'archives', status: 'ok', message: 'No archive is known to be missing or damaged.' }]
+  const named = faults.slice(0, maxNamed).map((fault) => `${fault.package} ${fault.version} (${fault.kind})`)
+  const more = faults.length > maxNamed ? ', and others' : ''
+  const message = `Archives of versions cannot be downloaded: ${named.join(', ')}${more}.`
+  const advice = `Copy the files from a backup into the store. The server detects them within ten minutes. To check all archives: ${adminCommand} check-integrity`
+  return [{ name: 'archives', status: 'failed', message, advice }]
+}
+
+/** Checks that the running instances have the same settings as this command. SQLite supports only one instance. */
+async function checkInstances(config: Config, em: EntityManager): Promise<Check[]> {
+  if (config.DB_BACKEND === 'sqlite') return []
+  const { running, problems } = await disagreements(em, config, deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS))
+  const check = { name: 'instances' }
+  if (problems.length === 0) return [{ ...check, status: 'ok', message: `Running instances: ${running}. Their settings match.` }]
+  const advice = 'Use the same settings for all instances and for this command.'
+  return problems.map((message) => ({ ...check, status: 'warning', message, advice }))
+}
+
+type Failed = { kind: string; total: number | string; last: number | string | Date | null }
+
+/** Reports jobs that have failed permanently, with the number and the last failure per kind. Failed jobs do not affect the server itself. */
+async function checkJobs(em: EntityManager, { SERVER_URL }: Pick<Config, 'SERVER_URL'>): Promise<Check[]> {
+  const check = { name: 'jobs' }
+  const rows: Failed[] = await em.execute(
+    "select kind, count(*) as total, max(finished_at) as last from jobs where state = 'failed' group by kind order by count(*) desc, kind",
+  )
+  if (rows.length === 0) return [{ ...check, status: 'ok', message: 'No jobs have failed.' }]
+  const kinds = rows.map(({ kind, total, last }) => `${total} of ${kind}${last === null ? '' : `, last at ${toDate(last).toISOString()}`}`)
+  const advice = `See ${SERVER_URL}/admin/jobs for the causes, and to retry the jobs. Failed jobs are deleted after 90 days.`
+  return [{ ...check, status: 'warning', message: `Jobs have failed: ${kinds.join('; ')}.`, advice }]
 }
