@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Config } from '../../platform/config/config.ts'
 import { ApiError, methodNotAllowed, missingAuthentication, notFound } from '../../errors.ts'
 import { noStore } from '../../platform/http/caching/conditional.ts'
@@ -10,7 +10,6 @@ import type { Log } from '../../platform/http/log.ts'
 import { refuseOtherMethods } from '../../platform/http/methods.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import type { Gauges } from './gauges.ts'
-import { watchTraffic } from './traffic.ts'
 
 type Shown = { config: Config; log: Log; metrics: Gauges | null }
 
@@ -106,4 +105,25 @@ function watchConnections(server: Server, metrics: Gauges, log: Log): void {
     },
     log,
   )
+}
+
+/**
+ * Returns a function that reports the number of open connections of a server and the bytes transferred so far, based on the counters of the sockets.
+ */
+function watchTraffic(server: Server): () => { open: number; received: number; sent: number } {
+  const open = new Set<Socket>()
+  const closed = { received: 0, sent: 0 }
+  server.on('connection', (socket) => {
+    open.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      closed.received += socket.bytesRead
+      closed.sent += socket.bytesWritten
+    })
+  })
+  return () => {
+    let { received, sent } = closed
+    for (const { bytesRead, bytesWritten } of open) [received, sent] = [received + bytesRead, sent + bytesWritten]
+    return { open: open.size, received, sent }
+  }
 }
