@@ -1,17 +1,20 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Client } from 'pg'
+import { z } from 'zod'
 import { continueSequences } from '../backup/restore/postgres.ts'
 import { syncDirectory } from '../../platform/blobs/directories.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { nameOfDatabase } from '../../platform/db/location/missing.ts'
 import { moveMarkerPath } from '../../platform/db/location/moved.ts'
-import { clearChangedTables } from './changed-tables.ts'
-import { type ComparedTable, compareTable } from './compare-table.ts'
+import { openDatabase } from '../../platform/db/open/orm.ts'
+import { openLog } from '../../platform/http/log.ts'
+import { completeIndex } from '../../registry/search/rebuild.ts'
+import { type ComparedTable, compareTable, hasSameRows } from './compare-table.ts'
 import { copyTable } from './copy-table.ts'
-import { buildIndex } from './build-index.ts'
 import { planMove } from './plan.ts'
 import { openSource } from './source.ts'
-import { openTarget } from './target.ts'
+import { copiedNote, openTarget } from './target.ts'
 import type { Move, MoveProgress, ReportProgress } from './progress.ts'
 
 /** Result of a database move, and whether it continued an interrupted one. */
@@ -70,4 +73,61 @@ async function writeMarker({ SQLITE_PATH }: Config, to: Config): Promise<void> {
     await file.sync()
   }
   await syncDirectory(dirname(path))
+}
+
+const counts = z.tuple([z.object({ done: z.coerce.number(), total: z.coerce.number() })])
+
+/**
+ * Builds the search index after all packages were copied. An interrupted run continues with the missing packages. `report` receives the progress
+ * every second.
+ */
+async function buildIndex(config: Config, client: Client, report: (done: number, total: number) => void): Promise<void> {
+  const database = await openDatabase(config, { isMove: true })
+  const count = async () => {
+    const { rows } = await client.query(
+      'select (select count(*) from package_search_documents) as done, (select count(*) from packages) as total',
+    )
+    const [{ done, total }] = counts.parse(rows)
+    report(done, total)
+  }
+  // Errors are ignored here: a broken connection also fails the index build, which reports the error.
+  const timer = setInterval(() => void count().catch(() => {}), 1000)
+  try {
+    await completeIndex({ config, database, log: openLog('error', () => {}), now: database.now, state: {} })
+  } finally {
+    clearInterval(timer)
+    await database.close()
+  }
+  await count()
+}
+
+/** Search tables. They are derived from the other tables, so they are rebuilt when any of those changed. */
+const index = [
+  'package_search_documents',
+  'package_search_brief',
+  'package_search_full',
+  'package_search_excerpts',
+  'package_search_excerpts_brief',
+  'package_search_excerpts_full',
+]
+
+/**
+ * Prepares the continuation of an interrupted move: clears the target tables whose copied rows differ from the SQLite file, and the tables that
+ * refer to them. Rows appended after the last copied row are left to the copy step.
+ */
+async function clearChangedTables({ source, target, tables, report }: Move): Promise<void> {
+  const copied: number[] = []
+  for (const { name } of tables) copied.push(Number((await target.read(copiedNote(name))) ?? 0))
+  const total = copied.reduce((sum, count) => sum + count, 0)
+  const changed: string[] = []
+  let [before, isIndexed] = [0, true]
+  for (const [position, table] of tables.entries()) {
+    const count = copied[position] ?? 0
+    isIndexed &&= count === source.count(table.name)
+    if (count === 0) continue
+    const reportRows = (done: number) => report({ step: 'checking', table: table.name, done: before + done, total })
+    if (!(await hasSameRows(source, target.client, table, count, reportRows))) changed.push(table.name)
+    before += count
+  }
+  if (changed.length > 0 || !isIndexed) await target.clear([...changed, ...index])
 }
