@@ -4,9 +4,9 @@ import { toDate, type Reads } from '../db/reads/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Role, Scope } from '../roles/roles.ts'
-import { identityOfJob } from './job-identity.ts'
 import { isJobSecret, isSecret, secretIn } from './token-secret.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
+import { splitArchiveName } from '../pub/archive-name.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
 
@@ -125,4 +125,34 @@ function viewerOf(row: UserRow): Viewer {
     lastLoginAt: row.last_login_at === null ? null : toDate(row.last_login_at),
     avatarTag: row.avatar_tag,
   }
+}
+
+type JobTokenRow = { id: string; packages: string; is_for_anybody: boolean | number; expires_at: number | Date }
+
+const jobTokenSql = 'select id, packages, is_for_anybody, expires_at from job_tokens where hash = ?'
+
+/**
+ * Returns the identity of a server job. Its token is valid only for requests of package clients about one of its packages; for all others, returns
+ * null.
+ */
+async function identityOfJob(request: FastifyRequest, reads: Reads, hash: string, now: Date): Promise<Identity | null> {
+  const row = await reads.recall<JobTokenRow>(jobTokenSql, hash)
+  if (!row || toDate(row.expires_at) <= now) return null
+  const name = packageOf(request)
+  if (name === null || !row.packages.split(',').includes(name)) return null
+  const expiresAt = toDate(row.expires_at)
+  const viewer = { ...jobViewer, id: row.id, createdAt: now, seesOnlyPublic: Boolean(row.is_for_anybody) }
+  return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt }, lastUsedAt: now }
+}
+
+const jobViewer = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
+
+/** The routes that package clients use to resolve and fetch dependencies. */
+const packageRoutes = /\/api\/packages\/:pkg(?:\/versions\/:version|\/advisories)?$/
+const archiveRoutes = /\/api\/archives\/:file$/
+
+function packageOf({ routeOptions: { url = '' }, params }: FastifyRequest): string | null {
+  const { pkg, file } = params as { pkg?: string; file?: string }
+  if (packageRoutes.test(url)) return pkg ?? null
+  return archiveRoutes.test(url) && file !== undefined ? (splitArchiveName(file)?.name ?? null) : null
 }

@@ -6,10 +6,10 @@ import type { Bucket } from '../http/limits/limits.ts'
 import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
-import { recordLastUse } from './last-use.ts'
 import { secretIn, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope } from '../roles/roles.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
+import { isRefusedForMove } from '../db/unavailable.ts'
 
 /** The context of a request for resolvers and routes. REST, GraphQL and binary routes create one per request. */
 export type Context = Services & {
@@ -111,3 +111,36 @@ const onDemand: OnDemand & ThisType<Made & OnDemand> = {
     return (this.madeEm ??= this.database.fork())
   },
 }
+
+const lastUseMs = 60_000
+const maxWrites = 2
+/** Number of writes in progress. */
+let writes = 0
+
+/** Records the last use of a token or session, at most once a minute. Does not delay the request. A failed write is retried at the next use. */
+function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
+  if (now.getTime() - lastUsedAt.getTime() < lastUseMs) return
+  if ((written.get(credential.id) ?? 0) > now.getTime() - lastUseMs) return
+  // Limits concurrent writes, so that slow ones cannot take the connections that requests need.
+  if (writes >= maxWrites) return
+  if (written.size > 10_000) written.clear()
+  written.set(credential.id, now.getTime())
+  const table = credential.kind === 'token' ? 'access_tokens' : 'sessions'
+  const moment = database.backend === 'sqlite' ? now.getTime() : now
+  writes++
+  database.orm.em
+    .getConnection()
+    .execute(`update ${table} set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)`, [
+      moment,
+      credential.id,
+      moment,
+    ])
+    .catch((error: unknown) => {
+      written.delete(credential.id)
+      if (!isRefusedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
+    })
+    .finally(() => writes--)
+}
+
+/** Time of the last write by credential id, so that concurrent requests do not repeat it. */
+const written = new Map<string, number>()
