@@ -1,17 +1,16 @@
 import { hash, randomUUID } from 'node:crypto'
-import { existsSync, fchmodSync } from 'node:fs'
-import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
+import { existsSync, fchmodSync, rmSync, statSync } from 'node:fs'
+import { open, opendir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setMode } from '../config/make-folders.ts'
 import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
 import { bytesOf, streamFile } from './file-stream.ts'
-import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './marker-file.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, moveToRemoved } from './filesystem-removed.ts'
 import { factsOf, hashOf, measure } from './measured.ts'
 import { groupModes, type Modes, privateModes, setModesBelow } from './modes.ts'
-import { stagedName, storedAt } from './names.ts'
+import { isHash, stagedName, storedAt } from './names.ts'
 import { watchFreeSpace } from './free-space.ts'
 import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
 import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
@@ -167,5 +166,28 @@ async function move(from: string, to: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return false
+  }
+}
+
+/** Removes staged files written before `before` and returns their number. */
+async function collectStaged(staging: string, before: Date): Promise<number> {
+  let removed = 0
+  for await (const { name } of await opendir(staging)) {
+    const path = join(staging, name)
+    // Synchronous, so that no other code of this process runs between the check and the removal.
+    if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before.getTime()) continue
+    rmSync(path, { force: true })
+    removed++
+  }
+  return removed
+}
+
+/** Lists the stored files. Files whose name is not a SHA-256 are ignored. */
+async function* listStored(stored: string): AsyncGenerator<{ sha256: string; bytes: number; storedAt: Date }> {
+  for (const prefix of await readdir(stored)) {
+    for (const { name, parentPath } of await readdir(join(stored, prefix), { recursive: true, withFileTypes: true })) {
+      const facts = isHash(name) ? statSync(join(parentPath, name), { throwIfNoEntry: false }) : undefined
+      if (facts) yield { sha256: name, bytes: facts.size, storedAt: facts.mtime }
+    }
   }
 }

@@ -1,7 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3'
-import { omitChecksums } from './checksums.ts'
-import { watchClock } from './clock.ts'
-import { type BucketKeys, keysBelow } from './keys.ts'
+import { removedName, stagedName, storedAt } from '../names.ts'
 import type { S3Config } from './settings.ts'
 import { detectUnresponsiveService } from './silence.ts'
 
@@ -75,4 +73,63 @@ export function openBucket(config: S3Config): Bucket {
 function credentialsOf({ S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }: S3Config) {
   if (!S3_ACCESS_KEY_ID || !S3_SECRET_ACCESS_KEY) return {}
   return { credentials: { accessKeyId: S3_ACCESS_KEY_ID, secretAccessKey: S3_SECRET_ACCESS_KEY } }
+}
+
+/** Overrides that remove all checksum options from a request. */
+const noChecksums = { ChecksumAlgorithm: undefined, ChecksumSHA256: undefined, ChecksumMode: undefined }
+
+/** Removes checksums from all requests of a client. Some services reject requests that contain them. */
+function omitChecksums(client: S3Client): void {
+  client.middlewareStack.add((next) => async (args) => next({ ...args, input: { ...args.input, ...noChecksums } }), {
+    step: 'initialize',
+    name: 'omitChecksums',
+    override: true,
+  })
+}
+
+/**
+ * Returns a function that reports how far the local clock is ahead of the service's clock, in milliseconds, according to the latest response. Reports
+ * 0 before the first response.
+ */
+function watchClock(client: S3Client): () => number {
+  let ahead = 0
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const answer = await next(args)
+      const date = dateOf(answer.response)
+      if (date !== null) ahead = Date.now() - date
+      return answer
+    },
+    { step: 'deserialize', name: 'watchClock', override: true },
+  )
+  return () => ahead
+}
+
+function dateOf(response: unknown): number | null {
+  const headers = typeof response === 'object' && response !== null && 'headers' in response ? response.headers : null
+  const date = typeof headers === 'object' && headers !== null && 'date' in headers ? Date.parse(String(headers.date)) : Number.NaN
+  return Number.isNaN(date) ? null : date
+}
+
+/** The object keys of a store. They equal the relative paths of a file system store, so one can be copied to the other. */
+type BucketKeys = ReturnType<typeof keysBelow>
+
+/**
+ * Returns the keys below `prefix`, which is empty or ends in a slash. Only valid staging names and complete hashes are accepted, so no key leads
+ * outside the prefix.
+ */
+function keysBelow(prefix: string) {
+  const [staging, stored, removed] = [`${prefix}staging/`, `${prefix}sha256/`, `${prefix}removed/`]
+  return {
+    root: prefix,
+    staging,
+    stored,
+    removed,
+    marker: `${prefix}store-id`,
+    staged: (name: string) => `${staging}${stagedName(name)}`,
+    blob: (sha256: string) => `${stored}${storedAt(sha256)}`,
+    aside: (sha256: string, at: Date) => `${removed}${removedName(sha256, at)}`,
+    /** Returns the key prefix of removed bytes with this hash. */
+    asides: (sha256: string) => `${removed}${storedAt(sha256).slice(-64)}.`,
+  }
 }

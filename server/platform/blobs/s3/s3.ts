@@ -1,8 +1,9 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { LRUCache } from 'lru-cache'
+import type { Readable } from 'node:stream'
 import { serializeByKey } from '../serialize.ts'
 import { storedAt } from '../names.ts'
-import type { BlobStore } from '../store.ts'
+import type { BlobStore, StoredBytes } from '../store.ts'
 import { openVerifier } from '../verified-reads.ts'
 import { type Bucket, openBucket } from './bucket.ts'
 import { collectStaged } from './collect.ts'
@@ -12,9 +13,10 @@ import type { BucketUse } from './problems.ts'
 import { promote } from './promote.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, moveToRemoved } from './removed.ts'
 import type { S3Config } from './settings.ts'
-import { discard, openStaged, stage, stageWhole } from './staged.ts'
 import { checkBucket } from './start-check.ts'
 import { readsOf } from './stored.ts'
+import { deleteObject, factsOf, streamObject } from './objects.ts'
+import { uploadStream, uploadWhole } from './uploads.ts'
 
 const archives: BucketUse = { what: 'The archive store', said: 'S3_BUCKET', variables: 'S3_', probes: 'staging/' }
 
@@ -57,4 +59,24 @@ function storeIn(bucket: Bucket): BlobStore {
         bucket.inTime(),
       )),
   }
+}
+
+/** Uploads a stream to the staging area. Parts left behind by a failing service are collected later. */
+const stage = (bucket: Bucket, name: string, source: Readable, limit: number): Promise<StoredBytes> =>
+  uploadStream(bucket, bucket.keys.staged(name), source, limit)
+
+/** Uploads a complete buffer to the staging area. */
+const stageWhole = (bucket: Bucket, name: string, bytes: Buffer): Promise<StoredBytes> =>
+  uploadWhole(bucket, bucket.keys.staged(name), bytes)
+
+/** Reads a staged object. Rejects with ENOENT if it does not exist. */
+async function openStaged(bucket: Bucket, name: string): Promise<Readable> {
+  const key = bucket.keys.staged(name)
+  return reported(async () => streamObject(bucket, await factsOf(bucket, key)))
+}
+
+/** Deletes a staged object, if it exists. */
+async function discard(bucket: Bucket, name: string): Promise<void> {
+  const key = bucket.keys.staged(name)
+  await reported(() => deleteObject(bucket, key))
 }
