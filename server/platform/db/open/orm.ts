@@ -11,12 +11,12 @@ import type { OpenedDatabase } from './opened.ts'
 import type { DatabaseConfig, Logging } from '../options.ts'
 import type { PoolState } from '../pool-state.ts'
 import { makeFolder } from '../location/private-files.ts'
-import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from '../reads/reads.ts'
 import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
 import { reportStatements } from '../statements.ts'
 import { type MoveState, moveStateOf } from '../location/write-guard.ts'
 import { adminCommand } from '../../config/version.ts'
+import { DatabaseAway } from '../unavailable.ts'
 
 /** The open database: the ORM for units of work, and prepared reads for hot paths. */
 export type Database = {
@@ -183,4 +183,32 @@ async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Pr
 async function openWithoutTimeouts(config: DatabaseConfig): Promise<MikroORM> {
   if (config.DB_BACKEND === 'sqlite') return (await open(config)).orm
   return (await import('./open-postgres.ts')).openWithoutTimeouts(config)
+}
+
+/** Returns a write probe. Concurrent callers share one run. */
+function writeProbe(orm: MikroORM): (timeoutMs?: number) => Promise<void> {
+  let probing: Promise<void> | null = null
+  return async (timeoutMs = 1500) => {
+    probing ??= probe(orm).finally(() => (probing = null))
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new DatabaseAway(`A write took longer than ${timeoutMs} ms.`)), timeoutMs)
+    })
+    try {
+      await Promise.race([probing, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Writes in a transaction like any other, so that a stuck writer is detected. All instances share the row; its value has no meaning. */
+async function probe(orm: MikroORM): Promise<void> {
+  await orm.em
+    .fork()
+    .transactional((em) =>
+      em.execute(
+        'insert into write_probe (id, count) values (1, 1) on conflict (id) do update set count = write_probe.count % 1000000 + 1',
+      ),
+    )
 }
