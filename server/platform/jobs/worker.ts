@@ -1,7 +1,8 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
+import { withMeter } from '../db/meter.ts'
 import { attempt, type Attempt } from './attempt.ts'
-import { yieldToRequests } from './yield-to-requests.ts'
 import { describeFailure } from './failure.ts'
 import { type FailureLog, openFailureLog } from './failure-log.ts'
 import type { Handlers } from './handler.ts'
@@ -182,4 +183,17 @@ async function inTime(work: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
   clearTimeout(timer)
+}
+
+/**
+ * Runs `work` and yields to pending requests before each of its statements. SQLite runs statements on the event loop thread, so the dozens of
+ * statements of a job would otherwise block all requests.
+ */
+const yieldToRequests = <Value>(work: () => Value): Value => withMeter(patient, work)
+
+const patient = {
+  async measure<Value>(statement: () => Promise<Value>): Promise<Value> {
+    await turn()
+    return statement()
+  },
 }
