@@ -11,14 +11,21 @@ import {
 } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../http/log.ts'
 import { version } from '../config/version.ts'
 import { logLosses, openExporter } from './exporter.ts'
-import { samplerOf } from './sampler.ts'
 
 /** The root span of a request or job attempt. */
 export type Root = {
@@ -116,4 +123,20 @@ function fail(span: Span, type: string): void {
 function contextOf(parent: string | undefined) {
   const given: SpanContext | null = parent === undefined ? null : parseTraceParent(parent)
   return given ? trace.setSpanContext(ROOT_CONTEXT, { ...given, isRemote: true }) : ROOT_CONTEXT
+}
+
+type Samplers = Record<NonNullable<Config['OTEL_TRACES_SAMPLER']>, Sampler>
+
+/** Returns the sampler that decides which requests and jobs are traced. */
+function samplerOf({ OTEL_TRACES_SAMPLER: name = 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: share = 1 }: Config): Sampler {
+  const [on, off, ratio] = [new AlwaysOnSampler(), new AlwaysOffSampler(), new TraceIdRatioBasedSampler(share)]
+  const samplers: Samplers = {
+    always_on: on,
+    always_off: off,
+    traceidratio: ratio,
+    parentbased_always_on: new ParentBasedSampler({ root: on }),
+    parentbased_always_off: new ParentBasedSampler({ root: off }),
+    parentbased_traceidratio: new ParentBasedSampler({ root: ratio }),
+  }
+  return samplers[name]
 }
