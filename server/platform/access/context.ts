@@ -100,6 +100,7 @@ function baseOf(services: Services): Services & OnDemand {
   if (!base) bases.set(services, (base = Object.create(services, Object.getOwnPropertyDescriptors(onDemand)) as Services & OnDemand))
   return base
 }
+/** By services, because each prototype is derived from one: a modified copy of the services needs its own. */
 const bases = new WeakMap<Services, Services & OnDemand>()
 
 /**

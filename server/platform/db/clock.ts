@@ -1,6 +1,7 @@
 /** An entity manager, which identifies its database by its driver. */
 type Manager = { getDriver(): object }
 
+/** By driver, because new rows are stamped with only an entity manager at hand. */
 const clocks = new WeakMap<object, () => Date>()
 
 /** Sets the clock of this database. `createdAt` of new rows defaults to its time. */

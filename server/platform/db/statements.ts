@@ -48,6 +48,7 @@ export function reportStatements(em: EntityManager, listeners: Listeners): void 
 
 type Listeners = { onQuery?: ((sql: string) => void) | undefined; watch?: StatementWatch | undefined }
 
+/** By driver, because statements run with only an entity manager at hand. */
 const listening = new WeakMap<object, Listeners>()
 
 async function run<Row>(em: EntityManager, sql: string, values: readonly Value[]): Promise<QueryResult<Row>> {

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { EntityManager } from '@mikro-orm/sql'
 
-/** Listeners of this process's workers, by database driver. */
+/** Listeners of this process's workers, by database driver: a change enqueues jobs with only its entity manager at hand. */
 const listeners = new WeakMap<object, Set<() => void>>()
 
 /** Calls `listener` after each commit of this process that enqueues a job. Returns a function that unsubscribes. */
