@@ -57,7 +57,7 @@ type Kept = { readAt: number; listing: Promise<Release[]> }
 
 /** Returns a cached listing. Concurrent callers share one request. Failed requests are not cached. */
 function cachedListing({ config, now, state }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
-  const listings = (state.sdkReleases ??= new Map())
+  const listings = (state.sdkReleases ??= new Map<string, Kept>())
   const key = `${kind} ${channel}`
   const known = listings.get(key)
   if (known && now().getTime() - known.readAt < keptMs) return known.listing

@@ -22,7 +22,7 @@ type Counted = { name: string; version: string; day: number; downloads: number }
 export function countDownload({ state, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
   if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
   metrics?.countDownload()
-  add((state.downloads ??= new Map()), { name, version, day: dayOf(now()), downloads: 1 })
+  add((state.downloads ??= new Map<string, Counted>()), { name, version, day: dayOf(now()), downloads: 1 })
 }
 
 /**

@@ -54,7 +54,7 @@ async function faultOf({ blobs }: Context, error: unknown): Promise<'missing' | 
 
 /** Records a fault. A failure to record is only logged, because the client gets the same answer either way. */
 async function saveFault({ database, log, now, state }: Context, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
-  ;(state.faults ??= new Set()).add(sha256)
+  ;(state.faults ??= new Set<string>()).add(sha256)
   try {
     const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
     if (known?.kind !== kind) await recordFault(database.fork(), sha256, kind, now())

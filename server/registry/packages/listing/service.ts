@@ -55,7 +55,7 @@ export async function readListing(reader: Reader, name: string, audience: Audien
   const cached = listings.get(cacheKey)
   if (cached?.revision === current.revision && cached.mark === current.mark) return cached
   const key = `${cacheKey} ${current.revision} ${current.mark}`
-  const building = (state.listings ??= new Map())
+  const building = (state.listings ??= new Map<string, Promise<Listing | null>>())
   let build = building.get(key)
   if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
   const listing = await build
