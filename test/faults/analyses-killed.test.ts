@@ -5,10 +5,10 @@ import { packageArchive } from '../support/archive.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
 
-// After the second and the third kill, the job waits 10 and 40 seconds.
+// Retries of the job back off: 10 seconds after the second kill, 40 seconds after the third.
 const limitMs = 400_000
 
-/** Lets reads of archives wait forever; gives what resolves when the next one is asked for. */
+/** Blocks all reads of archives. Returns a function that resolves on the next read. */
 function holdArchives(bucket: S3Bucket): () => Promise<void> {
   let asked = Promise.withResolvers<void>()
   bucket.fault = ({ operation, key }) => {
@@ -25,7 +25,7 @@ function holdArchives(bucket: S3Bucket): () => Promise<void> {
 const score = async ({ url }: Server, authorization: string, version: string) =>
   (await json(`${url}/api/packages/acme/versions/${version}/score`, undefined, { authorization })).body
 
-it('analyzes a version in the end that several killed servers were analyzing', { timeout: limitMs }, async () => {
+it('completes an analysis although three servers were killed while running it', { timeout: limitMs }, async () => {
   await using bucket = await s3Bucket()
   const folder = folderForTest()
   const env = { ...bucket.env, SCORING_ENABLED: 'true' }
@@ -44,7 +44,7 @@ it('analyzes a version in the end that several killed servers were analyzing', {
   await expect.poll(() => score(server, authorization, '1.0.0'), { timeout: 60_000 }).toMatchObject({ status: 'completed' })
 })
 
-it('removes at its next start what the processes of a killed server left', { timeout: limitMs }, async () => {
+it('removes leftover files of a killed server on the next start', { timeout: limitMs }, async () => {
   const folder = folderForTest()
   const [jobs, temporary] = [join(folder, 'jobs'), join(folder, 'tmp')]
   mkdirSync(temporary)
@@ -53,7 +53,7 @@ it('removes at its next start what the processes of a killed server left', { tim
   const authorization = `Bearer ${await ownersToken(first)}`
   await publishTo(first, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
   await expect.poll(() => score(first, authorization, '1.0.0'), { timeout: 60_000 }).toMatchObject({ status: 'completed' })
-  // The process that analyzed it waits for the next version.
+  // The worker process stays alive after the analysis and waits for the next version.
   const left = [...readdirSync(jobs), ...readdirSync(temporary)].filter((name) => !name.endsWith('.lock'))
   expect(left).not.toEqual([])
   first.process.kill('SIGKILL')

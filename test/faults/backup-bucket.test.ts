@@ -6,18 +6,18 @@ import { createDatabase } from '../support/postgres.ts'
 import { s3Bucket } from '../support/s3-service.ts'
 import { folderForTest, secretForTests } from '../support/server-process.ts'
 
-/** Runs a command with the settings of a server on PostgreSQL. */
+/** Runs an admin command with the settings of a server on PostgreSQL. */
 const command = (folder: string, env: Record<string, string>, ...words: string[]) =>
   runCommand({ SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: folder, ...env }, ...words)
 
-it('backs up from one bucket to another while 50 versions are published and 5 deleted, and what is restored verifies clean', async () => {
+it('creates a consistent backup in another bucket while 50 versions are published and 5 are deleted', async () => {
   await using store = await s3Bucket()
   await using elsewhere = await s3Bucket()
   await using backups = await backupBucket()
   const registry = await FaultRegistry.open('postgres', { env: { ...store.env, ...backups.env, S3_TIMEOUT_MS: '60000' } })
   await registry.publishMany({ label: 'early', publishes: 10, packages: 6 })
 
-  // The rows are copied, and no archive is, until everything else has happened.
+  // Uploads of archives to the backup wait until all changes below are done. The rows have been copied by then.
   const [begun, changed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   backups.bucket.fault = async ({ operation, key }) => {
     if (operation !== 'PutObject' || !key.includes('/blobs/')) return null

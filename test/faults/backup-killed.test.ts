@@ -16,35 +16,35 @@ import { folderForTest, secretForTests } from '../support/server-process.ts'
 
 const backends: Backend[] = ['sqlite', 'postgres']
 
-/** The call at which a process is killed: before the bucket has it, or when the bucket has done what it asks. */
+/** The S3 call at which the process is killed: before the bucket receives the call, or with `isDone`, after the bucket has executed it. */
 type Moment = { when: string; at: (call: S3Call) => boolean; isDone?: true; isWhole?: true; isHeld?: false; ofDatabase?: true }
 
 const puts = (part: string) => (call: S3Call) => call.operation === 'PutObject' && call.key.includes(part)
 const calls = (operation: string, part: string) => (call: S3Call) => call.operation === operation && call.key.includes(part)
 
 const moments: Moment[] = [
-  { when: 'it tries whether the bucket can be written', at: puts('/partial/'), isHeld: false },
-  { when: 'it makes itself the owner', at: puts('/owner') },
-  { when: 'it has made itself the owner', at: puts('/owner'), isDone: true },
-  { when: 'it looks which blobs are there', at: (call) => call.operation === 'ListObjectsV2' && prefixOf(call).endsWith('/blobs/') },
-  { when: 'it sends a blob', at: puts('/blobs/') },
-  { when: 'it has sent a blob', at: puts('/blobs/'), isDone: true },
-  { when: 'it sends a part of a large blob', at: calls('UploadPart', '/blobs/') },
-  { when: 'it puts the parts of a large blob together', at: calls('CompleteMultipartUpload', '/blobs/') },
-  { when: 'it sends the copy of the database', at: puts('/snapshots/'), ofDatabase: true },
-  { when: 'it has sent the list of blobs', at: puts('/blobs.tsv'), isDone: true },
-  { when: 'it writes the manifest', at: puts('/manifest.json') },
-  { when: 'it has written the manifest', at: puts('/manifest.json'), isDone: true, isWhole: true, ofDatabase: true },
+  { when: 'testing whether the bucket is writable', at: puts('/partial/'), isHeld: false },
+  { when: 'taking ownership', at: puts('/owner') },
+  { when: 'after taking ownership', at: puts('/owner'), isDone: true },
+  { when: 'listing existing blobs', at: (call) => call.operation === 'ListObjectsV2' && prefixOf(call).endsWith('/blobs/') },
+  { when: 'uploading a blob', at: puts('/blobs/') },
+  { when: 'after uploading a blob', at: puts('/blobs/'), isDone: true },
+  { when: 'uploading a part of a large blob', at: calls('UploadPart', '/blobs/') },
+  { when: 'completing a multipart upload', at: calls('CompleteMultipartUpload', '/blobs/') },
+  { when: 'uploading the database copy', at: puts('/snapshots/'), ofDatabase: true },
+  { when: 'after uploading the list of blobs', at: puts('/blobs.tsv'), isDone: true },
+  { when: 'writing the manifest', at: puts('/manifest.json') },
+  { when: 'after writing the manifest', at: puts('/manifest.json'), isDone: true, isWhole: true, ofDatabase: true },
 ]
 
-/** Most of it is the same on both databases, and done once where there is not time for all. */
+/** Most moments do not depend on the database. Short runs test those on PostgreSQL only. */
 const momentsOn = (backend: Backend) => moments.filter(({ ofDatabase }) => isFullRun || backend === 'postgres' || ofDatabase)
 
 const prefixOf = ({ query }: S3Call) => query.get('prefix') ?? ''
 
 it.for(backends)(
-  'counts no backup to a bucket that was killed at any call before its manifest, and makes the next one whole, on %s',
-  // It starts about sixty commands, one after another.
+  'ignores a backup to a bucket that was killed before its manifest was written, and completes the next one, on %s',
+  // The test runs about sixty commands, one after another.
   { timeout: 300_000 },
   async (backend) => {
     await using store = await s3Bucket()
@@ -58,7 +58,7 @@ it.for(backends)(
     ] as const)
       await registry.client.publish(await packageArchive({ name: 'acme', version, files: { 'lib/noise.bin': randomBytes(size) } }))
     for (const [index, { when, at, isDone = false, isWhole = false, isHeld = true }] of momentsOn(backend).entries()) {
-      // Each in a place of its own, as the first backup there.
+      // Each moment gets its own bucket prefix, so that its backup is the first one there.
       const address = `${backups.address}-${index}`
       const { process, result } = admin(registry.folder, registry.env, 'backup', address)
       await killAt(backups.bucket, at, { isDone, kill: () => kill(process.pid) })
@@ -89,12 +89,12 @@ it.for(backends)(
   },
 )
 
-/** Settles once the process was killed at the first call that is meant: with the call done when it `isDone`, and else never sent. */
+/** Kills the process at the first matching call, and resolves then. With `isDone`, the bucket executes the call first; otherwise it never does. */
 function killAt(bucket: S3Bucket, at: Moment['at'], { isDone, kill }: { isDone: boolean; kill: () => void }): Promise<void> {
   const killed = Promise.withResolvers<void>()
   let isOver = !isDone
   bucket.fault = (call) => {
-    // What was done without an answer is tried again.
+    // The bucket executes this call but its response is lost. The client retries, and the process is killed at the retry.
     if (!isOver && at(call)) {
       isOver = true
       return 'lost'
@@ -108,7 +108,7 @@ function killAt(bucket: S3Bucket, at: Moment['at'], { isDone, kill }: { isDone: 
   return killed.promise
 }
 
-/** The command has a process of its own below the one that was started. */
+/** Kills the whole process group: the command runs in a child process. */
 const kill = (pid: number | undefined) => void process.kill(-(pid ?? 0), 'SIGKILL')
 
 const environmentOf = ({ folder, env }: { folder: string; env: Record<string, string> }) => ({
@@ -117,7 +117,7 @@ const environmentOf = ({ folder, env }: { folder: string; env: Record<string, st
   ...env,
 })
 
-/** As if the two minutes had passed for which nothing is deleted after the last sign of a backup. */
+/** Ends the two minutes during which nothing is deleted after the last heartbeat of a backup. */
 async function endHold(registry: FaultRegistry): Promise<void> {
   const orm = await openUnlocked(readConfig(environmentOf(registry)))
   await orm.em.fork().execute("delete from server_settings where key = 'store.hold'")

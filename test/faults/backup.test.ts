@@ -11,7 +11,7 @@ const backends: Backend[] = ['sqlite', 'postgres']
 const publishes = isFullRun ? 200 : 12
 
 it.for(backends)(
-  'backs up under load what verifies clean elsewhere; what was killed halfway counts for nothing and can be begun again, on %s',
+  'creates a backup under load that verifies after a restore, and repeats killed backups and restores, on %s',
   async (backend) => {
     const registry = await FaultRegistry.open(backend)
     const ask = (...args: string[]) => admin(registry.folder, registry.env, ...args)
@@ -34,7 +34,7 @@ it.for(backends)(
 
     const second = ask('backup', backups)
     await expect.poll(() => readdirSync(join(backups, 'snapshots')).length, { interval: 5 }).toBe(2)
-    // The command has a process of its own below the one that was started.
+    // Kills the process group, because the command runs in a child process.
     process.kill(-(second.process.pid ?? 0), 'SIGKILL')
     await second.result
     const snapshots = readdirSync(join(backups, 'snapshots')).filter((id) => existsSync(join(backups, 'snapshots', id, 'manifest.json')))

@@ -4,9 +4,9 @@ import { plain } from '../support/pictures.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { folderForTest, json, ownersToken, publishTo, start } from '../support/server-process.ts'
 
-// Everything else tests the sources. The program that is built from them must also find what it loads when it is first needed, and what it
-// looks for beside its sources: migrations, texts, workers, the console.
-it.each(['sqlite', 'postgres'])('runs as built, with all that it loads on demand, on %s', async (backend) => {
+// The other tests run the sources. The built program must also find modules that it loads on demand and files
+// that it locates relative to its sources: migrations, texts, workers and the console.
+it.each(['sqlite', 'postgres'])('runs as a built program that finds all modules and files loaded on demand, on %s', async (backend) => {
   const server = await start(folderForTest(), backend === 'postgres' ? await emptyPostgres() : {})
   const authorization = `Bearer ${await ownersToken(server)}`
   const read = async (path: string, accept = '*/*') => {

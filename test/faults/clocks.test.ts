@@ -8,7 +8,7 @@ import { isFullRun } from '../support/fault-table.ts'
 import { freePort } from '../support/free-port.ts'
 import { json, type Server, start } from '../support/server-process.ts'
 
-/** A machine whose clock is an hour ahead, or behind: what the program asks for the time is that much off. */
+/** Environment of a process whose clock is off by a number of hours: shifts `Date.now()` and `new Date()`. */
 const clockOff = (hours: number) => {
   const script = `const real = Date.now; const off = ${hours * 3_600_000}; Date.now = () => real() + off;
     globalThis.Date = new Proxy(Date, { construct: (of, args, as) => Reflect.construct(of, args.length ? args : [real() + off], as) })`
@@ -17,18 +17,18 @@ const clockOff = (hours: number) => {
 
 const rounds = isFullRun ? 300 : 20
 
-it('shares the time of the database among instances whose clocks are hours apart', { timeout: 900_000 }, async (context) => {
+it('uses the time of the database on instances whose clocks are hours apart', { timeout: 900_000 }, async (context) => {
   const registry = await FaultRegistry.open('postgres')
   const authorization = `Bearer ${registry.token}`
-  const beside = async (hours: number) =>
+  const startInstance = async (hours: number) =>
     start(registry.folder, { ...registry.env, LISTEN_PORT: String(await freePort()), ...clockOff(hours) })
   const right = registry.server
-  const servers = [right, ...(await Promise.all([1, -1].map(beside)))]
+  const servers = [right, ...(await Promise.all([1, -1].map(startInstance)))]
   const ask = async ({ url }: Server, query: string) => (await json(`${url}/graphql`, { query }, { authorization })).body.data
   const timeOf = async ({ url }: Server) => Date.parse((await json(`${url}/api/v1/health`)).body.timestamp)
   for (const server of servers) expect(Math.abs((await timeOf(server)) - Date.now())).toBeLessThan(5000)
 
-  // Announced on one instance, sent to another one, finished on the third.
+  // Each upload starts on one instance, sends its archive to another and finishes on the third.
   let slowest = 0
   for (let round = 0; round < rounds; round++) {
     const [announcing, receiving] = [servers[round % 3], servers[(round + 1) % 3]] as [Server, Server]
@@ -52,17 +52,17 @@ it('shares the time of the database among instances whose clocks are hours apart
   await expect.poll(async () => (await states()).every(({ state }) => state === 'DONE'), { timeout: 20_000 }).toBe(true)
   expect((await states()).every(({ attempts }) => attempts === 1)).toBe(true)
 
-  const wrong = { email: 'nobody@example.com', password: 'wrong' }
+  const wrong = { email: 'unknown@example.com', password: 'wrong' }
   const statuses: number[] = []
   for (let round = 0; round < 12; round++) {
     statuses.push((await json(`${servers[round % 3]?.url}/api/auth/login`, wrong)).status)
   }
-  // One sign-in has counted when the server was set up.
+  // The sign-in during the setup counts towards the limit of 10, so fewer than 10 attempts may remain.
   expect(statuses.lastIndexOf(401)).toBeLessThan(statuses.indexOf(429))
   expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(10)
-  const doors = await auditPublished(registry, 'shared')
+  const published = await auditPublished(registry, 'shared')
   for (const { process } of servers) process.kill('SIGTERM')
   expect(await Promise.all(servers.map(({ exit }) => exit))).toEqual([0, 0, 0])
   const fault = `instances an hour apart, in ${rounds} publishes`
-  recordFault(context, registry, { fault, seconds: slowest, ...sum(doors, await auditLeftovers(registry)) })
+  recordFault(context, registry, { fault, seconds: slowest, ...sum(published, await auditLeftovers(registry)) })
 })

@@ -13,8 +13,8 @@ import { createDatabase } from '../support/postgres.ts'
 const backends = ['sqlite', 'postgres'] as const
 type Backend = (typeof backends)[number]
 
-/** A database without Snug's tables, and what runs statements in it. */
-async function someDatabase(backend: Backend) {
+/** Creates a database without Snug's tables, with functions that run statements and list its tables. */
+async function createForeignDatabase(backend: Backend) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-foreign-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const settings = {
@@ -58,25 +58,29 @@ async function refusalOf(environment: Record<string, string>): Promise<string | 
   }
 }
 
-describe.each(backends)('a start on %s', (backend) => {
+describe.each(backends)('start of the server on %s', (backend) => {
   const setting = backend === 'postgres' ? 'POSTGRES_URL' : 'SQLITE_PATH'
 
   it.each([
     ['tables', 'create table customers (id int); create table orders (id int)', 'customers, orders'],
-    ['the list of migrations of Rails', 'create table schema_migrations (version varchar(255))', 'schema_migrations'],
+    ['the migrations table of Rails', 'create table schema_migrations (version varchar(255))', 'schema_migrations'],
     [
-      'a list of migrations like ours',
+      'a migrations table with the same name as ours',
       "create table schema_migrations (name text); insert into schema_migrations values ('Migration1'); create table a (id int)",
       'a, schema_migrations',
     ],
-    ['a table of settings like ours', 'create table server_settings (key text, value text); create table b (id int)', 'b, server_settings'],
     [
-      'tables with our names',
+      'a settings table with the same name as ours',
+      'create table server_settings (key text, value text); create table b (id int)',
+      'b, server_settings',
+    ],
+    [
+      'tables with the same names as ours',
       'create table packages (id int); create table users (id int); create table c (id int); create table d (id int)',
       'c, d, packages and others',
     ],
-  ])('refuses a database of another program, which has %s, and creates nothing there', async (_name, sql, named) => {
-    const { environment, run, tables } = await someDatabase(backend)
+  ])('refuses a database of another program that has %s, and creates nothing in it', async (_name, sql, named) => {
+    const { environment, run, tables } = await createForeignDatabase(backend)
     await run(sql)
     const before = await tables()
     const refusal = `belongs to another program: it has the tables ${named}. Nothing was changed in it.`
@@ -91,8 +95,8 @@ describe.each(backends)('a start on %s', (backend) => {
     expect(await tables()).toEqual(before)
   })
 
-  it('uses an empty database, also one that a first start left with an empty list of migrations', async () => {
-    const { environment, run } = await someDatabase(backend)
+  it('accepts an empty database, including one with an empty migrations table from an interrupted first start', async () => {
+    const { environment, run } = await createForeignDatabase(backend)
     const id = setting === 'POSTGRES_URL' ? 'serial primary key' : 'integer primary key'
     await run(`create table schema_migrations (id ${id}, name text, executed_at timestamp default current_timestamp)`)
     expect(await refusalOf(environment)).toBeNull()

@@ -19,7 +19,7 @@ async function databaseOf(backend: string): Promise<Record<string, string>> {
   return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
 }
 
-/** Writes until nothing fits any more. */
+/** Fills the file system of a folder. Returns a function that frees the space again. */
 function fill(folder: string): () => void {
   const path = join(folder, 'filler')
   const { bavail, bsize } = statfsSync(folder)
@@ -27,12 +27,12 @@ function fill(folder: string): () => void {
   return () => rmSync(path)
 }
 
-it('names the place and what to do when there is no room for the database at the start, and starts once there is some', async () => {
+it('reports the full folder when the database does not fit at the start, and starts once there is space', async () => {
   const volume = smallVolume(6000)
   const data = join(volume, 'data')
-  const makeRoom = fill(volume)
+  const freeSpace = fill(volume)
   const problem = /No space is left in \/\S+, where the database is stored\. Free some space, then start again\.\n/
-  /** What a start without room says. */
+  /** Starts a server that must fail. Returns its log. */
   const refused = async () => {
     const server = await start(data)
     expect(await server.exit).toBe(1)
@@ -40,8 +40,8 @@ it('names the place and what to do when there is no room for the database at the
   }
   const first = await refused()
   expect(first).toMatch(problem)
-  makeRoom()
-  // Folders fit, but no database.
+  freeSpace()
+  // The free space suffices for folders but not for the database.
   for (const kilobytes of [64, 256]) {
     const { bavail, bsize } = statfsSync(volume)
     writeFileSync(join(volume, 'filler'), Buffer.alloc(bavail * bsize - kilobytes * 1024))
@@ -52,49 +52,52 @@ it('names the place and what to do when there is no room for the database at the
   expect(server.log()).toContain('Snug is ready')
 }, 60_000)
 
-it.each(['sqlite', 'postgres'])('a full disk of the archives is a clear 503, and nothing is half done (%s)', async (backend) => {
-  const volume = smallVolume(6000)
-  await using app = await testApp({ env: { ...(await databaseOf(backend)), BLOB_PATH: join(volume, 'blobs'), MIN_FREE_BYTES: '0' } })
-  const alice = await app.member()
-  const staged = () => readdirSync(join(volume, 'blobs', 'staging'))
-  const health = async () => {
-    const { status, body } = await app.anonymous.get('/api/v1/health')
-    return { status, said: body.status, store: body.checks.blob_store }
-  }
-  const small = await publish(alice, { name: 'small', version: '1.0.0' })
-  expect(await health()).toMatchObject({ status: 200, said: 'ok' })
+it.each(['sqlite', 'postgres'])(
+  'answers 503 when the disk of the archives is full, and leaves no partial uploads, on %s',
+  async (backend) => {
+    const volume = smallVolume(6000)
+    await using app = await testApp({ env: { ...(await databaseOf(backend)), BLOB_PATH: join(volume, 'blobs'), MIN_FREE_BYTES: '0' } })
+    const alice = await app.member()
+    const staged = () => readdirSync(join(volume, 'blobs', 'staging'))
+    const health = async () => {
+      const { status, body } = await app.anonymous.get('/api/v1/health')
+      return { status, said: body.status, store: body.checks.blob_store }
+    }
+    const small = await publish(alice, { name: 'small', version: '1.0.0' })
+    expect(await health()).toMatchObject({ status: 200, said: 'ok' })
 
-  // Too large for what is left, though the disk is not full yet.
-  const large = await packageArchive({ name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(8_000_000) } })
-  const refusal = { status: 503, headers: { 'retry-after': '60' }, body: { error: { code: 'ServiceUnavailable', message: full } } }
-  for (let round = 0; round < 3; round++) {
-    expect(await sendBytes(alice, await announce(alice), large)).toMatchObject(refusal)
+    // This archive is larger than the free space.
+    const large = await packageArchive({ name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(8_000_000) } })
+    const refusal = { status: 503, headers: { 'retry-after': '60' }, body: { error: { code: 'ServiceUnavailable', message: full } } }
+    for (let round = 0; round < 3; round++) {
+      expect(await sendBytes(alice, await announce(alice), large)).toMatchObject(refusal)
+      expect(staged()).toEqual([])
+      expect(await health()).toMatchObject({ status: 503, said: 'degraded', store: { status: 'error', message: full } })
+    }
+    expect(await alice.get('/api/packages/large')).toMatchObject({ status: 404 })
+
+    // A smaller archive still fits. The health check succeeds again after it.
+    await publish(alice, { name: 'small', version: '1.1.0' })
+    expect(await health()).toMatchObject({ status: 200, said: 'ok' })
+
+    const freeSpace = fill(volume)
+    expect(await health()).toMatchObject({ status: 503, store: { message: full } })
+    const next = await packageArchive({ name: 'small', version: '1.2.0' })
+    expect(await sendBytes(alice, await announce(alice), next)).toMatchObject(refusal)
     expect(staged()).toEqual([])
-    expect(await health()).toMatchObject({ status: 503, said: 'degraded', store: { status: 'error', message: full } })
-  }
-  expect(await alice.get('/api/packages/large')).toMatchObject({ status: 404 })
+    expect((await alice.get('/api/archives/small-1.0.0.tar.gz')).raw.equals(small)).toBe(true)
+    freeSpace()
+    expect(await publishArchive(alice, next)).toMatchObject({ status: 200 })
+    expect(await health()).toMatchObject({ status: 200, said: 'ok' })
+    expect(app.lines.filter((line) => line.includes(' failed: '))).toEqual([])
+  },
+)
 
-  // What fits is taken all the same, and then the store is well again.
-  await publish(alice, { name: 'small', version: '1.1.0' })
-  expect(await health()).toMatchObject({ status: 200, said: 'ok' })
-
-  const makeRoom = fill(volume)
-  expect(await health()).toMatchObject({ status: 503, store: { message: full } })
-  const next = await packageArchive({ name: 'small', version: '1.2.0' })
-  expect(await sendBytes(alice, await announce(alice), next)).toMatchObject(refusal)
-  expect(staged()).toEqual([])
-  expect((await alice.get('/api/archives/small-1.0.0.tar.gz')).raw.equals(small)).toBe(true)
-  makeRoom()
-  expect(await publishArchive(alice, next)).toMatchObject({ status: 200 })
-  expect(await health()).toMatchObject({ status: 200, said: 'ok' })
-  expect(app.lines.filter((line) => line.includes(' failed: '))).toEqual([])
-})
-
-it.each(['sqlite', 'postgres'])('a full disk of the backups is named, and what was begun does not count (%s)', async (backend) => {
+it.each(['sqlite', 'postgres'])('names the backup folder whose disk is full, and deletes the partial backup, on %s', async (backend) => {
   await using app = await testApp({ env: await databaseOf(backend) })
   const noise = { 'assets/noise.bin': randomBytes(8_000_000) }
   await publish(await app.member(), { name: 'large', version: '1.0.0', files: noise })
-  // Too small for the database, and for the archive.
+  // The first volume is too small for the database, the second one for the archive.
   for (const volume of [smallVolume(40), smallVolume(6000)]) {
     await expect(backUp(app, volume)).rejects.toThrow(`No space left at ${volume}`)
     expect(readdirSync(placesIn(volume).snapshots)).toEqual([])

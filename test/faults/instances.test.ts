@@ -5,7 +5,7 @@ import { folderForTest, json, ownersToken, secretForTests, start } from '../supp
 
 const otherSecret = 'another secret for tests that is long enough'
 
-it('refuses a second instance with another secret, and lets one start with new settings at once after the first was killed', async () => {
+it('refuses a second instance with another secret, and starts one with new settings after the first was killed', async () => {
   const { url, drop } = await createDatabase()
   onTestFinished(drop)
   const folder = folderForTest()

@@ -7,7 +7,7 @@ import { freePort } from '../support/free-port.ts'
 import { folderForTest, json, secretForTests, start } from '../support/server-process.ts'
 import { smallVolume } from '../support/small-volume.ts'
 
-/** Starts a server whose stdout is this open file. */
+/** Starts a server whose stdout is an open file, and collects its stderr. */
 async function startInto(stdout: number, env: Record<string, string> = {}) {
   const port = String(await freePort())
   const url = `http://localhost:${port}`
@@ -17,17 +17,17 @@ async function startInto(stdout: number, env: Record<string, string> = {}) {
     stdio: ['ignore', stdout, 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let told = ''
-  child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  let stderr = ''
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const exit = once(child, 'exit').then(([code]) => code as number | null)
   await expect.poll(() => statusOf(url), { timeout: 20_000 }).toBe(200)
-  return { process: child, url, told: () => told, exit }
+  return { process: child, url, stderr: () => stderr, exit }
 }
 
 const statusOf = (url: string) => json(`${url}/api/v1/health`).then(({ status }) => status, String)
 
-/** Requests, far enough apart that the log has tried to write of the one before. */
-async function serves(url: string): Promise<void> {
+/** Expects that requests succeed. Waits between them, so that the server has tried to log the previous one. */
+async function expectServing(url: string): Promise<void> {
   for (let request = 0; request < 3; request++) {
     expect(await statusOf(url)).toBe(200)
     expect(await json(`${url}/api/packages/none`)).toMatchObject({ status: 403 })
@@ -50,44 +50,44 @@ it('logs all settings with LOG_LEVEL=debug', async () => {
   expect(server.log()).toContain(' INFO DRAIN_DELAY_MS=0\n')
 }, 30_000)
 
-it('goes on serving when the reader of its log is gone, says so once, and stops cleanly', async () => {
+it('keeps serving when the reader of its log closes the pipe, reports this once, and stops cleanly', async () => {
   const server = await start(folderForTest())
   server.process.stdout?.destroy()
-  await serves(server.url)
+  await expectServing(server.url)
   expect(server.log().match(complaint)).toEqual([expect.stringContaining('EPIPE')])
   server.process.kill('SIGTERM')
   await expect.poll(() => server.process.exitCode, { timeout: 10_000 }).toBe(0)
 }, 30_000)
 
-it('goes on serving when nobody hears of stdout or stderr any more', async () => {
+it('keeps serving when both stdout and stderr are closed', async () => {
   const server = await start(folderForTest())
   server.process.stdout?.destroy()
   server.process.stderr?.destroy()
-  await serves(server.url)
+  await expectServing(server.url)
   expect(server.process.exitCode).toBeNull()
 }, 30_000)
 
-it('starts and serves with a log that takes nothing at all', async () => {
+it('starts and serves when no log line can be written', async () => {
   const server = await startInto(openSync('/dev/full', 'w'))
-  await serves(server.url)
-  expect(server.told().match(complaint)).toEqual([expect.stringContaining('ENOSPC')])
+  await expectServing(server.url)
+  expect(server.stderr().match(complaint)).toEqual([expect.stringContaining('ENOSPC')])
   server.process.kill('SIGTERM')
   expect(await server.exit).toBe(0)
 }, 30_000)
 
-it('writes its log again when there is room on the disk', async () => {
+it('resumes its log when a full disk has free space again', async () => {
   const volume = smallVolume(64)
   const [path, filler] = [join(volume, 'log'), join(volume, 'filler')]
   const server = await startInto(openSync(path, 'a'))
   writeFileSync(filler, '')
   expect(() => writeFileSync(filler, Buffer.alloc(100_000))).toThrow('ENOSPC')
-  // What is left of the last page of the log is taken first.
+  // The last block of the log file still has space, so the first lines are written.
   for (let request = 0; request < 60; request++) await json(`${server.url}/api/packages/none`)
-  await expect.poll(() => server.told(), { timeout: 5000 }).toContain('ENOSPC')
-  await serves(server.url)
+  await expect.poll(() => server.stderr(), { timeout: 5000 }).toContain('ENOSPC')
+  await expectServing(server.url)
   rmSync(filler)
   truncateSync(path, 0)
-  await json(`${server.url}/api/packages/after_the_flood`)
-  await expect.poll(() => readFileSync(path, 'utf8'), { timeout: 5000 }).toContain('after_the_flood')
-  expect(server.told().match(complaint)).toHaveLength(1)
+  await json(`${server.url}/api/packages/after_free_space`)
+  await expect.poll(() => readFileSync(path, 'utf8'), { timeout: 5000 }).toContain('after_free_space')
+  expect(server.stderr().match(complaint)).toHaveLength(1)
 }, 60_000)

@@ -28,8 +28,8 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const odd = '# Odd\n\u2028 \\N \\. \t \u0001 \r\n é 🎯 \\\n'
 
-/** Somebody of each kind, and something of everything that people make. */
-async function filled(app: TestApp) {
+/** Creates users of several roles and some data of each kind. */
+async function populate(app: TestApp) {
   const longAgo = new Date(Date.now() - 400 * 86_400_000)
   await addEntries(app, 3, (n) => ({ kind: 'user.login', summary: `long ago, ${n}`, createdAt: longAgo }))
   const [admin, alice, bob] = [await app.admin(), await app.member(), await app.viewer()]
@@ -79,8 +79,8 @@ const pages = [
 ]
 const pagesOfAdmins = ['/api/admin/audit-log', '/api/admin/users', '/api/admin/reserved-names']
 
-/** What people see, with every moment in it. */
-async function seenBy({ admin, alice, bob, browser }: Awaited<ReturnType<typeof filled>>, app: TestApp) {
+/** Reads all pages as the users see them, timestamps included. */
+async function readPages({ admin, alice, bob, browser }: Awaited<ReturnType<typeof populate>>, app: TestApp) {
   const asked = [
     ...[alice, bob, browser].flatMap((actor) => pages.map((page) => ({ actor, page }))),
     ...pagesOfAdmins.map((page) => ({ actor: admin, page })),
@@ -88,7 +88,7 @@ async function seenBy({ admin, alice, bob, browser }: Awaited<ReturnType<typeof 
   return Promise.all(
     asked.map(async ({ actor, page }) => {
       const { status, body } = await actor.at(app).get(page)
-      // Each kind of database weighs words in its own way.
+      // SQLite and PostgreSQL compute different search scores.
       if (page.startsWith('/api/search')) for (const found of body.packages) delete found.score
       return { page, status, body }
     }),
@@ -101,7 +101,7 @@ async function emptyPostgres(config: Config): Promise<Config> {
   return { ...config, DB_BACKEND: 'postgres', POSTGRES_URL: url }
 }
 
-/** For another process: the move tells how far it is, and does not wait for anybody. */
+/** Program that runs a statement in another process, because the progress callback of a move is synchronous. */
 const runSql = `import pg from 'pg'
 const client = new pg.Client(process.argv[1])
 await client.connect()
@@ -114,10 +114,10 @@ const at = '2026-11-22T00:00:00Z'
 const contents = { migrations: [], files: [], tables: [], blobs: { count: 0, bytes: 0, lacking: [] } }
 const noBackup: Manifest = { format: 1, id: '', version: '', database: 'postgres', storeId: '', startedAt: at, finishedAt: at, ...contents }
 
-it('moves everything that people made, to the millisecond, and leaves the file as it was', async () => {
+it('moves all data with timestamps in milliseconds, and leaves the SQLite file unchanged', async () => {
   await using app = await testApp({ now: new Date() })
-  const people = await filled(app)
-  const seen = await seenBy(people, app)
+  const people = await populate(app)
+  const seen = await readPages(people, app)
   const { text: head } = await verifyAudit({ em: app.services.database.fork(), config: app.config })
   await app.stop()
   const before = hashOf(app.config.SQLITE_PATH)
@@ -137,8 +137,8 @@ it('moves everything that people made, to the millisecond, and leaves the file a
   await expect(moveDatabase(app.config, to, quiet)).rejects.toThrow('was moved to PostgreSQL')
 
   await using after = await testApp({ sameDatabaseAs: app, config: to })
-  expect(await seenBy(people, after)).toEqual(seen)
-  // What one of them must not see is refused on both.
+  expect(await readPages(people, after)).toEqual(seen)
+  // Pages that a user may not see are refused on both databases.
   expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200, 403]))
   const operation = { em: after.services.database.fork(), config: to }
   const known = /the last hash is (\w{64})/.exec(head)?.[1]
@@ -148,7 +148,7 @@ it('moves everything that people made, to the millisecond, and leaves the file a
   expect((await verify(to)).text).toMatch(/no problems found\.$/)
 })
 
-it('goes on after an interruption at any step, and no server starts before the end', async () => {
+it('continues after an interruption at any step, and keeps servers from starting before the move is complete', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   await app.stop()
@@ -177,14 +177,14 @@ it('goes on after an interruption at any step, and no server starts before the e
   await hold.release()
   await other.stop()
   await expect(moveDatabase(other.config, to, quiet)).rejects.toThrow('Another SQLite database is being moved to')
-  // Killed at the very end: the note lies beside the file already.
+  // Simulates a kill at the very end, when the marker file next to the SQLite file already exists.
   writeFileSync(`${app.config.SQLITE_PATH}.moved`, 'moved')
   expect(await moveDatabase(app.config, to, quiet)).toMatchObject({ isContinued: true })
   await using after = await testApp({ sameDatabaseAs: app, config: to })
   expect((await (await after.viewer()).get('/api/search?q=acme')).body.packages).toMatchObject([{ package: 'acme' }])
 })
 
-it('brings anew what has changed since, and ends nothing that somebody else changed', async () => {
+it('copies changed rows again, and fails when another process changes the target', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -205,7 +205,7 @@ it('brings anew what has changed since, and ends nothing that somebody else chan
   })
   await expect(unfinished).rejects.toThrow('interrupted')
   const other = "update users set created_at = created_at + interval '1 millisecond' where role = 'member'"
-  // Nobody else has anything to do there: what changes after it was looked at is not brought anew.
+  // Changes rows of the target that the move has already compared. The move does not overwrite these rows but fails.
   let isChanged = false
   const disturbed = moveDatabase(app.config, to, ({ step }) => {
     if (step !== 'copying' || isChanged) return
@@ -221,7 +221,7 @@ it('brings anew what has changed since, and ends nothing that somebody else chan
   expect((await verify(to)).text).toMatch(/no problems found\.$/)
 })
 
-it('refuses a database that is not empty, and arguments that mean nothing', async () => {
+it('refuses a database that is not empty, and invalid arguments', async () => {
   await using app = await testApp()
   await app.stop()
   const to = await emptyPostgres(app.config)

@@ -10,32 +10,32 @@ import { start } from '../support/server-process.ts'
 
 const publishes = isFullRun ? 400 : 12
 
-/** Locks a table, if any, and gives when a move waits for it, or has begun; then lets go of the table. */
-const whenAt = (url: string, table: string | null, then: () => Promise<void>) =>
+/** Locks a table and runs a function once a move waits for the lock, then releases it. Without a table, runs it once the move has begun. */
+const whenMoveReaches = (url: string, table: string | null, then: () => Promise<void>) =>
   withClient(url, async (client) => {
     if (table !== null) await client.query(`begin; lock table ${table} in exclusive mode`)
-    // Locks are those of every database there; others are waited for in tests that run beside this one.
+    // pg_locks lists the locks of all databases, including those of tests that run concurrently.
     const waits = 'from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())'
     const sign = table === null ? "from pg_tables where tablename = 'database_move'" : waits
     await expect.poll(async () => (await client.query(`select ${sign}`)).rowCount, { interval: 5 }).toBeGreaterThan(0)
     await then()
   })
 
-it('moves an SQLite file to PostgreSQL without a loss, killed again and again', async () => {
+it('moves an SQLite file to PostgreSQL without data loss, although the command is killed repeatedly', async () => {
   const registry = await FaultRegistry.open('sqlite')
   const { url, drop } = await createDatabase()
   onTestFinished(drop)
   const move = () => admin(registry.folder, registry.env, 'move-database', url, '--json')
   await registry.publishMany({ label: 'moved', publishes, packages: 6 })
-  // The log beside the file still has some of it.
+  // After a kill, the write-ahead log still holds some of the data.
   await registry.kill()
 
   const postgres = { ...registry.env, DB_BACKEND: 'postgres', POSTGRES_URL: url }
-  // Before there are tables; at the first rows; in the middle; when everything is there but the search index.
+  // Kills the move before tables exist, at the first rows, in the middle, and when only the search index is missing.
   for (const table of [null, 'database_move', 'package_versions', 'package_search_documents']) {
     const killed = move()
-    await whenAt(url, table, async () => {
-      // The command has a process of its own below the one that was started.
+    await whenMoveReaches(url, table, async () => {
+      // Kills the process group, because the command runs in a child process.
       process.kill(-(killed.process.pid ?? 0), 'SIGKILL')
       expect(await killed.result).toMatchObject({ code: null })
     })
@@ -43,8 +43,8 @@ it('moves an SQLite file to PostgreSQL without a loss, killed again and again', 
   const half = await start(registry.folder, postgres)
   expect([await half.exit, half.log()]).toEqual([78, expect.stringContaining('not everything is there yet')])
   const { code, out } = await move().result
-  const told = JSON.parse(out.split('\n').findLast((line) => line.startsWith('{')) ?? '')
-  expect([code, told]).toMatchObject([
+  const report = JSON.parse(out.split('\n').findLast((line) => line.startsWith('{')) ?? '')
+  expect([code, report]).toMatchObject([
     0,
     { ok: true, isContinued: true, tables: expect.arrayContaining([expect.objectContaining({ rows: publishes })]) },
   ])
@@ -61,7 +61,7 @@ it('moves an SQLite file to PostgreSQL without a loss, killed again and again', 
   expect(await found.json()).toMatchObject({ totalCount: 6 })
 })
 
-it('moves it beside a server that answers every read, killed in the middle, and has what was acknowledged before, between and since', async () => {
+it('moves all acknowledged versions while the server keeps serving reads, although the command is killed repeatedly', async () => {
   const registry = await FaultRegistry.open('sqlite')
   const [{ url, drop }, other] = [await createDatabase(), await createDatabase()]
   onTestFinished(async () => void (await Promise.all([drop(), other.drop()])))
@@ -74,7 +74,7 @@ it('moves it beside a server that answers every read, killed in the middle, and 
     return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ms: performance.now() - began, ...error }
   }
   const [moving, interrupted, moved] = ['is being moved to PostgreSQL. Requests', 'was interrupted', 'was moved to PostgreSQL. Changes']
-  const lastTold = () =>
+  const lastMoveMessage = () =>
     registry.server
       .log()
       .match(new RegExp([moving, interrupted, moved].join('|'), 'g'))
@@ -87,7 +87,7 @@ it('moves it beside a server that answers every read, killed in the middle, and 
 
   for (const table of [null, 'database_move', 'package_versions']) {
     const killed = move()
-    await whenAt(url, table, async () => {
+    await whenMoveReaches(url, table, async () => {
       const refusals = [await change(), await change(), await change()]
       for (const refusal of refusals)
         expect(refusal).toMatchObject({
@@ -100,12 +100,12 @@ it('moves it beside a server that answers every read, killed in the middle, and 
       expect((await fetch(`${registry.listensAt}/readyz`)).status).toBe(200)
       if (table === 'package_versions')
         expect(await move(other.url).result).toMatchObject({ code: 1, out: expect.stringContaining('Another move of') })
-      if (table !== null) await expect.poll(lastTold, { timeout: 5000 }).toBe(moving)
+      if (table !== null) await expect.poll(lastMoveMessage, { timeout: 5000 }).toBe(moving)
       process.kill(-(killed.process.pid ?? 0), 'SIGKILL')
       await killed.result
     })
-    await expect.poll(lastTold, { timeout: 5000 }).not.toBe(moving)
-    // Changes what was copied, and behind it.
+    await expect.poll(lastMoveMessage, { timeout: 5000 }).not.toBe(moving)
+    // Publishes and deletes versions, both among the copied rows and after them.
     await load.more(4)
   }
 
@@ -113,7 +113,7 @@ it('moves it beside a server that answers every read, killed in the middle, and 
   expect([code, out]).toEqual([0, expect.stringContaining('"isContinued":true')])
   expect(await change()).toMatchObject({ status: 503, message: expect.stringContaining('was moved to PostgreSQL') })
   await expect.poll(async () => (await fetch(`${registry.listensAt}/readyz`)).status, { timeout: 5000 }).toBe(503)
-  await expect.poll(lastTold, { timeout: 5000 }).toBe(moved)
+  await expect.poll(lastMoveMessage, { timeout: 5000 }).toBe(moved)
   await load.end()
   expect(load.failures).toEqual([])
   expect(load.deleted.size).toBeGreaterThan(0)

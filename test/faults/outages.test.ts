@@ -9,33 +9,34 @@ import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { smallVolume } from '../support/small-volume.ts'
 
-// Whatever becomes unavailable while packages are published: no acknowledged version is lost, nothing is half there, and all goes on by itself.
+// Outages of the disk, the archive store and the database during publishes lose no acknowledged version,
+// leave no partial state, and need no intervention to recover.
 const options = { timeout: 3_600_000 }
 const usual = { publishes: isFullRun ? 200 : 12, everyMs: 400 }
 const outageMs = 700
-// Less than the room that the small volume has when it is not full.
+// Must be less than the free space of the small volume when it is not full.
 const env = { MIN_FREE_BYTES: '1000000' }
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-it('publishes on when the disk was full or failed with EIO, or the archive store was away, on sqlite', options, async (context) => {
+it('resumes publishing after a full disk, EIO errors and a missing archive store, on sqlite', options, async (context) => {
   const registry = await FaultRegistry.open('sqlite', { folder: smallVolume(64_000), env })
   await publishDuringFaults(context, registry, [fullDisk(registry), storeAway(registry), failingDisk(registry)])
 })
 
-it('publishes on when the disk was full or the archive store was away, on postgres', options, async (context) => {
+it('resumes publishing after a full disk and a missing archive store, on postgres', options, async (context) => {
   const registry = await FaultRegistry.open('postgres', { folder: smallVolume(64_000), env })
   await publishDuringFaults(context, registry, [fullDisk(registry), storeAway(registry)])
 })
 
-it('publishes on when connections were terminated or frozen, or a table was locked, on postgres', options, async (context) => {
+it('resumes publishing after terminated and frozen connections and locked tables, on postgres', options, async (context) => {
   const registry = await FaultRegistry.open('postgres')
   const admin = await administratorOf(registry)
   const tables = ['packages', 'uploads', 'users', 'audit_entries']
   await publishDuringFaults(context, registry, [terminated(admin), frozen(admin), ...tables.map((table) => locked(admin, table))])
 })
 
-/** While the disk is full, the server is degraded and stays ready for reads. */
+/** Fills the disk. In the meantime, the health check fails, but the server stays ready for reads. */
 function fullDisk(registry: FaultRegistry): Fault {
   const ballast = join(registry.folder, 'ballast')
   const health = async () => (await registry.readOnce('/api/v1/health')).status
@@ -96,7 +97,7 @@ function locked(admin: pg.Client, table: string): Fault {
   return { ...usual, label: `locked_${table}`, name: `locked table ${table}`, publishes: usual.publishes / 2, strike }
 }
 
-/** Writes until nothing fits any more; the server is writing, too. */
+/** Fills the volume. Ignores ENOSPC, because the server writes to the volume at the same time. */
 function fill(path: string, volume: string): void {
   const { bavail, bsize } = statfsSync(volume)
   try {
@@ -118,13 +119,13 @@ function signalAll(rows: { pid: number }[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch (error) {
-      // It ended meanwhile.
+      // The process has ended.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
 }
 
-/** Has every write and sync of a process fail until the tracer ends. Needs strace. */
+/** Makes every write and sync of a process fail with EIO until the returned tracer ends. Requires strace. */
 async function failWrites({ pid }: ChildProcess): Promise<ChildProcess> {
   const calls = 'fsync,fdatasync,pwrite64'
   const tracer = spawn('strace', ['-f', '-p', String(pid), '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`])

@@ -15,8 +15,8 @@ const { version, dependencies } = JSON.parse(readFileSync(join(root, 'package.js
   dependencies: Record<string, string>
 }
 
-/** Makes a package and unpacks its archive, as on a machine that has Node and nothing else. */
-function unpacked() {
+/** Builds the release package and unpacks it, with a PATH that contains only Node. */
+function unpackPackage() {
   const [made, machine] = [folderForTest(), folderForTest()]
   execFileSync(process.execPath, ['server/launch.mjs', 'makePackage', '--into', made], { cwd: root, stdio: 'pipe' })
   const archive = readdirSync(made).find((name) => name.endsWith('.tar.gz')) ?? ''
@@ -27,8 +27,8 @@ function unpacked() {
   return { snug: join(machine, archive.replace('.tar.gz', ''), 'snug'), bin, data, archiveBytes: statSync(join(made, archive)).size }
 }
 
-it('makes a package that serves with Node alone, and what it needs later', async () => {
-  const { snug, bin, data, archiveBytes } = unpacked()
+it('builds a package that runs with only Node installed and contains all files loaded on demand', async () => {
+  const { snug, bin, data, archiveBytes } = unpackPackage()
   expect(archiveBytes).toBeLessThan(40e6)
   const port = String(await freePort())
   const collector = await startCollector()
@@ -57,7 +57,7 @@ it('makes a package that serves with Node alone, and what it needs later', async
   await pub.publish(archive)
   expect(await pub.download('acme', '1.0.0')).toEqual(archive)
 
-  // Threads and processes of their own, native code, and files that are looked for when they are needed.
+  // These requests use worker threads, child processes, native code and files that are loaded on demand.
   const ask = async (query: string) => JSON.stringify((await json(`${server.url}/graphql`, { query }, headers)).body)
   expect(await ask('{ package(name: "acme") { latest { readme { html } } } }')).toContain('<strong>Good</strong>')
   const report = `${server.url}/api/packages/acme/versions/1.0.0/scoring-report`
@@ -76,6 +76,6 @@ it('makes a package that serves with Node alone, and what it needs later', async
   server.process.kill('SIGTERM')
   expect(await server.exit).toBe(0)
   expect(existsSync(join(data, 'data/registry.sqlite'))).toBe(true)
-  // Also those of its last seconds.
+  // The server also exported the traces of its last seconds.
   expect(collector.bodies.join('')).toContain('/documentation/-/docs.css')
 })

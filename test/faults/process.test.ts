@@ -11,20 +11,20 @@ import { folderForTest, json, ownersToken, publishTo, start } from '../support/s
 
 const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
 
-it('lists every problem of a bad configuration and exits with 78', async () => {
+it('lists every problem of an invalid configuration and exits with 78', async () => {
   const server = await start(folderForTest(), { JWT_SECRET: 'short', LOG_LEVEL: 'loud' })
   expect(await server.exit).toBe(78)
   expect(server.log()).toMatch(/^JWT_SECRET: .*\nLOG_LEVEL: .*\n$/)
 })
 
-it('warns of misspelt variables when it starts, without their values', async () => {
+it('warns about misspelled variables at the start without logging their values', async () => {
   const server = await start(folderForTest(), { SIGN_UP_ENABLED: 'true', SNUG_JWT_SECRET: 'not for the log' })
   expect(server.log()).toMatch(/ WARNING SNUG_JWT_SECRET is not a setting and is ignored\. Did you mean JWT_SECRET\?\n/)
   expect(server.log()).toMatch(/ WARNING SIGN_UP_ENABLED is not a setting and is ignored\. Did you mean SIGNUP_ENABLED\?\n/)
   expect(server.log()).not.toContain('not for the log')
 })
 
-it('starts with a weak secret and a low cost of password hashing, and warns', async () => {
+it('warns about a weak secret and a low password hashing cost, but starts', async () => {
   const server = await start(folderForTest(), { JWT_SECRET: 'x'.repeat(32), BCRYPT_COST: '4' })
   expect((await fetch(`${server.url}/api/v1/health`)).status).toBe(200)
   expect(server.log()).toMatch(/ WARNING JWT_SECRET is easy to guess /)
@@ -42,7 +42,7 @@ it('names the setting when its port is taken', async () => {
   expect(server.log()).toContain(`LISTEN_PORT: another program uses port ${port} already. Stop it, or choose another port.\n`)
 })
 
-it('exits with 78 when the address of HOST is not one of this machine, and when the database is of a newer version: again is no help', async () => {
+it('exits with 78, which stops restarts, for a HOST address of another machine and a database of a newer version', async () => {
   const folder = folderForTest()
   const elsewhere = await start(folder, { HOST: '192.0.2.1' })
   expect(await elsewhere.exit).toBe(78)
@@ -69,11 +69,11 @@ it('stops cleanly on SIGTERM, and starts again on the same data', async () => {
   })
 })
 
-it("serves both doors without the platform's fetch, which takes as much of a start as the database", async () => {
+it("serves REST and GraphQL without loading Node's fetch, which slows down the start", async () => {
   const folder = folderForTest()
-  const tell = join(folder, 'tell.mjs')
-  writeFileSync(tell, "process.on('exit', () => console.log(`Loaded: ${process.moduleLoadList.join(', ')}.`))")
-  const server = await start(folder, { NODE_OPTIONS: `--import=${tell}` })
+  const printModules = join(folder, 'print-modules.mjs')
+  writeFileSync(printModules, "process.on('exit', () => console.log(`Loaded: ${process.moduleLoadList.join(', ')}.`))")
+  const server = await start(folder, { NODE_OPTIONS: `--import=${printModules}` })
   expect(await json(`${server.url}/graphql`, { query: '{ __typename }' })).toMatchObject({ status: 200 })
   expect(await json(`${server.url}/api/v1/health`)).toMatchObject({ status: 200 })
   server.process.kill('SIGTERM')
@@ -83,7 +83,7 @@ it("serves both doors without the platform's fetch, which takes as much of a sta
   expect(loaded).not.toContain('undici')
 })
 
-it('lets a download end after SIGTERM, and does not wait for its connection, which is kept alive', async () => {
+it('finishes a download after SIGTERM, then exits although its connection is kept alive', async () => {
   const server = await start(folderForTest())
   const authorization = `Bearer ${await ownersToken(server)}`
   const files = { 'assets/noise.bin': randomBytes(16_000_000) }
@@ -104,7 +104,7 @@ it('lets a download end after SIGTERM, and does not wait for its connection, whi
   expect(received).toBe(length)
 }, 30_000)
 
-it('keeps a second process off its data, and lets go when it is killed', async () => {
+it('locks its data against a second process, and releases the lock when it is killed', async () => {
   const folder = folderForTest()
   const first = await start(folder)
   const refused = await start(folder)
@@ -115,7 +115,7 @@ it('keeps a second process off its data, and lets go when it is killed', async (
   expect((await json(`${(await start(folder)).url}/api/v1/health`)).body.status).toBe('ok')
 })
 
-it('shows nothing of an upload that a power cut interrupted, and takes it again afterwards', async () => {
+it('does not show an upload that a power cut interrupted, and accepts it again afterwards', async () => {
   const folder = folderForTest()
   const first = await start(folder)
   const authorization = `Bearer ${await ownersToken(first)}`
@@ -125,7 +125,7 @@ it('shows nothing of an upload that a power cut interrupted, and takes it again 
     files: { 'lib/large.bin': Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 251)) },
   })
   const { body } = await json(`${first.url}/api/packages/versions/new`, undefined, { authorization })
-  // Half of the bytes, then nothing more: the server is writing when it dies.
+  // Sends half of the bytes and then stalls, so that the server is killed while it writes.
   const half = new ReadableStream({ start: (controller) => controller.enqueue(archive.subarray(0, archive.length / 2)) })
   const sending = fetch(`${body.url}?upload_id=${body.fields.upload_id}`, {
     method: 'POST',
@@ -142,14 +142,14 @@ it('shows nothing of an upload that a power cut interrupted, and takes it again 
   expect((await json(`${second.url}/api/packages/halfway`, undefined, { authorization })).body.versions).toHaveLength(1)
 })
 
-it('takes up a job again that was cut off by a power cut, and ends it', async () => {
+it('resumes and completes a job that a power cut interrupted', async () => {
   const folder = folderForTest()
   const first = await start(folder)
   const authorization = `Bearer ${await ownersToken(first)}`
   const ask = async (url: string, query: string) => (await json(`${url}/graphql`, { query }, { authorization })).body.data
   const archive = await packageArchive({ name: 'acme', version: '1.0.0' })
   await publishTo(first, authorization, archive)
-  // Whoever reads a pipe that nobody writes to waits for ever.
+  // Reading a FIFO without a writer blocks forever, so the job cannot finish.
   const [stored] = filesBelow(join(folder, 'blobs', 'sha256'))
   const path = join(stored?.parentPath ?? '', stored?.name ?? '')
   rmSync(path)

@@ -11,7 +11,8 @@ import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { ownersToken, publishTo } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
-// The examples of server/platform/deploy in front of two instances, with what must not become an outage.
+// Runs the proxy configurations of server/platform/deploy in front of two instances,
+// with partial failures that must not become an outage.
 const command = [process.execPath, join(root, 'server/launch.mjs'), 'start']
 const proxies = {
   nginx: (instances: string[]) => startNginx({ instances }),
@@ -19,14 +20,14 @@ const proxies = {
 }
 const names = ['nginx', 'caddy'] as const
 
-/** Two instances on one bucket, set up, with a package that is whole and one whose archive will be missing. */
-async function served(name: (typeof names)[number], bucket: S3Bucket) {
+/** Starts two instances on one bucket, with a package that stays intact and one whose archive will be deleted. */
+async function startPair(name: (typeof names)[number], bucket: S3Bucket) {
   const env = { ...bucket.env, S3_TIMEOUT_MS: '1000', S3_PUBLIC_REDIRECTS: 'false', DRAIN_DELAY_MS: '3000', SIGN_IN_LIMIT: '1000' }
   const pair = await Pair.open({ env, front: proxies[name] })
   const token = await ownersToken(await pair.start(0, command))
   await pair.start(1, command)
   const authorization = `Bearer ${token}`
-  // Too large for the cache of small archives.
+  // The archive is too large for the cache of small archives.
   const archiveOf = (of: string) => packageArchive({ name: of, version: '1.0.0', files: { 'lib/noise.bin': randomBytes(400_000) } })
   const lost = await archiveOf('lost')
   for (const archive of [await archiveOf('whole'), lost])
@@ -40,10 +41,10 @@ async function served(name: (typeof names)[number], bucket: S3Bucket) {
   return { pair, token, lostKey, get }
 }
 
-type Get = Awaited<ReturnType<typeof served>>['get']
+type Get = Awaited<ReturnType<typeof startPair>>['get']
 const archiveOf = (name: string) => `/api/archives/${name}-1.0.0.tar.gz`
 
-/** Reads what needs no archive in turn, over several connections, until `ended` settles; returns how many were read and which failed. */
+/** Sends requests that need no archive over three connections until `ended` settles. Returns their number and the failed ones. */
 async function readUntil(get: Get, ended: Promise<unknown>, more: string[] = []) {
   const paths = ['/api/packages/whole', '/api/packages/lost', '/api/v1/version', '/', '/api/auth/me', ...more]
   const result = { total: 0, failures: [] as string[] }
@@ -64,16 +65,16 @@ async function readUntil(get: Get, ended: Promise<unknown>, more: string[] = [])
   return result
 }
 
-/** Asks for an archive so many times at once; every answer is the registry's own 503, not one of the proxy. */
+/** Requests an archive a number of times concurrently, and expects the registry's own 503 every time, not one of the proxy. */
 async function expectUnavailable(get: Get, path: string, times: number): Promise<void> {
   for (const { status, text } of await Promise.all(Array.from({ length: times }, () => get(path)))) {
     expect([status, text]).toEqual([503, expect.stringMatching(/"code":"(?:ServiceUnavailable|InternalError)"/)])
   }
 }
 
-it.each(names)('%s serves everything else while an archive is missing, and while S3 is away', async (name) => {
+it.each(names)('serves all other requests behind %s while an archive is missing or S3 does not respond', async (name) => {
   await using bucket = await s3Bucket()
-  const { pair, lostKey, get } = await served(name, bucket)
+  const { pair, lostKey, get } = await startPair(name, bucket)
   await fetch(`${bucket.env.S3_ENDPOINT}/${bucket.env.S3_BUCKET}/${lostKey}`, { method: 'DELETE' })
   expect(await bucket.keys()).not.toContain(lostKey)
   const missing = async () => {
@@ -87,7 +88,7 @@ it.each(names)('%s serves everything else while an archive is missing, and while
   const before = probes()
   const away = async () => {
     await expectUnavailable(get, archiveOf('whole'), 6)
-    // nginx asks none; what Caddy concludes from these decides over the next requests.
+    // Caddy probes /readyz and routes later requests by the results. Waits for several probes. nginx has no active probes.
     if (name === 'caddy')
       await expect.poll(() => probes().every((count, at) => count > (before[at] ?? 0) + 4), { timeout: 30_000 }).toBe(true)
     await expectUnavailable(get, archiveOf('whole'), 6)
@@ -101,9 +102,9 @@ it.each(names)('%s serves everything else while an archive is missing, and while
   )
 })
 
-it.each(names)('%s loses no request while two instances are replaced one after the other', async (name) => {
+it.each(names)('fails no request behind %s while two instances are replaced one after the other', async (name) => {
   await using bucket = await s3Bucket()
-  const { pair, token } = await served(name, bucket)
+  const { pair, token } = await startPair(name, bucket)
   const load = new Load(pair.address, token)
   await load.more(5)
   for (const index of [0, 1]) {

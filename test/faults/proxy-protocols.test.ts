@@ -14,8 +14,8 @@ import { startNginx } from '../support/nginx.ts'
 import { announce, finish } from '../support/publish.ts'
 import { folderForTest } from '../support/server-process.ts'
 
-/** A certificate for localhost, in the two files that the example names. */
-function certificateIn(folder: string): string {
+/** Writes a certificate for localhost and its key to the files that the example names. Returns the certificate. */
+function createCertificate(folder: string): string {
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '2']
   const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'certificate.pem')]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
@@ -28,7 +28,7 @@ function certificateIn(folder: string): string {
 const proxies = {
   async nginx(instance: string) {
     const tls = folderForTest()
-    const ca = certificateIn(tls)
+    const ca = createCertificate(tls)
     return { port: await startNginx({ instances: [instance], tls }), ca: () => ca }
   },
   async caddy(instance: string) {
@@ -39,11 +39,11 @@ const proxies = {
 
 const addresses = ['127.0.0.1', '[::1]']
 
-it.each(['nginx', 'caddy'] as const)('%s serves IPv4 and IPv6, HTTP/2 and HTTP/1.1, and streams an upload', async (name) => {
+it.each(['nginx', 'caddy'] as const)('serves IPv4 and IPv6, HTTP/2 and HTTP/1.1, and streams an upload behind %s', async (name) => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   const { port, ca } = await proxies[name](await app.listen())
-  // Caddy makes its certificate while it starts.
+  // Caddy creates its certificate during its start, so the first requests may fail.
   await expect.poll(() => version11(addresses[0] ?? '', port, ca)).toEqual([200, 'HTTP/1.1'])
   for (const address of addresses) {
     expect([address, ...(await version11(address, port, ca))]).toEqual([address, 200, 'HTTP/1.1'])
@@ -55,14 +55,14 @@ it.each(['nginx', 'caddy'] as const)('%s serves IPv4 and IPv6, HTTP/2 and HTTP/1
   expect((await alice.get('/api/packages/acme')).body.versions).toHaveLength(2)
 })
 
-/** Sends an archive over HTTP/2, with the request that the proxy passes on being the one that the server sees. */
+/** Publishes a version over HTTP/2, and expects that the server logs the upload request that the proxy forwards. */
 async function publishOver(session: ClientHttp2Session, app: TestApp, alice: Awaited<ReturnType<TestApp['member']>>, version: string) {
   const authorization = `Bearer ${alice.secret}`
   const id = await announce(alice)
   const archive = await packageArchive({ name: 'acme', version, files: { 'lib/noise.bin': randomBytes(3_000_000) } })
   const path = `/api/packages/versions/upload?upload_id=${id}`
   const sent = await ask(session, { ':method': 'POST', ':path': path, authorization, 'content-type': 'application/octet-stream' }, archive)
-  // The address that clients know: scheme and host come from the proxy.
+  // The redirect has the public scheme and host, which the proxy forwards.
   expect(sent).toMatchObject({
     status: 302,
     headers: { location: expect.stringMatching(/^https:\/\/localhost:\d+\/api\/packages\/versions\//) },
@@ -101,7 +101,7 @@ async function ask(session: ClientHttp2Session, headers: OutgoingHttpHeaders, bo
   return { status: answer[':status'], headers: answer, body: String(await buffer(stream)) }
 }
 
-it('keeps both instances in service behind nginx while they refuse large bodies early', async () => {
+it('keeps both instances in rotation behind nginx while they refuse large bodies early', async () => {
   await using app = await testApp({ alone: true })
   const instance = await app.listen()
   const address = `http://127.0.0.1:${await startNginx({ instances: [instance, instance] })}`

@@ -15,7 +15,7 @@ async function doctor(DATA_DIR: string, more: Record<string, string> = {}): Prom
   return { code, messages: checks.filter(({ status }) => status === 'failed').map(({ name, message }) => `${name}: ${message}`) }
 }
 
-it('reports a DATA_DIR that is mounted read-only in words, in the doctor and when the server starts', async () => {
+it('explains that DATA_DIR is mounted read-only, in the doctor and at the start of the server', async () => {
   const volume = smallVolume(2048)
   const folder = join(volume, 'data')
   mkdirSync(folder)
@@ -33,7 +33,7 @@ it('reports a DATA_DIR that is mounted read-only in words, in the doctor and whe
   expect(server.log()).toContain(said)
 })
 
-it('reports a DATA_DIR that does not exist yet, one that is a file, and one that is in order', async () => {
+it('distinguishes a DATA_DIR that does not exist yet, one that is a file and a valid one', async () => {
   const folder = folderForTest()
   const at = async (path: string) => {
     const { out } = await runCommand({ ...settings, DATA_DIR: path }, 'doctor', '--quick', '--json')

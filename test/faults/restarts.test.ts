@@ -4,19 +4,19 @@ import { publishDuringFaults } from '../support/fault-run.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 
-// What an operator meets across a restart, while clients go on publishing.
+// Changes across a restart, such as damaged archives or a new SERVER_URL, while clients keep publishing.
 const backends: Backend[] = ['sqlite', 'postgres']
 const options = { timeout: 900_000 }
 const usual = { label: 'published', publishes: isFullRun ? 200 : 10, everyMs: 500 }
 
-const restart = async (registry: FaultRegistry, meanwhile: () => void) => {
+const restart = async (registry: FaultRegistry, whileStopped: () => void) => {
   expect(await registry.stop()).toBe(0)
-  meanwhile()
+  whileStopped()
   await registry.start()
 }
 
 it.for(backends)(
-  'serves no archive that was damaged while it was stopped, until it is whole again, on %s',
+  'refuses to serve an archive that was damaged during a stop until it is repaired, on %s',
   options,
   async (backend, context) => {
     const registry = await FaultRegistry.open(backend)
@@ -42,13 +42,13 @@ it.for(backends)(
   },
 )
 
-it.for(backends)('knows its former addresses, whatever it is called, on %s', options, async (backend, context) => {
+it.for(backends)('accepts packages that name a former SERVER_URL, on %s', options, async (backend, context) => {
   const registry = await FaultRegistry.open(backend)
   const first = registry.url
   await registry.publish({ name: 'named', version: '1.0.0' })
   let moves = 0
   const strike = async () => {
-    // A new address makes the index anew, as a package names the first one.
+    // A new address rebuilds the index, because a package refers to the first address.
     await restart(registry, () => (registry.env.SERVER_URL = first.replace('localhost', `moved-${++moves}.localhost`)))
   }
   const pubspec = () => `publish_to: ${first}\ndependencies:\n  named:\n    hosted: ${first}\n    version: ^1.0.0\n`

@@ -7,7 +7,7 @@ import { packageArchive } from '../support/archive.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { folderForTest, ownersToken, publishTo, secretForTests, type Server, start } from '../support/server-process.ts'
 
-/** `npm run admin -- move-blobs filesystem` beside a server, with what it says. */
+/** Runs `npm run admin -- move-blobs filesystem` next to a running server. */
 function moveToFolder({ url }: Server, folder: string, env: Record<string, string>) {
   const settings = { SERVER_URL: url, JWT_SECRET: secretForTests, DATA_DIR: folder, PATH: process.env.PATH, ...env }
   const command = spawn(process.execPath, ['server/launch.mjs', 'admin', 'move-blobs', 'filesystem'], { env: settings, detached: true })
@@ -21,7 +21,7 @@ function moveToFolder({ url }: Server, folder: string, env: Record<string, strin
 
 const isStored = ({ operation, key }: { operation: string; key: string }) => operation === 'GetObject' && key.startsWith('sha256/')
 
-/** Lets the second archive that is read come no more; resolves when it is asked for. */
+/** Blocks the read of the second archive. Resolves when that read begins. */
 function holdSecond(bucket: S3Bucket): Promise<void> {
   const seen = new Set<string>()
   return new Promise((resolve) => {
@@ -33,7 +33,7 @@ function holdSecond(bucket: S3Bucket): Promise<void> {
   })
 }
 
-it('serves from a bucket as it is built, and moves to a folder by a command that is killed and run again', async () => {
+it('serves from a bucket, and moves to a folder with a command that is killed and run again', async () => {
   await using bucket = await s3Bucket()
   const folder = folderForTest()
   const wrong = await start(folder, { ...bucket.env, S3_BUCKET: 'no-such-bucket' })
@@ -67,7 +67,7 @@ it('serves from a bucket as it is built, and moves to a folder by a command that
   expect((await download({ ...moved, url: `http://localhost:${port}` }, '1.1.0')).equals(archives[1] ?? Buffer.alloc(0))).toBe(true)
 })
 
-it('refuses soon what a bucket that never answers holds up, and serves again when it answers', async () => {
+it('answers 503 within seconds while the bucket does not respond, and recovers when it does', async () => {
   await using bucket = await s3Bucket()
   const server = await start(folderForTest(), bucket.env)
   const authorization = `Bearer ${await ownersToken(server)}`
@@ -90,7 +90,7 @@ it('refuses soon what a bucket that never answers holds up, and serves again whe
   const begunAt = performance.now()
   await expect(publishTo(server, authorization, await archiveOf('1.1.0'))).rejects.toThrow('ServiceUnavailable')
   took['publish'] = Math.round(performance.now() - begunAt)
-  // Calls may take 15 seconds, and are tried three times.
+  // An S3 call may take three attempts of 15 seconds each, but requests must fail sooner.
   expect(Object.entries(took).filter(([, ms]) => ms > 5000)).toEqual([])
 
   bucket.fault = () => null

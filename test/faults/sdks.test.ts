@@ -16,17 +16,17 @@ import { smallVolume } from '../support/small-volume.ts'
 const installs = '/api/admin/sdk/installs'
 const wanted = { version: '3.11.0', channel: 'stable' }
 
-/** Unpacking has the lowest priority of the machine: beside other programs, a step that takes a second alone takes more than half a minute. */
+/** Timeout of one install step. Unpacking runs at the lowest CPU priority, so a step of one second can take over 30 seconds on a busy machine. */
 const stepTimeout = 150_000
 const killsTimeout = 5 * stepTimeout
 
-/** A `dart` that says so and waits when it is asked for this, and answers everything else. */
-const waitsFor = (asked: string): string =>
-  fakeDart('3.11.0').replace('case "$*" in', `if [ "$*" = "${asked}" ]; then touch "$PUB_CACHE/waiting"; sleep 600; fi\ncase "$*" in`)
+/** A fake `dart` that creates a `waiting` file and sleeps when called with the given arguments. It answers all other calls. */
+const waitsFor = (args: string): string =>
+  fakeDart('3.11.0').replace('case "$*" in', `if [ "$*" = "${args}" ]; then touch "$PUB_CACHE/waiting"; sleep 600; fi\ncase "$*" in`)
 
 /**
- * Kills a server. Its job can run at once in the next one: on PostgreSQL, where another instance might run it, its lease has run out, and it has no
- * earlier interruptions, after which it would wait.
+ * Kills a server and makes its job runnable at once: expires the lease, which matters on PostgreSQL, and resets the
+ * number of interruptions, which would delay the job.
  */
 async function kill(server: Server, folder: string, env: Record<string, string>): Promise<void> {
   server.process.kill('SIGKILL')
@@ -47,7 +47,7 @@ const cases = [
   { kind: 'flutter', backend: 'postgres', version: '3.41.0', program: 'bin/cache/dart-sdk/bin/dart' },
 ] as const
 
-/** A site with an SDK that takes some time to unpack, and whose `dart` waits when it is tried out. Gives the path of its archive, too. */
+/** Opens a download site with an SDK of many files, whose `dart --version` sleeps. Returns the site and the path of the archive. */
 async function siteWith(kind: 'dart' | 'flutter', version: string) {
   const site = await SdkSite.open()
   const options = { ballast: 3_000_000, dart: waitsFor('--version') }
@@ -61,7 +61,7 @@ async function siteWith(kind: 'dart' | 'flutter', version: string) {
 }
 
 it.each(cases)(
-  'goes on where it was when the server is killed in each step of $kind, on $backend',
+  'resumes the install of $kind when the server is killed in any step, on $backend',
   { timeout: killsTimeout },
   async (given) => {
     const { kind, backend, version, program } = given
@@ -105,10 +105,10 @@ it.each(cases)(
   },
 )
 
-it('fails clearly when the disk is full in the middle, gives the room back, and is installed when there is enough', async () => {
+it('reports a disk that fills up during an install, frees the space, and succeeds when there is enough', async () => {
   const site = await SdkSite.open()
   const zip = await site.addDart('3.11.0', { archive: await zipOf(dartFiles('3.11.0', { ballast: 3_000_000 })) })
-  // Without its length, nobody knows beforehand that it does not fit.
+  // Without a Content-Length, the server cannot know beforehand that the archive does not fit.
   site.interfere = (request, response, file) => request.url === zip && !!response.writeHead(200, { etag: '"one"' }).end(file)
   const volume = smallVolume(12_000)
   await using app = await testApp({
@@ -129,7 +129,7 @@ it('fails clearly when the disk is full in the middle, gives the room back, and 
   expect(await install()).toMatchObject(full)
   rmSync(join(volume, 'ballast'))
   expect(before - free()).toBeLessThan(100_000)
-  // It takes about four times what the archive does.
+  // An install needs about four times the size of its archive, which exceeds the volume.
   expect(await install()).toMatchObject({ status: 'failed' })
   await site.addDart('3.11.0', { archive: await zipOf(dartFiles('3.11.0', { ballast: 1_000_000 })) })
   expect(await install()).toMatchObject({ status: 'ready', errorMessage: null })

@@ -6,7 +6,7 @@ import { packageArchive } from '../support/archive.ts'
 import { type S3Bucket, type S3Fault, s3Bucket } from '../support/s3-service.ts'
 import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
 
-/** Holds reads of stored archives until `release`, after which they meet a fault, if any. `asked` resolves at the first one. */
+/** Blocks reads of stored archives until `release` is called, then applies the fault, if any. `asked` resolves at the first read. */
 function holdArchives(bucket: S3Bucket, fault: S3Fault | null) {
   const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   bucket.fault = async ({ operation, key }) => {
@@ -18,7 +18,7 @@ function holdArchives(bucket: S3Bucket, fault: S3Fault | null) {
   return { asked: asked.promise, release: released.resolve }
 }
 
-/** Begins to upload an archive; `finish` sends the rest and gives the status of the answer, or why there was none. */
+/** Begins the upload of an archive. `finish` sends the rest and returns the status of the response, or the error. */
 async function beginUpload({ url }: Server, authorization: string, archive: Buffer): Promise<{ finish: () => Promise<number | string> }> {
   const { body } = await json(`${url}/api/packages/versions/new`, undefined, { authorization })
   const stream = new TransformStream<Uint8Array, Uint8Array>()
@@ -30,7 +30,7 @@ async function beginUpload({ url }: Server, authorization: string, archive: Buff
     redirect: 'manual',
     duplex: 'half',
   } as RequestInit).then(({ status }) => status, String)
-  // Resolves when the connection takes it.
+  // The second write resolves once the connection has consumed the first one.
   await writer.write(archive.subarray(0, 100))
   await writer.write(archive.subarray(100, 200))
   const sendRest = async () => {
@@ -45,15 +45,15 @@ async function beginUpload({ url }: Server, authorization: string, archive: Buff
   }
 }
 
-/** The upload comes over a slow line: an analysis that began in the meantime would have failed by then. */
+/** Delay in milliseconds before the upload finishes. An analysis that began in the meantime would have failed by then. */
 const slowMs = 4000
 
 it.each([
   ['never answers', 'silent'],
   ['answers after the server began to stop', null],
   ['breaks off after the server began to stop', { cutAfter: 100 }],
-  ['falls silent in the middle of the archive', { stopAfter: 100 }],
-] as const)('ends with code 0, and answers an upload under way, while an analysis waits for a bucket that %s', async (_what, fault) => {
+  ['stops responding in the middle of the archive', { stopAfter: 100 }],
+] as const)('exits with code 0 and completes an upload in progress while an analysis waits for a bucket that %s', async (_what, fault) => {
   await using bucket = await s3Bucket()
   const folder = folderForTest()
   const server = await start(folder, { ...bucket.env, SCORING_ENABLED: 'true' })
@@ -65,7 +65,7 @@ it.each([
   server.process.kill('SIGTERM')
   await expect.poll(() => fetch(`${server.url}/livez`).catch(() => null)).toBeNull()
   release()
-  // The analysis gave up.
+  // The job folder is removed once the analysis is aborted.
   await expect.poll(() => readdirSync(join(folder, 'jobs')).filter((name) => !name.endsWith('.lock'))).toEqual([])
   await Promise.race([server.exit, sleep(slowMs)])
   expect(await upload.finish()).toBe(302)
