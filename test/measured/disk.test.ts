@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { smallVolume } from '../support/small-volume.ts'
 import { folderForTest, json, ownersToken, type Server, start } from '../support/server-process.ts'
 
-/** What a write answers: a new token, which is a row and its audit entry in one transaction. */
+/** Returns a function that creates a token, which inserts a row and an audit entry in one transaction, and returns the response. */
 const writer =
   ({ url }: Server, authorization: string) =>
   async () => {
@@ -20,7 +20,7 @@ const writer =
 const tokensOf = async ({ url }: Server, authorization: string): Promise<number> =>
   (await json(`${url}/api/auth/keys`, undefined, { authorization })).body.keys.length
 
-it('writes again within five seconds after a full disk was given space, and says 503 until then', async () => {
+it('writes again within five seconds after a full disk has free space, and answers 503 until then', async () => {
   const data = smallVolume(8192)
   const server = await start(folderForTest(), { SQLITE_PATH: join(data, 'registry.sqlite'), MIN_FREE_BYTES: '0' })
   const authorization = `Bearer ${await ownersToken(server)}`
@@ -48,7 +48,7 @@ it('writes again within five seconds after a full disk was given space, and says
   expect(body.status).toBe('ok')
 })
 
-it('writes again within five seconds after the disk failed at a commit', async () => {
+it('writes again within five seconds after disk errors during a commit', async () => {
   const server = await start(folderForTest())
   const authorization = `Bearer ${await ownersToken(server)}`
   const write = writer(server, authorization)

@@ -17,19 +17,19 @@ const both = (kind: string, first: Buffer, second: Buffer, message: string): Cas
 
 warmUp()
 
-it('takes the archive on which all hostile ones are built', async () => {
+it('accepts the valid archive from which the hostile ones are derived', async () => {
   expect((await inspect(withEntry({ name: 'lib/ok.dart' }, 'x'))).files).toHaveLength(2)
   expect((await inspect(gzipped(manifest(), pax({ path: 'lib/ok.dart' }), file('other')))).files[1]).toEqual({
     path: 'lib/ok.dart',
     size: 1,
   })
 })
-describe('a path that leaves the package or cannot be stored is refused', () => {
+describe('paths that leave the package or cannot be stored', () => {
   itRejects([
     named('traversal', '../evil', 'the path "../evil", which has `..` in it'),
     named('traversal within', 'lib/../../evil', '`..`'),
     named('traversal at the end', 'lib/..', '`..`'),
-    named('traversal behind a dot', './../evil', '`..`'),
+    named('traversal after a dot', './../evil', '`..`'),
     ['traversal by a directory', () => gzipped(manifest(), directory('../')), '`..`'],
     ['traversal by the ustar prefix', () => withEntry({ name: 'evil', prefix: '..', magic: 'ustar' }), '`..`'],
     ['traversal by a long name', () => withEntry({ name: `${'a/'.repeat(80)}../../x` }), '`..`'],
@@ -47,14 +47,14 @@ describe('a path that leaves the package or cannot be stored is refused', () => 
     named('file as a directory', 'lib/', 'as a file'),
     named('file as the root', '.', 'as a file'),
     named('reserved on Windows', 'lib/con.dart', 'reserved on Windows'),
-    named('reversing what follows', 'lib/\u202egnp.dart', String.raw`"lib/\u{202e}gnp.dart"`),
-    named('too long a name', `lib/${'a'.repeat(256)}`, 'longer than 255 bytes'),
-    named('too long a path', 'long/'.repeat(250), 'longer than 1024 bytes'),
-    named('too long a path for the client', 'a'.repeat(5000), 'longer than 2048 bytes'),
+    named('right-to-left override', 'lib/\u202egnp.dart', String.raw`"lib/\u{202e}gnp.dart"`),
+    named('name that is too long', `lib/${'a'.repeat(256)}`, 'longer than 255 bytes'),
+    named('path that is too long', 'long/'.repeat(250), 'longer than 1024 bytes'),
+    named('path that is too long for the client', 'a'.repeat(5000), 'longer than 2048 bytes'),
   ])
 })
 
-describe('an entry that is no file or directory is refused', () => {
+describe('entries that are neither files nor directories', () => {
   itRejects([
     typed('symbolic link', '2', '"lib/evil" as a symlink', '/etc/passwd'),
     typed('hard link', '1', '"lib/evil" as a link', 'pubspec.yaml'),
@@ -76,7 +76,7 @@ describe('an entry that is no file or directory is refused', () => {
   ])
 })
 
-describe('two entries for one path are refused', () => {
+describe('duplicate and colliding paths', () => {
   itRejects([
     both('duplicate file', file('a'), file('a', 'y'), '"a" twice'),
     both('second manifest', file('a'), manifest(), '"pubspec.yaml" twice'),
@@ -84,7 +84,7 @@ describe('two entries for one path are refused', () => {
     both('duplicate by ./', file('lib/a'), file('./lib/./a'), '"lib/a" twice'),
     both('duplicate by //', file('lib/a'), file('lib//a'), '"lib/a" twice'),
     both('file and directory', file('a'), directory('a/'), 'both as a file and as a directory'),
-    both('file and what is below it', file('a'), file('a/b'), 'both as a file and as a directory'),
+    both('file and a file below it', file('a'), file('a/b'), 'both as a file and as a directory'),
     both('file in place of a directory', file('a/b/c'), file('a/b'), 'both as a file and as a directory'),
     both('case collision', file('lib/a.dart'), file('lib/A.dart'), 'both "lib/a.dart" and "lib/A.dart"'),
     both('case collision of directories', file('lib/a'), file('LIB/b'), 'both "lib" and "LIB"'),

@@ -25,19 +25,19 @@ const sandboxes = [
 ] as const
 
 /**
- * Where the machine allows no sandbox, all there is to show is that nothing is run; the test says so. A container without privileges is such a
- * machine.
+ * Returns whether the machine does not support the sandbox, for example an unprivileged container. In that case, logs a
+ * warning and expects that analyses are refused.
  */
 async function isUnusable(app: TestApp): Promise<boolean> {
   const problem = await sandboxProblem(app.config)
   if (problem === null) return false
-  console.warn(`Not shown on this machine: what bubblewrap holds. ${problem}`)
+  console.warn(`Not tested on this machine: the isolation by bubblewrap. ${problem}`)
   await expect(analyzeWithFakePana(app, { files: attackFiles('echo begun') })).rejects.toThrow(problem)
   return true
 }
 
-/** What an attacker would look for, laid out; and how often somebody connected. */
-async function treasures(app: TestApp) {
+/** Creates secrets and a listener that an attacker would look for. `connections` returns the number of accepted connections. */
+async function plantTargets(app: TestApp) {
   const server = spawn('sleep', ['60'], { env: { JWT_SECRET: secretOfServer, PATH: process.env.PATH } })
   onTestFinished(() => void server.kill('SIGKILL'))
   await publish(await app.member(), { name: 'another', version: '1.0.0' })
@@ -54,7 +54,7 @@ async function treasures(app: TestApp) {
   return { port: address.port, outside, connections: () => connections }
 }
 
-const thief = (data: string, port: number, outside: string) => `
+const attackScript = (data: string, port: number, outside: string) => `
 cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -q ${secretOfServer} && echo 'took: environment'
 head -c 16 ${data}/registry.sqlite 2>/dev/null | grep -q SQLite && echo 'took: database'
 find ${data}/blobs -type f 2>/dev/null | grep -q . && echo 'took: archives'
@@ -66,13 +66,13 @@ done
 echo looked
 `
 
-describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
-  it('gets what is its own, and nothing else', async () => {
+describe.each(sandboxes)('malicious code that runs during an analysis (%s)', (_name, env) => {
+  it('accesses only its own data', async () => {
     await using app = await testApp({ env })
     if (await isUnusable(app)) return
-    const { port, outside, connections } = await treasures(app)
+    const { port, outside, connections } = await plantTargets(app)
     const data = app.config.DATA_DIR
-    const { log, report } = await analyzeWithFakePana(app, { files: attackFiles(thief(data, port, outside)) })
+    const { log, report } = await analyzeWithFakePana(app, { files: attackFiles(attackScript(data, port, outside)) })
     expect(log).toContain('looked')
     expect(report.engine.name).toBe('pana')
     const taken = log.filter((line) => line.startsWith('took: ')).map((line) => line.slice(6))
@@ -81,9 +81,9 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
       expect([outside, join(data, 'written')].filter((path) => existsSync(path))).toEqual([])
       return
     }
-    // Limits are no walls: what holds is that a job has an account and processes of its own where the server can give it these.
+    // Without a sandbox, isolation depends on whether the server can give jobs their own account and process namespace.
     const { root, namespaces } = await detectCapabilities()
-    // A job that a server of root starts in its own namespaces has a read-only /tmp.
+    // If the server runs as root and supports namespaces, the job has a read-only /tmp.
     const open = ['connection', ...(root && namespaces ? [] : [outside])]
     const ofAccount = root ? [] : ['database', 'archives', 'token', expect.stringMatching(/written$/), expect.stringMatching(/written$/)]
     const expected = [...open, ...ofAccount, ...(root || namespaces ? [] : ['environment'])]
@@ -102,8 +102,8 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
       /disk limit/,
     ],
     ['4 GB of memory', 'for n in 1 2 3 4; do head -c 1G /dev/zero | tail & done; wait', { limits: { memoryBytes: 192e6 } }, null],
-    ['what hides in a session of its own', '(setsid sh -c "while :; do :; done" &); sleep 0.1', {}, null],
-  ])('ends at its limit, and the server keeps answering: %s', async (_what, script, options, message) => {
+    ['a process that hides in its own session', '(setsid sh -c "while :; do :; done" &); sleep 0.1', {}, null],
+  ])('is stopped at its limit while the server keeps responding: %s', async (_what, script, options, message) => {
     await using app = await testApp({ env })
     if (await isUnusable(app)) return
     const url = await app.listen()
@@ -120,7 +120,7 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
     })()
     const outcome = await analyzeWithFakePana(app, { files: attackFiles(script) }, options).catch((error: unknown) => error)
     over.abort()
-    // It competes with what it judges, but never waits for it.
+    // The server shares the CPU with the job but never waits for it.
     expect(await answers).toBeLessThan(2000)
     if (message) expect(String(outcome)).toMatch(message)
     expect(readdirSync(join(app.config.DATA_DIR, 'jobs')).filter((name) => !name.endsWith('.lock'))).toEqual([])
@@ -128,12 +128,12 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
   })
 })
 
-it('a sandbox that does not work is told of at the start', async () => {
+it('logs at the start that the configured sandbox does not work', async () => {
   const server = await start(folderForTest(), { SCORING_SANDBOX: 'no-such-sandbox --shut' })
   await expect.poll(server.log).toMatch(/SCORING_SANDBOX is set, and it does not work: .*no-such-sandbox/)
 })
 
-it.each(sandboxes)('what runs ends with its server, however that ends (%s)', async (_name, env) => {
+it.each(sandboxes)('stops running jobs when the server is killed (%s)', async (_name, env) => {
   await using app = await testApp({ env })
   if (await isUnusable(app)) return
   const folder = await makeJobFolder(app.config)
@@ -147,11 +147,11 @@ it.each(sandboxes)('what runs ends with its server, however that ends (%s)', asy
   await expect.poll(() => processesOf(folder)).toEqual([])
 })
 
-it('in bubblewrap, a job reaches the servers that it needs, by HTTP and through a tunnel, and no other', async () => {
+it('allows a job in bubblewrap to connect only to the servers it needs, by HTTP and through a tunnel', async () => {
   await using app = await testApp({ env: sandboxes[0][1] })
   if (await isUnusable(app)) return
   const url = await app.listen()
-  const { port, connections } = await treasures(app)
+  const { port, connections } = await plantTargets(app)
   const { host } = new URL(url)
   const script = `
     const http = await import('node:http')
@@ -169,7 +169,7 @@ it('in bubblewrap, a job reaches the servers that it needs, by HTTP and through 
   expect(connections()).toBe(0)
 })
 
-/** The processes that were started for jobs of this server. */
+/** Lists the processes whose environment names a job folder below the given folder. */
 function processesOf(folder: string): string[] {
   return readdirSync('/proc').filter((id) => {
     try {

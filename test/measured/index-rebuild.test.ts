@@ -7,11 +7,11 @@ import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'
 import { addPackages } from '../support/unindexed-packages.ts'
 
-// One file at a time, in its own process: collecting the garbage of other tests would count as a turn.
+// Measured tests run one file at a time in their own process, so garbage of other tests does not distort the measurement.
 it.for(['sqlite', 'postgres'])('answers requests while the search index is rebuilt, on %s', { timeout: 180_000 }, async (backend) => {
   await using app = await testApp({ env: backend === 'postgres' ? await ownDatabase() : {} })
   const alice = await app.member()
-  // PostgreSQL does its part of the work in other processes.
+  // Most of the work on PostgreSQL happens outside this process, so fewer packages suffice.
   const count = backend === 'sqlite' ? 2000 : 300
   await publish(alice, { name: 'acme', version: '1.0.0' })
   await addPackages(app, count)
@@ -39,7 +39,7 @@ async function ownDatabase(): Promise<Record<string, string>> {
   return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
 }
 
-/** The longest time that this process computed without a turn of the event loop, in milliseconds of its own CPU time. */
+/** Returns the longest time that the event loop was blocked until `work` settles, in milliseconds of CPU time of this thread. */
 async function longestTurn(work: Promise<unknown>): Promise<number> {
   let longest = 0
   while (!(await isSettled(work))) {

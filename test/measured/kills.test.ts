@@ -11,13 +11,13 @@ const backends: Backend[] = ['sqlite', 'postgres']
 const limitMs = 900_000
 
 it.for(backends)(
-  'loses nothing that was acknowledged when the server is killed during publishes, on %s',
+  'loses no acknowledged version when the server is killed during publishes, on %s',
   { timeout: limitMs },
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
     const strike = async () => {
       await registry.kill()
-      // The time until the server is up again counts, too.
+      // Does not wait for the start, so that the downtime counts as well.
       void registry.start()
     }
     await publishDuringFaults(context, registry, [
@@ -27,7 +27,7 @@ it.for(backends)(
 )
 
 it.for(backends)(
-  'restarts during publishes without an error that a second try does not mend, on %s',
+  'restarts during publishes with only errors that a retry resolves, on %s',
   { timeout: limitMs },
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
@@ -38,13 +38,13 @@ it.for(backends)(
       void registry.start()
     }
     await publishDuringFaults(context, registry, [
-      { label: 'published', name: 'SIGTERM beside silent clients', publishes: isFullRun ? 300 : 30, everyMs: 700, strike },
+      { label: 'published', name: 'SIGTERM with silent clients', publishes: isFullRun ? 300 : 30, everyMs: 700, strike },
     ])
   },
 )
 
 it.for(backends)(
-  'takes every publish of somebody whose other uploads break off in the middle, on %s',
+  'completes every publish of a user whose other uploads are interrupted, on %s',
   { timeout: limitMs },
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
@@ -56,14 +56,14 @@ it.for(backends)(
   },
 )
 
-/** Announces an upload, sends a part of what it promises and hangs up. */
+/** Begins an upload, sends a part of the declared length and closes the connection. */
 async function breakOff(registry: FaultRegistry, part: Buffer, length: number): Promise<void> {
   const authorization = `Bearer ${registry.token}`
   const { body } = await json(`${registry.url}/api/packages/versions/new`, undefined, { authorization })
   const headers = { authorization, 'content-type': 'application/octet-stream', 'content-length': length }
   await new Promise((resolve) => {
     const sending = request(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', headers }).on('close', resolve)
-    sending.on('error', () => {}) // the broken connection, which is the point
+    sending.on('error', () => {}) // the broken connection is intended
     sending.write(part, () => sending.destroy())
   })
 }

@@ -4,8 +4,8 @@ import { packageArchive } from '../support/archive.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
 
-/** A server on a PostgreSQL of its own, with somebody's token and a package. */
-async function serverOnItsOwn(settings: Record<string, string> = {}, env: Record<string, string> = {}) {
+/** Starts a server on its own PostgreSQL instance, with the owner's token and a package. */
+async function startWithOwnPostgres(settings: Record<string, string> = {}, env: Record<string, string> = {}) {
   const postgres = await startPostgres(settings)
   onTestFinished(() => postgres.stop())
   const server = await start(folderForTest(), { DB_BACKEND: 'postgres', POSTGRES_URL: postgres.url, ...env })
@@ -22,8 +22,8 @@ async function clientOf(url: string): Promise<pg.Client> {
   return client
 }
 
-/** What REST, the package client, GraphQL and OAuth answer, and how long the slowest took. */
-async function ask({ url }: Server, authorization: string) {
+/** Sends concurrent requests to REST, the pub API, GraphQL and OAuth. Returns the responses and the duration of the slowest. */
+async function sendMix({ url }: Server, authorization: string) {
   const started = performance.now()
   const send = async (path: string, body?: object) => {
     const answer = await fetch(url + path, {
@@ -50,42 +50,42 @@ async function ask({ url }: Server, authorization: string) {
   return { answers, ms: performance.now() - started }
 }
 
-const everythingIsAway = (answers: { status: number; retryAfter: string | null }[]) => {
+const expectUnavailable = (answers: { status: number; retryAfter: string | null }[]) => {
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503))
   for (const { retryAfter } of answers) expect(Number(retryAfter)).toBeGreaterThan(0)
 }
 
-const worksAgain = (server: Server, authorization: string) =>
+const waitUntilServing = (server: Server, authorization: string) =>
   expect
-    .poll(async () => (await ask(server, authorization)).answers.map(({ status }) => status), { timeout: 10_000, interval: 200 })
+    .poll(async () => (await sendMix(server, authorization)).answers.map(({ status }) => status), { timeout: 10_000, interval: 200 })
     .toEqual([200, 200, 200, 200, 200, 200, 400])
 
-it('answers 503 within two seconds while PostgreSQL is frozen or stopped, and works again afterwards by itself', async () => {
-  const { postgres, server, authorization } = await serverOnItsOwn()
+it('answers 503 within two seconds while PostgreSQL is frozen or stopped, and recovers without a restart', async () => {
+  const { postgres, server, authorization } = await startWithOwnPostgres()
   const ways = [
     { begin: () => postgres.signal('SIGSTOP'), end: () => postgres.signal('SIGCONT') },
     { begin: () => postgres.halt(), end: () => postgres.resume() },
   ]
-  await worksAgain(server, authorization)
+  await waitUntilServing(server, authorization)
   for (const { begin, end } of ways) {
     begin()
     for (let round = 0; round < 3; round++) {
-      const { answers, ms } = await ask(server, authorization)
-      // An order to stop takes a moment.
+      const { answers, ms } = await sendMix(server, authorization)
+      // PostgreSQL takes a moment to stop, so the first round may still succeed.
       if (round === 0 && answers.some(({ status }) => status !== 503)) continue
-      everythingIsAway(answers)
+      expectUnavailable(answers)
       expect(ms).toBeLessThan(2000)
     }
     expect((await json(`${server.url}/api/v1/health`)).status).toBe(503)
     end()
-    await worksAgain(server, authorization)
+    await waitUntilServing(server, authorization)
     expect((await json(`${server.url}/api/v1/health`)).status).toBe(200)
   }
   expect(server.log()).not.toMatch(/unhandled|uncaught/i)
 })
 
-it('serves sixty listings at once and writes with the five connections that it may have, and answers 503 when it may have none', async () => {
-  const { postgres, server, authorization } = await serverOnItsOwn({ max_connections: '12', superuser_reserved_connections: '0' })
+it('serves sixty concurrent listings and a publish with five connections, and answers 503 when none are available', async () => {
+  const { postgres, server, authorization } = await startWithOwnPostgres({ max_connections: '12', superuser_reserved_connections: '0' })
   const others: pg.Client[] = []
   const admin = await clientOf(postgres.url)
   const ours = `select count(*)::int as count from pg_stat_activity where application_name like 'snug%'`
@@ -105,13 +105,13 @@ it('serves sixty listings at once and writes with the five connections that it m
   await admin.query(terminate)
   const taking = Promise.allSettled(Array.from({ length: 8 }, () => clientOf(postgres.url)))
   await taking
-  const { answers, ms } = await ask(server, authorization)
-  everythingIsAway(answers)
+  const { answers, ms } = await sendMix(server, authorization)
+  expectUnavailable(answers)
   expect(ms).toBeLessThan(2000)
 })
 
-it('loses no connection for good when fifty of them are terminated in the middle of their work', async () => {
-  const { postgres, server, authorization } = await serverOnItsOwn()
+it('replaces all connections when fifty of them are terminated during writes', async () => {
+  const { postgres, server, authorization } = await startWithOwnPostgres()
   const admin = await clientOf(postgres.url)
   const victim = `select pg_terminate_backend(pid) from pg_stat_activity
     where application_name like 'snug%' and application_name not like '%watch' and state <> 'idle' and pid <> pg_backend_pid() limit 1`

@@ -4,8 +4,8 @@ import { packageArchive } from '../support/archive.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
 
-/** A PostgreSQL whose role `snug` may have so many connections, and a client of its administrator. */
-async function postgresWith(connections: number) {
+/** Starts a PostgreSQL instance whose role `snug` has a connection limit. Returns settings for a server and a superuser client. */
+async function startPostgresWithLimit(connections: number) {
   const postgres = await startPostgres()
   const admin = new pg.Client(postgres.url)
   admin.on('error', () => {})
@@ -35,7 +35,7 @@ async function send({ url }: Server, path: string, authorization: string, body?:
 
 const times = <Value>(count: number, make: () => Value): Value[] => Array.from({ length: count }, make)
 
-/** Sixty listings and ten changes of each door at once: how they were answered, and how long the slowest took. */
+/** Sends sixty listings and ten changes each over GraphQL and REST concurrently. Returns the responses and the duration of the slowest. */
 async function burst(server: Server, authorization: string) {
   const started = performance.now()
   const query = 'mutation { updateProfile(input: { displayName: "Olive" }) { user { id } } }'
@@ -47,8 +47,8 @@ async function burst(server: Server, authorization: string) {
   return { answers, ms: performance.now() - started }
 }
 
-it('serves listings and changes with three connections, and answers 503 within two seconds when it may have none', async () => {
-  const { admin, env } = await postgresWith(3)
+it('serves listings and changes with three connections, and answers 503 within two seconds without any', async () => {
+  const { admin, env } = await startPostgresWithLimit(3)
   const server = await start(folderForTest(), env)
   const authorization = `Bearer ${await ownersToken(server)}`
   await publishTo(server, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
@@ -64,7 +64,7 @@ it('serves listings and changes with three connections, and answers 503 within t
       .poll(async () => (await burst(server, authorization)).answers.map(({ status }) => status), { timeout: 10_000 })
       .toEqual(allServed)
   const terminate = `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'snug'`
-  // Every pool gets its connection again when all of them are lost at once.
+  // Every pool reconnects after all connections are lost at the same time.
   for (let round = 0; round < 3; round++) {
     await admin.query(terminate)
     await isServed()
@@ -84,8 +84,8 @@ it('serves listings and changes with three connections, and answers 503 within t
   expect(server.log()).not.toMatch(/unhandled|uncaught/i)
 })
 
-it('does not start with fewer than three connections, and says what limits them', async () => {
-  const { env } = await postgresWith(2)
+it('refuses to start with fewer than three connections, and names the settings that limit them', async () => {
+  const { env } = await startPostgresWithLimit(2)
   const server = await start(folderForTest(), env)
   expect(await server.exit).toBe(78)
   expect(server.log()).toMatch(/at least 3 connections/)

@@ -5,9 +5,9 @@ import { testApp, type TestApp } from '../app.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'
 
-// Both wait for a measurement most of the time, so they do it together.
+// Both tests spend most of their time waiting for a measurement, so they run concurrently.
 it.concurrent.for(['sqlite', 'postgres'])(
-  'waits for a first slow measurement once, and answers with the last while the next is under way, on %s',
+  'waits once for a slow first measurement, and returns the previous one while the next is running, on %s',
   async (backend, { expect, onTestFinished }) => {
     const env: Record<string, string> = {}
     if (backend === 'postgres') {
@@ -37,7 +37,7 @@ it.concurrent.for(['sqlite', 'postgres'])(
   },
 )
 
-/** To open an app keeps the process busy for longer than the other one has to connect to its database. */
+/** Opens apps one after the other: opening one blocks the process for longer than the connect timeout of the other. */
 function inTurn<Value>(open: () => Promise<Value>): Promise<Value> {
   const opened = last.then(open)
   last = opened.catch(() => {})
@@ -59,7 +59,7 @@ async function run(app: TestApp, ...statements: string[]): Promise<void> {
   for (const sql of statements) await app.services.database.fork().execute(sql)
 }
 
-/** Has the bytes of documentation, of which there is none, take about so many seconds to add up. */
+/** Replaces the table `version_docs` with a view that is slow to query: summing its bytes takes about the given number of seconds. */
 async function slowDown(app: TestApp, seconds: number): Promise<void> {
   const replace = (query: string) => run(app, 'drop view if exists version_docs', `create view version_docs as ${query}`)
   if (app.config.DB_BACKEND === 'postgres') return replace(`select 0 as bytes from pg_sleep(${seconds})`)
@@ -67,7 +67,7 @@ async function slowDown(app: TestApp, seconds: number): Promise<void> {
   const manyRows = (rows: number) =>
     `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows}) select 0 as bytes from n`
   await replace(manyRows(sample))
-  // The fastest of several: a machine that is busy for a moment makes one slower, and the real one would then take too little time.
+  // Uses the fastest of five samples. A sample slowed down by other processes would make the real view too fast.
   const taken: number[] = []
   for (let n = 0; n < 5; n++) {
     const began = performance.now()

@@ -13,7 +13,7 @@ import { beginRequest, fragments, openSocket } from '../support/silent-clients.t
 const drainSeconds = 2.5
 const drain = { DRAIN_TIMEOUT_MS: String(drainSeconds * 1000) }
 
-/** Sends a signal; gives the exit code and how many seconds it took. */
+/** Sends SIGTERM. Returns the exit code and the number of seconds until the exit. */
 async function stop(server: Server) {
   const began = performance.now()
   server.process.kill('SIGTERM')
@@ -21,15 +21,18 @@ async function stop(server: Server) {
   return { code, seconds: (performance.now() - began) / 1000 }
 }
 
-/** Sends one request after the other, each over the connection of the one before while the server allows that, until one fails. */
-async function sendUntilOver(url: string, hear: (answers: number) => void): Promise<{ answers: number; isTold: boolean; end: string }> {
+/** Sends requests one after another over a keep-alive connection until one fails. `sawClose`: a response had `Connection: close`. */
+async function sendUntilRefused(
+  url: string,
+  onProgress: (answers: number) => void,
+): Promise<{ answers: number; sawClose: boolean; end: string }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  let isTold = false
+  let sawClose = false
   for (let answers = 0; ; answers++) {
-    hear(answers)
+    onProgress(answers)
     const end = await new Promise<string | null>((resolve) => {
       request(url, { agent }, (response) => {
-        if (response.headers.connection === 'close') isTold = true
+        if (response.headers.connection === 'close') sawClose = true
         response.resume()
         response.on('end', () => resolve(null))
         response.on('error', (error) => resolve(error.message))
@@ -37,16 +40,16 @@ async function sendUntilOver(url: string, hear: (answers: number) => void): Prom
         .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
         .end()
     })
-    if (end !== null) return { answers, isTold, end }
+    if (end !== null) return { answers, sawClose, end }
   }
 }
 
-it('resets no connection of clients that are sending, and tells each of them to close, after which they are refused', async () => {
+it('asks every sending client to close its connection before refusing new ones, and resets none', async () => {
   const server = await start(folderForTest(), drain)
   await ownersToken(server)
   const heard = Array.from({ length: 60 }, () => 0)
   const clients = heard.map((_, index) =>
-    sendUntilOver(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`, (answers) => (heard[index] = answers)),
+    sendUntilRefused(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`, (answers) => (heard[index] = answers)),
   )
   await expect.poll(() => Math.min(...heard), { timeout: 90_000 }).toBeGreaterThan(1)
   const { code, seconds } = await stop(server)
@@ -54,10 +57,10 @@ it('resets no connection of clients that are sending, and tells each of them to 
   expect(seconds).toBeLessThan(drainSeconds)
   const ends = await Promise.all(clients)
   expect(ends.filter(({ answers }) => answers < 2)).toEqual([])
-  expect(Object.groupBy(ends, ({ isTold, end }) => `${isTold ? 'told' : 'not told'}, ${end}`)).toEqual({ 'told, ECONNREFUSED': ends })
+  expect(Object.groupBy(ends, ({ sawClose, end }) => `${sawClose ? 'close' : 'no close'}, ${end}`)).toEqual({ 'close, ECONNREFUSED': ends })
 })
 
-it('does not wait for connections without a request, and not beyond the drain for a body that does not come', async () => {
+it('does not wait for idle connections, and waits for incomplete bodies only until the drain timeout', async () => {
   const server = await start(folderForTest(), drain)
   for (const text of fragments) await openSocket(server.url, text)
   const idle = await openSocket(server.url, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -76,7 +79,7 @@ it('does not wait for connections without a request, and not beyond the drain fo
   expect(other.log()).toContain('WARNING stopping: requests that did not finish in time and were aborted: 1')
 })
 
-it('keeps serving while load balancers notice, not ready any more, then ends', async () => {
+it('reports not ready but keeps serving during the drain delay, then exits', async () => {
   const server = await start(folderForTest(), { ...drain, DRAIN_DELAY_MS: '1500' })
   expect(await json(`${server.url}/readyz`)).toMatchObject({ status: 200 })
   const stopped = stop(server)
@@ -86,14 +89,14 @@ it('keeps serving while load balancers notice, not ready any more, then ends', a
   expect(await stopped).toMatchObject({ code: 0 })
 })
 
-it('ends with code 0 although the storage hangs', async () => {
+it('exits with code 0 although the storage hangs', async () => {
   const folder = folderForTest()
   const server = await start(folder, drain)
   const authorization = `Bearer ${await ownersToken(server)}`
   await publishTo(server, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
   const stored = readdirSync(join(folder, 'blobs', 'sha256'), { recursive: true, withFileTypes: true }).find((entry) => entry.isFile())
   const path = join(stored?.parentPath ?? '', stored?.name ?? '')
-  // Whoever reads a pipe that nobody writes to waits for ever.
+  // Reading a FIFO without a writer blocks forever.
   rmSync(path)
   execFileSync('mkfifo', [path])
   await beginRequest(server.url, 'GET /api/archives/acme-1.0.0.tar.gz', { authorization })
@@ -103,7 +106,7 @@ it('ends with code 0 although the storage hangs', async () => {
   expect(server.log()).toContain('did not finish in time')
 })
 
-it('ends with code 0 although the database hangs', async () => {
+it('exits with code 0 although the database hangs', async () => {
   const database = await createDatabase()
   onTestFinished(() => database.drop())
   const server = await start(folderForTest(), { ...drain, DB_BACKEND: 'postgres', POSTGRES_URL: database.url })

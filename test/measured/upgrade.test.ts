@@ -7,10 +7,10 @@ import { folderForTest, json, ownersToken } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
 const here = [process.execPath, join(root, 'server/launch.mjs'), 'start']
-/** The unpacked package of the release before this one, for a trial of the upgrade from it. */
+/** Folder of the unpacked previous release. If set, the test upgrades from that release. */
 const { PREVIOUS_PACKAGE } = process.env
 
-it('takes the place of the release before, instance by instance, without a failed request', async () => {
+it('upgrades from the previous release, instance by instance, without a failed request', async () => {
   const isTrial = PREVIOUS_PACKAGE !== undefined
   const [old, next] = isTrial ? [[join(PREVIOUS_PACKAGE, 'snug')], here] : [here, writeNextRelease(folderForTest())]
   const pair = await Pair.open()
@@ -24,7 +24,7 @@ it('takes the place of the release before, instance by instance, without a faile
   if (!isTrial) {
     expect(first.log()).toContain(`Upgrading the database: ${nextMigration}`)
     expect((await json(`${first.url}/api/v1/version`)).body).toEqual({ version: nextVersion })
-    // It goes on serving, and starts again.
+    // The instance of the old release keeps serving, and can be restarted.
     expect((await json(`${last.url}/readyz`)).status).toBe(200)
     await pair.replace(1, old)
     await load.more(5)
