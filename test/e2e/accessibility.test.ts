@@ -24,11 +24,11 @@ const addresses = {
   'not found': '/no/such/page',
 }
 
-it('has no serious fault, and nothing too wide, on any page: light and dark, desk and telephone', async () => {
+it('has no accessibility violations or overflow on any page, in light and dark mode, on desktop and mobile', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, { name: 'acme', version: '1.0.0', files }, { name: 'acme', version: '1.1.0', files })
-  // The browser notes that a page which is not there is answered with 404.
+  // The browser logs the 404 response of the page that does not exist.
   const page = await openPage(app.url, { tolerate: [/status of 404 .*\/no\/such\/page/] })
   await startSession(page, app.url, email)
   for (const [name, address] of Object.entries(addresses)) {

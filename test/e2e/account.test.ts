@@ -7,8 +7,8 @@ import { expectSound } from '../support/looks.ts'
 
 const password = (page: Page, name = 'Password') => page.getByRole('textbox', { name })
 
-describe('signing up', () => {
-  it('says the same whether or not the address has an account', async () => {
+describe('sign-up', () => {
+  it('shows the same text whether or not the address has an account', async () => {
     await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true' } })
     const { email: taken } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 40[01]/] })
@@ -39,7 +39,7 @@ describe('signing up', () => {
     await page.getByRole('button', { name: 'Account: Nora New' }).waitFor()
   })
 
-  it('is not offered where the server has it off', async () => {
+  it('is not offered when the server disables it', async () => {
     await using app = await consoleApp()
     const page = await openPage(app.url)
     await page.goto('/login')
@@ -50,7 +50,7 @@ describe('signing up', () => {
     await expectSound(page, 'signup-closed')
   })
 
-  it('counts down after too many attempts', async () => {
+  it('shows a countdown after too many attempts', async () => {
     await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true' } })
     const page = await openPage(app.url, { tolerate: [/status of 4(00|29)/] })
     await page.goto('/signup')
@@ -66,7 +66,7 @@ describe('signing up', () => {
   })
 })
 
-it('accepts an invitation, once', async () => {
+it('accepts an invitation only once', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const invited = await admin.post('/api/admin/users', { email: 'ida@example.com', displayName: 'Ida Invited', mode: 'invite' })
@@ -95,7 +95,7 @@ it('accepts an invitation, once', async () => {
   await expectSound(page, 'invite-used')
 })
 
-it('lets nobody continue who must choose a password', async () => {
+it('requires users who must change their password to do so first', async () => {
   await using app = await consoleApp()
   const { email } = await app.member({ mustChangePassword: true })
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
@@ -125,7 +125,7 @@ it('lets nobody continue who must choose a password', async () => {
 })
 
 describe('settings', () => {
-  it('change name and picture', async () => {
+  it('changes the name and the picture', async () => {
     await using app = await consoleApp()
     const { email } = await app.member({ displayName: 'Mia Member' })
     const page = await openPage(app.url)
@@ -158,7 +158,7 @@ describe('settings', () => {
     await page.locator('header img').waitFor({ state: 'detached' })
   })
 
-  it('change the password and end every session', async () => {
+  it('changes the password and ends every session', async () => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url)
@@ -177,7 +177,7 @@ describe('settings', () => {
     await page.getByRole('heading', { name: 'Security' }).waitFor()
   })
 
-  it('show the sessions and end them', async () => {
+  it('shows sessions and ends them', async () => {
     await using app = await consoleApp()
     const member = await app.member()
     const others = await Promise.all([1, 2, 3].map(() => member.session()))

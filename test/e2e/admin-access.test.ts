@@ -3,7 +3,7 @@ import { expectAccessible, openPage } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-it("shows an administrator somebody's sessions and tokens, and ends them", async () => {
+it("shows a user's sessions and tokens to administrators, who can end them", async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const alice = await app.member({ displayName: 'Alice Author' })
@@ -39,7 +39,7 @@ it("shows an administrator somebody's sessions and tokens, and ends them", async
     .waitFor()
 })
 
-it("shows the owner's without a way to end them", async () => {
+it("shows the owner's sessions without buttons to end them", async () => {
   await using app = await consoleApp()
   const [admin, owner] = [await app.admin(), await app.owner()]
   await owner.session()
@@ -50,10 +50,10 @@ it("shows the owner's without a way to end them", async () => {
   expect(await page.getByRole('button', { name: /^(Revoke|End all)/ }).count()).toBe(0)
 })
 
-it('shows people their security history, page by page', async () => {
+it('shows users their security history in pages', async () => {
   await using app = await consoleApp({ env: { PASSWORD_MIN_LENGTH: '12' } })
   const alice = await app.member({ displayName: 'Alice Author' })
-  await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'a guess of somebody' })
+  await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'a wrong guess' })
   for (let made = 0; made < 10; made++) {
     const { body } = await alice.post('/api/auth/keys', { name: `ci ${made}` })
     await alice.delete(`/api/auth/keys/${body.id}`)
@@ -69,7 +69,7 @@ it('shows people their security history, page by page', async () => {
   await history.getByRole('row', { name: /tried to sign in with a wrong/ }).waitFor()
 })
 
-it.each(['member', 'viewer'] as const)('closes the administration to a %s', async (role) => {
+it.each(['member', 'viewer'] as const)('denies access to the administration to a %s', async (role) => {
   await using app = await consoleApp()
   const { email } = await app.person(role)
   const page = await openPage(app.url)

@@ -5,7 +5,7 @@ import { addEntries } from '../support/audit.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('filters the audit log, shows an entry, and saves what is shown as CSV and NDJSON', async () => {
+it('filters the audit log, shows an entry, and exports the filtered entries as CSV and NDJSON', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const member = await app.member({ displayName: 'Mona Member' })
@@ -68,12 +68,12 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await drawer.waitFor({ state: 'hidden' })
   await expect.poll(() => new URL(page.url()).searchParams.has('entry')).toBe(false)
 
-  const nobody = { actorId: null, package: 'by_nobody', createdAt: app.services.now() }
-  await addEntries(app, 1, () => ({ ...nobody, kind: 'package.scored', summary: 'Scored by itself' }))
-  await addEntries(app, 1, () => ({ ...nobody, kind: 'user.login_failed', summary: 'A wrong password', clientIp: '192.0.2.1' }))
-  await page.goto('/admin/audit?package=by_nobody')
-  await page.getByRole('row', { name: /Scored by itself.*The server by_nobody None/ }).waitFor()
-  await page.getByRole('row', { name: /A wrong password.*Not signed in by_nobody 192\.0\.2\.1/ }).waitFor()
+  const withoutActor = { actorId: null, package: 'no_actor', createdAt: app.services.now() }
+  await addEntries(app, 1, () => ({ ...withoutActor, kind: 'package.scored', summary: 'Scored by itself' }))
+  await addEntries(app, 1, () => ({ ...withoutActor, kind: 'user.login_failed', summary: 'A wrong password', clientIp: '192.0.2.1' }))
+  await page.goto('/admin/audit?package=no_actor')
+  await page.getByRole('row', { name: /Scored by itself.*The server no_actor None/ }).waitFor()
+  await page.getByRole('row', { name: /A wrong password.*Not signed in no_actor 192\.0\.2\.1/ }).waitFor()
 
   await page.goto('/admin/audit?kind=nonsense')
   await page.getByRole('alert').getByText(/kind/).waitFor()
@@ -81,7 +81,7 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await page.getByText('No entries found').waitFor()
 })
 
-it('lets the owner set how long entries are kept, and names how many are deleted before it does so', async () => {
+it('allows the owner to set the retention, and shows how many entries this deletes', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
   await addEntries(app, 12, (n) => ({ kind: 'user.login', summary: `entry ${n}`, createdAt: new Date(Date.now() - 400 * 86_400_000) }))

@@ -4,7 +4,7 @@ import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-/** Reads the secret from its dialog, and closes the dialog. */
+/** Reads the secret from the dialog that shows it, and closes the dialog. */
 async function takeSecret(page: Page, title: string): Promise<string> {
   const sheet = page.getByRole('dialog', { name: title })
   const secret = (await sheet.locator('[data-secret]').textContent()) ?? ''
@@ -14,8 +14,8 @@ async function takeSecret(page: Page, title: string): Promise<string> {
   return secret.trim()
 }
 
-describe('people', () => {
-  it('get accounts in both ways, each shown its secret once', async () => {
+describe('list of users', () => {
+  it('creates accounts by invitation and by one-time password, showing each secret once', async () => {
     await using app = await consoleApp()
     const { email } = await app.admin()
     const page = await openPage(app.url, { tolerate: [/status of 409/] })
@@ -48,7 +48,7 @@ describe('people', () => {
     await page.getByRole('row', { name: /Paul Password.*Viewer.*Active/ }).waitFor()
   })
 
-  it('are filtered and paged by the URL', async () => {
+  it('keeps filters and pages in the URL', async () => {
     await using app = await consoleApp()
     const { email } = await app.admin()
     for (let made = 0; made < 51; made++) await app.member({ email: `member-no-${made}@example.com` })
@@ -77,8 +77,8 @@ describe('people', () => {
   })
 })
 
-describe('one account', () => {
-  it('changes its role, loses its access and its password, and is deleted', async () => {
+describe('page of a user', () => {
+  it('changes the role, disables the account, resets the password and deletes the account', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const member = await app.member({ displayName: 'Mona Member' })
@@ -112,11 +112,11 @@ describe('one account', () => {
     await page.reload()
     await page.getByText(/reset the password of Mona Viewer/).waitFor()
 
-    // Nobody asks about what is not saved of an account that is gone.
+    // Deleting an account must not prompt about its unsaved changes.
     await page.getByLabel('Name', { exact: true }).fill('Mona Unsaved')
     await page.getByRole('button', { name: 'Delete account' }).click()
     const dialog = page.getByRole('alertdialog', { name: 'Delete Mona Viewer?' })
-    await dialog.getByLabel('E-mail address of the account').fill('somebody@example.com')
+    await dialog.getByLabel('E-mail address of the account').fill('other@example.com')
     expect(await dialog.getByRole('button', { name: 'Delete account' }).isDisabled()).toBe(true)
     await dialog.getByLabel('E-mail address of the account').fill(member.email)
     await expectAccessible(page)
@@ -126,7 +126,7 @@ describe('one account', () => {
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
   })
 
-  it('cannot be deleted while it is the only uploader of packages, which are listed', async () => {
+  it('refuses to delete the only uploader of packages, and lists the packages', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const member = await app.member()
@@ -143,7 +143,7 @@ describe('one account', () => {
     await screenshot(page, 'delete-refused')
   })
 
-  it('is invited again, and the old invitation stops working', async () => {
+  it('creates a new invitation, which revokes the previous one', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const made = await admin.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' })
@@ -158,7 +158,7 @@ describe('one account', () => {
     expect((await app.anonymous.get(`/api/invites/${tokenOf(made.body.inviteUrl)}`)).status).not.toBe(200)
   })
 
-  it.each(['owner', 'oneself'])('is guarded, with the reason: %s', async (who) => {
+  it.each(['owner', 'oneself'])('disables dangerous actions and explains why: %s', async (who) => {
     await using app = await consoleApp()
     const [owner, admin] = [await app.owner(), await app.admin()]
     const page = await openPage(app.url)
@@ -175,7 +175,7 @@ describe('one account', () => {
   })
 })
 
-it('hands the server to another administrator', async () => {
+it('transfers ownership of the server to another administrator', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
   const heir = await app.admin({ displayName: 'Hedy Heir' })
@@ -202,7 +202,7 @@ it('hands the server to another administrator', async () => {
   await page.getByText('Only the owner of this server can see this page.').waitFor()
 })
 
-it('has no serious fault, and nothing too wide, on any page: light and dark, desk and telephone', async () => {
+it('has no accessibility violations or overflow on any page, in light and dark mode, on desktop and mobile', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
   const member = await app.member({ displayName: 'Mona Member' })
@@ -217,7 +217,7 @@ it('has no serious fault, and nothing too wide, on any page: light and dark, des
     overview: '/admin',
     people: '/admin/users',
     'new-person': '/admin/users?new=1',
-    nobody: '/admin/users?email=zzz',
+    'no-people': '/admin/users?email=zzz',
     person: `/admin/users/${member.id}`,
     owner: `/admin/users/${owner.id}`,
     audit: '/admin/audit?from=2020-01-01',

@@ -38,7 +38,7 @@ it('imports, withdraws and removes advisories', async () => {
   await page.getByText('No advisory affects a package with this name.').waitFor()
 })
 
-it('warns on the pages of a package', async () => {
+it('shows warnings on the pages of an affected package', async () => {
   await using app = await consoleApp()
   const [admin, member] = [await app.admin(), await app.member()]
   const osv = JSON.stringify(

@@ -7,7 +7,7 @@ import { storeSurface, surfaceOf } from '../support/surfaces.ts'
 const long = (type: string) =>
   `Future<Map<String, ${type}>> three(Map<String, ${type}> first, {required void Function(Object error, StackTrace trace) onError})`
 
-it('compares the APIs of two versions, which the reader picks', async () => {
+it('compares the APIs of two selected versions', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, ...['1.0.0', '1.1.0', '1.2.0', '1.3.0'].map((version) => ({ name: 'acme', version })))
@@ -35,7 +35,7 @@ it('compares the APIs of two versions, which the reader picks', async () => {
   expect(new URL(page.url()).search).toBe('?to=1.2.0')
   await page.goto('/packages/acme/changes?from=1.0.0&to=1.2.0')
   await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
-  // The latest was not analyzed.
+  // The latest version was not analyzed.
   await page.goto('/packages/acme/changes')
   await page.getByText('Choose under “From” which version to compare with 1.3.0.').waitFor()
   await page.goto('/packages/acme/changes?from=1.0.0')
@@ -43,7 +43,7 @@ it('compares the APIs of two versions, which the reader picks', async () => {
   await screenshot(page, 'api-changes-none')
 })
 
-it('says that the versions cannot be listed, and tries again', async () => {
+it('shows an error when the versions cannot be listed, and retries', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, { name: 'acme', version: '1.0.0' })
@@ -58,7 +58,7 @@ it('says that the versions cannot be listed, and tries again', async () => {
   await page.unrouteAll()
   await retry.press('Enter')
   await expect.poll(() => page.getByRole('alert').count()).toBe(0)
-  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1') // the button is gone
+  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1') // the button was removed
   await page
     .getByRole('combobox', { name: 'From' })
     .or(page.getByRole('button', { name: 'From' }))

@@ -7,8 +7,8 @@ import { openPage } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-/** A command-line program that waits for the browser's answer. */
-async function commandLine() {
+/** Starts the callback server of a command-line program, which records the redirects of the browser. */
+async function startCommandLine() {
   const answers: URLSearchParams[] = []
   const server = createServer((request, response) => {
     answers.push(new URL(request.url ?? '', 'http://localhost').searchParams)
@@ -31,10 +31,10 @@ async function commandLine() {
   return { host: `127.0.0.1:${port}`, verifier, redirectUri, answers, path: `/oauth/authorize?${query}` }
 }
 
-it('signs in, approves, and hands over a code that becomes a token', async () => {
+it('signs in, approves, and returns a code that can be exchanged for a token', async () => {
   await using app = await consoleApp()
   const { email, id } = await app.member({ displayName: 'Mia Member' })
-  const program = await commandLine()
+  const program = await startCommandLine()
   const page = await openPage(app.url, { tolerate: [RegExp(`another origin: http://${program.host}/`), /status of 404/] })
   await page.goto(program.path)
   await page.getByLabel('E-mail address').fill(email)
@@ -63,21 +63,21 @@ it('signs in, approves, and hands over a code that becomes a token', async () =>
   await expectSound(page, 'consent-used')
 })
 
-it('denies', async () => {
+it('denies a request', async () => {
   await using app = await consoleApp()
   const { email } = await app.viewer()
-  const program = await commandLine()
+  const program = await startCommandLine()
   const page = await openPage(app.url, { tolerate: [RegExp(`another origin: http://${program.host}/`)] })
   await startSession(page, app.url, email)
   await page.goto(program.path)
   await page.getByText('Browse, search and download packages.').waitFor()
-  expect(await page.getByText('Also publish').count()).toBe(0) // a viewer cannot give what they may not do
+  expect(await page.getByText('Also publish').count()).toBe(0) // viewers cannot grant permissions that they lack
   await page.getByRole('button', { name: 'Deny' }).click()
   await page.waitForURL(`http://${program.host}/**`)
   expect(program.answers[0]?.get('error')).toBe('access_denied')
 })
 
-it('says so when there is no such request', async () => {
+it('shows an error when the request does not exist', async () => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })

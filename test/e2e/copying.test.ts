@@ -6,7 +6,7 @@ import { consoleApp, startSession } from '../support/console.ts'
 const withoutApi = "Object.defineProperty(Navigator.prototype, 'clipboard', { value: undefined })"
 const denied = "Clipboard.prototype.writeText = () => Promise.reject(new DOMException('Denied', 'NotAllowedError'))"
 
-/** Creates a token, whose secret is shown once, in a dialog. */
+/** Creates a token. Returns its secret from the dialog that shows it. */
 async function newToken(page: Page) {
   await page.goto('/settings/tokens?new=1')
   await page.getByLabel('Name', { exact: true }).fill('laptop')
@@ -14,10 +14,10 @@ async function newToken(page: Page) {
   return page.locator('[data-secret]').textContent()
 }
 
-/** A field of the dialog, into which what was copied is pasted. */
-async function pasted(page: Page) {
+/** Adds a text field to the dialog and pastes the clipboard into it. Returns the field. */
+async function pasteIntoDialog(page: Page) {
   await page.evaluate(`(() => {
-    const dialog = document.querySelector('[data-secret]').closest('[role=dialog]') // the other one may still be closing
+    const dialog = document.querySelector('[data-secret]').closest('[role=dialog]') // the previous dialog may still be closing
     const field = dialog.appendChild(document.createElement('textarea'))
     field.dataset.pasted = ''
     field.focus()
@@ -29,7 +29,7 @@ async function pasted(page: Page) {
 it.each([
   ['over plain http, where browsers have no clipboard API', withoutApi],
   ['when the browser does not permit it', denied],
-])('a token is copied from its dialog %s', async (_, script) => {
+])('copies a token from its dialog %s', async (_, script) => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url)
@@ -40,11 +40,11 @@ it.each([
   await button.press('Enter')
   await page.getByRole('status').getByText('Copied token.').waitFor()
   await expect.poll(() => button.evaluate((element) => element === document.activeElement)).toBe(true)
-  const field = await pasted(page)
+  const field = await pasteIntoDialog(page)
   await expect.poll(() => field.inputValue()).toBe(secret)
 })
 
-it('says when nothing could be copied', async () => {
+it('reports that copying failed', async () => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url)
@@ -52,7 +52,7 @@ it('says when nothing could be copied', async () => {
   await startSession(page, app.url, email)
   await newToken(page)
   const button = page.getByRole('button', { name: 'Copy token' })
-  await Promise.all([button.getByText('Not copied').waitFor(), button.click()]) // it says so for two seconds
+  await Promise.all([button.getByText('Not copied').waitFor(), button.click()]) // the text is shown for two seconds
   await page.getByText('The browser did not copy token. Select it and copy it with the keyboard.').waitFor()
   expect(await button.textContent()).not.toContain('Copied')
 })

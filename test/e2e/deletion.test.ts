@@ -7,11 +7,11 @@ import { writeDownloads } from '../support/downloads.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 
-const needing = (url: string, name: string, version = '^1.0.0') =>
+const dependingOn = (url: string, name: string, version = '^1.0.0') =>
   `dependencies:\n  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
 
-/** A small world: `shop` needs `ui`, which needs `icons`; all public. */
-async function publishWorld({ url, services }: TestApp & { url: string }, secret = '') {
+/** Publishes three public packages: `shop` depends on `ui`, which depends on `icons`. */
+async function publishChain({ url, services }: TestApp & { url: string }, secret = '') {
   await publishTo(
     url,
     secret,
@@ -20,17 +20,17 @@ async function publishWorld({ url, services }: TestApp & { url: string }, secret
     {
       name: 'ui',
       version: '1.0.0',
-      pubspec: `${needing(url, 'icons')}  http: ^1.0.0\n  flutter:\n    sdk: flutter\ndev_dependencies:\n  gone:\n    hosted: ${url}\n`,
+      pubspec: `${dependingOn(url, 'icons')}  http: ^1.0.0\n  flutter:\n    sdk: flutter\ndev_dependencies:\n  gone:\n    hosted: ${url}\n`,
     },
-    { name: 'shop', version: '1.0.0', pubspec: needing(url, 'ui') },
+    { name: 'shop', version: '1.0.0', pubspec: dependingOn(url, 'ui') },
   )
   await services.database.fork().getConnection().execute("update packages set visibility = 'public'")
 }
 
-it('shows what a version needs, from where, and who needs a package', async () => {
+it('shows the dependencies of a version with their registries, and the dependents of a package', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
-  await publishWorld(app, alice.secret)
+  await publishChain(app, alice.secret)
   const page = await openPage(app.url)
   await startSession(page, app.url, alice.email)
   await page.goto('/packages/ui')
@@ -53,10 +53,10 @@ it('shows what a version needs, from where, and who needs a package', async () =
   expect(await page.getByRole('heading', { name: 'Danger zone' }).count()).toBe(0)
 })
 
-it('deletes a package after showing what breaks, with the name typed and the breakage accepted', async () => {
+it('deletes a package after showing what breaks, once the name is typed and the breakage accepted', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
-  await publishWorld(app, alice.secret)
+  await publishChain(app, alice.secret)
   await alice.get('/api/archives/shop-1.0.0.tar.gz')
   await writeDownloads(app)
   await publishTo(app.url, alice.secret ?? '', { name: 'tool', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0\n' })
@@ -77,7 +77,7 @@ it('deletes a package after showing what breaks, with the name typed and the bre
   const dialog = page.getByRole('alertdialog', { name: 'Delete icons?' })
   await dialog.getByText('2 public packages would break').waitFor()
   await dialog.getByRole('listitem').filter({ hasText: 'shop needs ui needs icons' }).waitFor()
-  // Private packages are shown, too, though they keep nothing from being deleted.
+  // Private dependents are shown as well, although they do not block a deletion.
   await dialog.getByText('2 packages of this server depend on icons').waitFor()
   await dialog.getByText(/tool 1\.0\.0 requires \^1\.0\.0 \(private, no registry named\)/).waitFor()
   await screenshot(page, 'delete-package')
@@ -98,13 +98,13 @@ it('deletes a package after showing what breaks, with the name typed and the bre
   await page.getByText('No packages found').waitFor()
 })
 
-it('deletes one version in the danger zone, which only administrators see', async () => {
+it('deletes a version in the danger zone, which only administrators see', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
-  await publishWorld(app, alice.secret)
+  await publishChain(app, alice.secret)
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, admin.email)
-  // What a deletion would do is looked up when somebody wants one, not with the page.
+  // The impact of a deletion is queried when its dialog opens, not when the page loads.
   const lookUps: string[] = []
   page.on('request', (request) => lookUps.push(...(request.postData()?.match(/"operationName":"DeletionImpact"/g) ?? [])))
   await page.goto('/packages/icons/admin')
@@ -135,7 +135,7 @@ it('deletes one version in the danger zone, which only administrators see', asyn
   expect(await other.getByRole('heading', { name: 'Danger zone' }).count()).toBe(0)
 })
 
-it('shows jobs with their progress and errors, and tries failed ones again', async () => {
+it('shows jobs with their progress and errors, and retries failed ones', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url)
@@ -145,7 +145,7 @@ it('shows jobs with their progress and errors, and tries failed ones again', asy
   const { database, now } = app.services
   const id = await enqueue(database.fork(), { kind: 'archives.remove', subject: 'acme', payload: { hashes: [] } }, now())
   await enqueue(database.fork(), { kind: 'integrity.check', subject: 'archives' }, now())
-  // It is found without a reload.
+  // The new jobs appear without a reload.
   await page.getByRole('row', { name: /Remove archives acme Queued/ }).waitFor()
   const connection = database.fork().getConnection()
   await connection.execute(`update jobs set state = 'failed', attempts = 5, error = 'The disk is full.' where id = '${id}'`)
@@ -160,10 +160,10 @@ it('shows jobs with their progress and errors, and tries failed ones again', asy
   await runJobs(app)
   await connection.execute("update jobs set phase = 'removing' where kind = 'archives.remove'")
   await choose(page, 'State', 'Done')
-  await page.getByRole('row', { name: /Remove archives acme Done –/ }).waitFor() // nothing that still looks under way
+  await page.getByRole('row', { name: /Remove archives acme Done –/ }).waitFor() // without the progress of a running job
 })
 
-it('checks the archives and the surroundings of the server', async () => {
+it('checks the archives and the environment of the server', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
@@ -189,7 +189,7 @@ it('checks the archives and the surroundings of the server', async () => {
 it.each([
   ['the package', ''],
   ['its only version', '1.0.0'],
-])('asks nothing about unsaved changes of a package that is gone with %s', async (_what, version) => {
+])('skips the prompt about unsaved changes after deleting %s', async (_what, version) => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })

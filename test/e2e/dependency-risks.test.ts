@@ -3,7 +3,7 @@ import { openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('marks dependencies that name no registry, and copies the dependency with the address of this server', async () => {
+it('marks dependencies that do not name a registry, and copies the dependency with the URL of this server', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
   const tool = { name: 'tool', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0\n' }

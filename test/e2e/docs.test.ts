@@ -5,11 +5,11 @@ import { consoleApp, overflow, publishTo, startSession } from '../support/consol
 import { dartdocFolder } from '../support/dartdoc.ts'
 import { documentVersion, importDocs } from '../support/docs.ts'
 
-/** What a script on the page gets when it tries this. */
-const tried = (page: Page, script: string): Promise<string> =>
+/** Evaluates an expression on the page. Returns its result, or the name of the error. */
+const evaluateOrError = (page: Page, script: string): Promise<string> =>
   page.evaluate(`(async () => { try { return String(await (${script})) } catch (error) { return error.name } })()`)
 
-it.each(['', '/registry'])('reads documentation that reaches neither storage nor cookies, and is searched below %o', async (path) => {
+it.each(['', '/registry'])('shows and searches documentation without access to storage or cookies, at base path %o', async (path) => {
   await using app = await consoleApp({ path })
   const alice = await app.member()
   await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
@@ -23,9 +23,9 @@ it.each(['', '/registry'])('reads documentation that reaches neither storage nor
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(`${app.url}/documentation/shapes/latest/?from=mail`)
 
-  expect(await tried(page, 'document.cookie')).toBe('SecurityError')
-  expect(await tried(page, 'localStorage.length')).toBe('SecurityError')
-  expect(await tried(page, `fetch('${app.url}/api/auth/me', { credentials: 'include' })`)).toBe('TypeError')
+  expect(await evaluateOrError(page, 'document.cookie')).toBe('SecurityError')
+  expect(await evaluateOrError(page, 'localStorage.length')).toBe('SecurityError')
+  expect(await evaluateOrError(page, `fetch('${app.url}/api/auth/me', { credentials: 'include' })`)).toBe('TypeError')
   expect(await page.evaluate('origin')).toBe('null')
 
   await page.getByRole('searchbox').fill('around')
@@ -47,9 +47,9 @@ it.each(['', '/registry'])('reads documentation that reaches neither storage nor
     await page.getByRole('button', { name: next }).click()
   }
 
-  // A window of its own is an ordinary one, and knows who is signed in.
+  // A new tab is not sandboxed, so the user is signed in there.
   const opened = page.context().waitForEvent('page')
-  // Playwright misses a window whose document arrives before it watches it.
+  // Delays the document until Playwright has reported the tab. Otherwise, Playwright would miss its load.
   await page.context().route('**/packages/shapes/versions/*', async (route) => {
     await opened
     await route.continue()
@@ -60,7 +60,7 @@ it.each(['', '/registry'])('reads documentation that reaches neither storage nor
   expect(await tab.evaluate('origin')).toBe(new URL(app.url).origin)
 })
 
-it('reads without JavaScript', async () => {
+it('works without JavaScript', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
   await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
@@ -76,13 +76,13 @@ it('reads without JavaScript', async () => {
   expect(await page.getByRole('button').count()).toBe(0)
 })
 
-it('does nothing that a hostile package has dartdoc write', async () => {
+it('neutralizes hostile content in the output of dartdoc', async () => {
   await using app = await consoleApp()
   await using folder = await dartdocFolder()
   const alice = await app.member()
   await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
   await importDocs(app, 'shapes', '1.2.0', folder.path)
-  // Whatever it asks another server for, throws or logs fails the test.
+  // Requests to other servers, uncaught errors and console messages fail the test.
   const page = await openPage(app.url)
   await startSession(page, app.url, alice.email)
   await page.goto('/documentation/shapes/latest/')

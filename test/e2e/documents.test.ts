@@ -7,7 +7,7 @@ type Body = { query?: string; operationName: string; variables: object; extensio
 
 const unknown = { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } }
 
-/** Has what the page sends by hash arrive as what a server of another release makes of it: as a hash that it does not know, or nothing. */
+/** Simulates a server of another release: replaces the hash that the page sends with an unknown one, or removes it. Records the bodies. */
 async function sendFromOtherRelease(page: Page, extensions: object | undefined): Promise<Body[]> {
   const sent: Body[] = []
   await page.route('**/graphql', (route) => {
@@ -20,7 +20,7 @@ async function sendFromOtherRelease(page: Page, extensions: object | undefined):
   return sent
 }
 
-it('sends operations by their hash, and never their text', async () => {
+it('sends the hashes of operations, never their text', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url)
   const sent: Body[] = []
@@ -41,9 +41,9 @@ it('sends operations by their hash, and never their text', async () => {
 })
 
 it.each([
-  ['a hash that it does not know', unknown],
-  ['no hashes at all, as 0.4.0', undefined],
-])('works with a server of another release: it knows %s', async (_what, extensions) => {
+  ['does not know a hash', unknown],
+  ['does not support hashes, like 0.4.0', undefined],
+])('works with a server of another release that %s', async (_what, extensions) => {
   await using app = await consoleApp()
   const alice = await app.member()
   const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
@@ -57,7 +57,7 @@ it.each([
   expect(ways).toEqual([undefined, 'mutation UpdateProfile'])
 })
 
-it('says that a reload helps when an upgraded server knows neither hash nor text, and keeps what was entered', async () => {
+it('suggests a reload when an upgraded server knows neither hash nor text, and keeps the form', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, (await app.member()).email)
@@ -71,13 +71,13 @@ it('says that a reload helps when an upgraded server knows neither hash nor text
   expect(sent.length).toBe(4)
 })
 
-it('asks another instance where a session may send no text', async () => {
+it('retries on another instance when sessions may not send query text', async () => {
   await using app = await consoleApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
   const alice = await app.member()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, alice.email)
   const asked = new Set<string>()
-  // Each operation gets to an instance of another release first.
+  // The first attempt of each operation reaches an instance of another release.
   await page.route('**/graphql', (route) => {
     const { operationName, variables } = route.request().postDataJSON() as Body
     if (asked.has(operationName)) return route.continue()

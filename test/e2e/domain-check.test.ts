@@ -4,7 +4,7 @@ import { consoleApp, startSession } from '../support/console.ts'
 import { startDns } from '../support/dns-server.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('tells the admins of a publisher why it is no longer verified, and looks again', async () => {
+it('shows the admins of a publisher why it is no longer verified, and checks again', async () => {
   await using dns = await startDns()
   await using app = await consoleApp({ env: { DNS_SERVERS: dns.address } })
   const alice = await app.member()

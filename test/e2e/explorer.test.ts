@@ -8,7 +8,7 @@ const sizes = [
   [1280, 800],
 ] as const
 
-it('runs queries and changes with the session, or with a token', async () => {
+it('runs queries and mutations with the session or a token', async () => {
   await using app = await consoleApp({ path: '/registry' })
   const [alice, bob] = [await app.member({ displayName: 'Alice' }), await app.member({ displayName: 'Bob' })]
   const page = await openPage(app.url)
@@ -46,7 +46,7 @@ it('runs queries and changes with the session, or with a token', async () => {
   await page.getByLabel('Variables').fill('{"name": "Alice Anders"}')
   await page.getByRole('combobox', { name: 'Operation' }).click()
   await page.getByRole('option', { name: 'Rename', exact: true }).click()
-  await page.getByRole('listbox').waitFor({ state: 'hidden' }) // it takes the focus along as it closes
+  await page.getByRole('listbox').waitFor({ state: 'hidden' }) // the list moves the focus when it closes
   await page.getByLabel('Query').press('Control+Enter')
   await answer.getByText('"displayName": "Alice Anders"').waitFor()
   await expectAccessible(page)
@@ -59,7 +59,7 @@ it('runs queries and changes with the session, or with a token', async () => {
   await screenshot(page, 'explorer-dark')
 })
 
-it('completes what the schema has, marks what it has not, and begins with examples', async () => {
+it('completes fields of the schema, marks unknown ones, and offers examples', async () => {
   await using app = await consoleApp()
   const alice = await app.member({ displayName: 'Alice' })
   const page = await openPage(app.url)
@@ -86,11 +86,11 @@ it('completes what the schema has, marks what it has not, and begins with exampl
   await page.getByRole('menu').waitFor({ state: 'hidden' })
   await page.getByRole('button', { name: 'Run' }).click()
   await answer.getByText('"name": "CI"').waitFor()
-  await query.press('Control+z') // the example replaced it in one step
+  await query.press('Control+z') // one undo step reverts the example
   await expect.poll(() => query.textContent()).toContain('{ viewer { displayName } }')
 })
 
-it('says where queries need a token, and sends them with one', async () => {
+it('explains when queries require a token, and sends them with one', async () => {
   await using app = await consoleApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
   const alice = await app.member({ displayName: 'Alice' })
   const page = await openPage(app.url, { tolerate: [/status of 403/] })

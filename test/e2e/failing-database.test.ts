@@ -6,7 +6,7 @@ it.each([
   ['packages', '/packages/acme', 'acme 1.0.0'],
   ['publishers', '/publishers/acme', 'Acme'],
   ['access_tokens', '/admin/users/{admin}', 'Adam Admin'],
-])('what cannot be read from %s is said to have failed, not to be missing', async (table, path, title) => {
+])('shows an error, not a missing page, when reading from %s fails', async (table, path, title) => {
   await using app = await consoleApp()
   const admin = await app.admin({ displayName: 'Adam Admin' })
   await publishTo(app.url, admin.secret ?? '', { name: 'acme', version: '1.0.0' })

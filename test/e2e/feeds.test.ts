@@ -11,7 +11,7 @@ it("links to a package's feed, which is well-formed XML", async () => {
   await page.goto('/packages/acme')
   const link = page.getByRole('link', { name: 'Feed: Versions of acme' })
   expect(await link.getAttribute('href')).toBe(`${app.url}/packages/acme/feed.atom`)
-  // The browser's own parser is strict, and knows the names of the elements.
+  // The XML parser of the browser is strict and supports namespaces.
   const feed: unknown = await page.evaluate(`(async () => {
     const address = document.querySelector('link[rel="alternate"][type="application/atom+xml"]').href
     const xml = new DOMParser().parseFromString(await (await fetch(address)).text(), 'application/xml')

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
-it('shows what a change made, also where a page was being read when it was made', async () => {
+it('shows the result of a change even when a query was in flight during the change', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
@@ -25,7 +25,7 @@ it('shows what a change made, also where a page was being read when it was made'
     return undefined
   })
   await page.goBack()
-  await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor() // as it was before, while it is read again
+  await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor() // cached data, while the query runs again
   await read.promise
   const row = page.getByRole('row', { name: /^1\.1\.0/ })
   await row.getByRole('button', { name: 'Retract 1.1.0' }).click()

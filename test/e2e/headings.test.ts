@@ -8,7 +8,7 @@ const files = {
   'CHANGELOG.md': '## 1.0.0\n\n### Added\n\n- All of it.\n',
 }
 
-/** The headings of the page as the browser tells them to screen readers: "2 Usage". */
+/** Returns the headings of the page from the accessibility tree, with their levels: "2 Usage". */
 async function outline(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page)
   const { nodes } = await session.send('Accessibility.getFullAXTree')
@@ -18,7 +18,7 @@ async function outline(page: Page): Promise<string[]> {
   return headings.map((node) => `${levelOf(node)} ${node.name?.value.trim()}`)
 }
 
-it("begins the headings of authors below the page's own, and leaves no level out", async () => {
+it("nests the headings of documents below the page's own, without skipping levels", async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, { name: 'acme', version: '1.0.0', files })

@@ -11,7 +11,7 @@ import { root } from '../support/sources.ts'
 const names = globSync('web/help/*.md', { cwd: root }).map((file) => basename(file, '.md'))
 const heading = (page: Page, name: string, level: number) => page.getByRole('heading', { name, level, exact: true })
 const pathOf = (page: Page) => `${new URL(page.url()).pathname}${new URL(page.url()).hash}`
-/** Whether an element is in the window, below the sticky header. */
+/** Returns whether an element is in the viewport and not covered by the sticky header. */
 const isVisible = (element: Element) => {
   const { top, bottom } = element.getBoundingClientRect()
   const covered = document.querySelector('header')?.getBoundingClientRect().bottom ?? 0
@@ -117,7 +117,7 @@ it('shows that a help page does not exist', async () => {
   await heading(page, 'Help', 1).waitFor()
 })
 
-it('is readable before the setup', async () => {
+it('shows help pages before the setup', async () => {
   await using app = await consoleApp({ setUp: false })
   await announceSetupCode(app.services)
   const page = await openPage(app.url)

@@ -3,16 +3,16 @@ import type { Page } from 'playwright-core'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
-/** What has the focus, by its accessible name as far as tests need it. */
+/** Returns the approximate accessible name of the focused element. */
 const focused = (page: Page) =>
   page.evaluate<string>(
     '(e => e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim() || e.textContent.trim() || e.tagName)(document.activeElement)',
   )
 
-/** The same by its tag and text: a link to a page is called like the heading of that page. */
+/** Returns the tag and text of the focused element, which distinguishes a heading from a link with the same text. */
 const focusedHeading = (page: Page) => page.evaluate<string>('document.activeElement.tagName + document.activeElement.textContent.trim()')
 
-/** Presses Tab until this has the focus. */
+/** Presses Tab until the element with the given name has the focus. */
 async function tabTo(page: Page, name: string) {
   for (let presses = 0; presses < 30; presses++) {
     await page.keyboard.press('Tab')
@@ -21,7 +21,7 @@ async function tabTo(page: Page, name: string) {
   throw new Error(`Tab does not reach ${name}.`)
 }
 
-it('signs in, makes a token and revokes it without a mouse', async () => {
+it('signs in, creates a token and revokes it without a mouse', async () => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url)
@@ -61,14 +61,14 @@ it('signs in, makes a token and revokes it without a mouse', async () => {
   await expect.poll(() => focused(page)).toBe('Cancel')
   await tabTo(page, 'Revoke token')
   await page.keyboard.press('Enter')
-  await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // it hides the rows behind it
+  await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // the dialog hides the rows behind it
   await page.getByRole('row', { name: /test/ }).waitFor()
   await page.getByRole('row', { name: /laptop/ }).waitFor({ state: 'hidden' })
   await expect.poll(() => focused(page)).toBe('Access tokens')
   await page.getByText('Revoked the token laptop.').waitFor({ state: 'attached' })
 })
 
-it('leaves the focus to what the user does while the next page loads', async () => {
+it('does not steal the focus when the user types while the next page loads', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url)
@@ -94,7 +94,7 @@ it('leaves the focus to what the user does while the next page loads', async () 
   await expect.poll(() => focusedHeading(page)).toBe('H1Names')
 })
 
-it('gives the focus back to a button that was disabled while its change ran, also in a dialog', async () => {
+it('restores the focus to a button that was disabled during its request, also in a dialog', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   await publishTo(app.url, admin.secret ?? '', { name: 'paint', version: '1.0.0' })
@@ -109,7 +109,7 @@ it('gives the focus back to a button that was disabled while its change ran, als
   await page.getByLabel('Name').fill('Ada')
   await page.getByRole('button', { name: 'Save' }).press('Enter')
   await page.getByText('Saved', { exact: true }).waitFor()
-  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('FORM') // nothing is left to save
+  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('FORM') // the button stays disabled without unsaved changes
   await tabTo(page, 'Name')
 
   await page.goto('/admin/publishers?new=1')
@@ -124,11 +124,11 @@ it('gives the focus back to a button that was disabled while its change ran, als
   await dialog.getByRole('button', { name: 'Create publisher' }).press('Enter')
   await expect.poll(() => page.evaluate('document.activeElement.role')).toBe('dialog')
   arrive()
-  await expect.poll(() => focused(page)).toBe('Identifier') // which is refused
+  await expect.poll(() => focused(page)).toBe('Identifier') // the server rejects this field
   await page.unrouteAll({ behavior: 'wait' })
 })
 
-it('has a way past the header, and keys that can be switched off', async () => {
+it('has a skip link, and shortcuts that can be disabled', async () => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url)
@@ -150,7 +150,7 @@ it('has a way past the header, and keys that can be switched off', async () => {
   await page.getByRole('switch', { name: 'Single-key shortcuts' }).press('Space')
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
-  await settled(page) // the focus is back where it was
+  await settled(page) // the dialog has restored the focus
   await page.keyboard.press('/')
   await settled(page)
   expect(await focused(page)).not.toBe('Search packages')
@@ -158,7 +158,7 @@ it('has a way past the header, and keys that can be switched off', async () => {
   await expect.poll(() => focused(page)).toBe('Search packages')
 })
 
-it('reaches every page of the administration without scrolling sideways, on a telephone behind a button', async () => {
+it('shows every page in the administration navigation without horizontal scrolling, collapsed on mobile', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url)
   await startSession(page, app.url, (await app.owner()).email)

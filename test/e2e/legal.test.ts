@@ -7,7 +7,7 @@ import { expectSound } from '../support/looks.ts'
 
 const editor = (page: Page) => page.getByRole('textbox', { name: /in Markdown/ })
 
-it('shows the legal pages to everybody, before the setup and after', async () => {
+it('shows the legal pages without signing in, before and after the setup', async () => {
   await using fresh = await consoleApp({ setUp: false })
   await announceSetupCode(fresh.services)
   const page = await openPage(fresh.url, { tolerate: [/status of 403/] })
@@ -18,17 +18,17 @@ it('shows the legal pages to everybody, before the setup and after', async () =>
   expect(new URL(page.url()).pathname).toBe('/terms')
 
   await using app = await consoleApp()
-  await (await app.owner()).put('/api/admin/legal/terms', { markdown: '# House rules\n\nBe kind.' })
+  await (await app.owner()).put('/api/admin/legal/terms', { markdown: '# Server rules\n\nBe kind.' })
   const guest = await openPage(app.url)
   await guest.goto('/terms')
-  await guest.getByRole('heading', { name: 'House rules' }).waitFor()
+  await guest.getByRole('heading', { name: 'Server rules' }).waitFor()
   await guest.getByText(/Last changed/).waitFor()
-  expect(await guest.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['House rules'])
+  expect(await guest.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['Server rules'])
   await guest.goto('/privacy')
   await guest.getByRole('heading', { name: 'Cookies' }).waitFor()
   expect(await guest.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['Privacy policy'])
   await expectSound(guest, 'privacy')
-  // A text may also begin without a heading.
+  // A text without a leading heading gets the default title.
   await (await app.owner()).put('/api/admin/legal/terms', { markdown: 'Be kind.\n\n## To whom' })
   await guest.goto('/terms')
   await guest.getByRole('heading', { name: 'To whom' }).waitFor()
@@ -49,7 +49,7 @@ it('shows the title of the page when its text cannot be loaded, and retries', as
   await page.getByRole('heading', { name: 'What is stored' }).waitFor()
 })
 
-it('lets the owner edit, preview, compare and restore the text', async () => {
+it('allows the owner to edit, preview, compare and restore the text', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
@@ -67,7 +67,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
   await page.getByRole('insertion').getByText('**Acme Ltd** runs this server.').waitFor()
   await expectSound(page, 'legal-changes')
 
-  // A click does not discard unsaved changes.
+  // Leaving the page with unsaved changes requires a confirmation.
   await page.getByRole('link', { name: 'Terms of use' }).click()
   const leaving = page.getByRole('alertdialog', { name: 'Leave without saving?' })
   await leaving.getByRole('button', { name: 'Cancel' }).click()
@@ -94,7 +94,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
   await expect.poll(() => editor(page).inputValue()).toBe(text)
 })
 
-it('lets the owner discard unsaved changes, and shows other administrators the text without letting them edit it', async () => {
+it('allows the owner to discard unsaved changes, and shows other administrators the text read-only', async () => {
   await using app = await consoleApp()
   const [owner, admin] = [await app.owner(), await app.admin()]
   const page = await openPage(app.url)

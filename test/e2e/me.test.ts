@@ -4,7 +4,7 @@ import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { makeOwned } from '../support/ownership.ts'
 
-it('shows people their packages, publishers and activity', async () => {
+it('shows users their packages, publishers and activity', async () => {
   await using app = await consoleApp()
   const alice = await app.member({ displayName: 'Alice Author' })
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'tools', version: '2.0.0' })
@@ -35,7 +35,7 @@ it('shows people their packages, publishers and activity', async () => {
   expect(await other.getByText('Cannot publish to any package.').count()).toBe(0)
 })
 
-it('guides whoever has published nothing yet', async () => {
+it('shows instructions to users without packages', async () => {
   await using app = await consoleApp()
   const [alice, bob, vera] = [await app.member(), await app.member(), await app.viewer()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })

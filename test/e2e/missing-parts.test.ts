@@ -6,13 +6,13 @@ import { expectSound } from '../support/looks.ts'
 const part = /\/assets\/publishers-page-[^/]+\.js$/
 const gone = { status: 404, body: '' }
 
-it('reloads an open tab when a link leads to a part that an upgrade removed', async () => {
+it('reloads an open tab when a link needs a script that an upgrade removed', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, (await app.member()).email)
   await page.goto('/')
   await page.getByRole('heading', { name: 'Packages', level: 1 }).waitFor()
-  // The route stays: taking one away may lose what the browser asks for at that moment.
+  // Keeps the route in place: removing it may lose a request that is in flight.
   let asked = 0
   await page.route(part, (route) => (asked++ === 0 ? route.fulfill(gone) : route.continue()))
   await page.getByRole('link', { name: 'Publishers' }).click()
@@ -20,7 +20,7 @@ it('reloads an open tab when a link leads to a part that an upgrade removed', as
   expect(new URL(page.url()).pathname).toBe('/publishers')
 })
 
-it('reports a part that is still missing after the reload, and other pages work', async () => {
+it('reports a script that is still missing after the reload, and keeps other pages working', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, (await app.member()).email)

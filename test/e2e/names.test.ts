@@ -3,7 +3,7 @@ import { openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('shows administrators reserved and confusable names, and lets them decide', async () => {
+it('shows reserved and confusable names to administrators, who can free and approve them', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archives = ['http_kit', 'http_kits', 'legacy_tools'].map((name) => ({ name, version: '1.0.0' }))
@@ -24,7 +24,7 @@ it('shows administrators reserved and confusable names, and lets them decide', a
   const dialog = page.getByRole('alertdialog', { name: 'Free the name legacy_tools?' })
   await dialog.getByRole('button', { name: 'Free the name' }).click()
   await page.getByText('No reserved names').waitFor()
-  // The button is gone with its row, so the heading has the focus.
+  // The button was removed along with its row, so the heading gets the focus.
   const focused = () => page.evaluate(() => document.activeElement?.tagName)
   await expect.poll(focused).toBe('H1')
   await page.getByRole('button', { name: 'Approve http_kits' }).click()
@@ -36,7 +36,7 @@ it('shows administrators reserved and confusable names, and lets them decide', a
   expect(await page.getByText('could be confused').count()).toBe(0)
 })
 
-it('warns readers of a package whose name could be confused, without what is for administrators', async () => {
+it('warns readers about a confusable package name, without the part for administrators', async () => {
   await using app = await consoleApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'http_kit', version: '1.0.0' }, { name: 'http_kit2', version: '1.0.0' })
@@ -52,7 +52,7 @@ it('warns readers of a package whose name could be confused, without what is for
   expect(await page.getByText('could be confused').count()).toBe(0)
 })
 
-it('lists requests for confusable names under review, which administrators reject', async () => {
+it('lists confusable names awaiting approval, and rejects them', async () => {
   await using app = await consoleApp({ env: { CONFUSABLE_NAMES: 'review' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'http_kit', version: '1.0.0' })

@@ -6,8 +6,8 @@ import { consoleApp, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { plain } from '../support/pictures.ts'
 
-/** A server with Alice and Bob, and a page on which Alice is signed in. */
-async function alicesPage(path: string) {
+/** Starts a server with the users Alice and Bob, and opens a page as Alice. */
+async function openAsAlice(path: string) {
   const app = await consoleApp()
   const [alice, bob] = [await app.admin({ displayName: 'Alice' }), await app.member({ displayName: 'Bob' })]
   const page = await openPage(app.url, { tolerate: [/status of 40[013]/] })
@@ -27,9 +27,9 @@ const partsOf = (page: Page) => ({
 
 const me = async (actor: Actor) => (await actor.get('/api/auth/me')).body as { displayName: string; avatarUrl: string | null }
 
-describe('a page of one account, in whose browser another is signed in by now,', () => {
-  it('changes nothing, says why, keeps what was entered, and is the other account once it has reloaded', async () => {
-    await using test = await alicesPage('/settings/profile')
+describe('page of a user after another user signed in with the same browser', () => {
+  it('refuses changes, explains why, keeps the form, and switches to the other user after a reload', async () => {
+    await using test = await openAsAlice('/settings/profile')
     const { app, page, alice, bob, name, save, notice, refusal, account } = test
     const tab = await page.context().newPage()
     await tab.goto(`${app.url}/packages`)
@@ -54,8 +54,8 @@ describe('a page of one account, in whose browser another is signed in by now,',
     await account('Bob Brown').waitFor()
   })
 
-  it('uploads no picture', async () => {
-    await using test = await alicesPage('/settings/profile')
+  it('does not upload a picture', async () => {
+    await using test = await openAsAlice('/settings/profile')
     const { app, page, alice, bob, notice, refusal } = test
     const buffer = await plain({ width: 20, height: 20 }).png().toBuffer()
     await page.locator('input[type=file]').setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer })
@@ -71,8 +71,8 @@ describe('a page of one account, in whose browser another is signed in by now,',
     expect([(await me(alice)).avatarUrl, (await me(bob)).avatarUrl]).toEqual([expect.any(String), null])
   })
 
-  it('sends no request of the GraphQL explorer', async () => {
-    await using test = await alicesPage('/graphql')
+  it('does not send requests from the GraphQL explorer', async () => {
+    await using test = await openAsAlice('/graphql')
     const { app, page, bob, notice, account } = test
     await page.getByLabel('Query').fill('mutation { updateProfile(input: { displayName: "Carol" }) { user { id } } }')
     await startSession(page, app.url, bob.email)
@@ -83,8 +83,8 @@ describe('a page of one account, in whose browser another is signed in by now,',
     expect((await me(bob)).displayName).toBe('Bob')
   })
 
-  it('does not sign the other one out', async () => {
-    await using test = await alicesPage('/packages')
+  it('does not sign out the other user', async () => {
+    await using test = await openAsAlice('/packages')
     const { app, page, bob, notice, account } = test
     await startSession(page, app.url, bob.email)
     await account('Alice').click()
@@ -94,8 +94,8 @@ describe('a page of one account, in whose browser another is signed in by now,',
     expect(new URL(page.url()).pathname).toBe('/packages')
   })
 
-  it('confirms no password, and goes on with nothing that waited for it', async () => {
-    await using test = await alicesPage('/settings/tokens?new=1')
+  it('does not accept a password, and cancels the action that required it', async () => {
+    await using test = await openAsAlice('/settings/tokens?new=1')
     const { app, page, alice, bob, name, notice } = test
     app.clock.now = new Date(Date.now() + 11 * 60_000)
     await name.fill('deploy')
@@ -107,7 +107,7 @@ describe('a page of one account, in whose browser another is signed in by now,',
     await proof.getByRole('button', { name: 'Confirm' }).click()
     await notice.waitFor()
     await page.keyboard.press('Escape')
-    await notice.waitFor({ state: 'hidden' }) // as long as it is there, Escape is for it
+    await notice.waitFor({ state: 'hidden' }) // while the notice is open, Escape closes the notice
     await proof.getByText('Nothing was changed').waitFor()
     await page.keyboard.press('Escape')
     await proof.waitFor({ state: 'hidden' })
@@ -116,8 +116,8 @@ describe('a page of one account, in whose browser another is signed in by now,',
     expect([await tokens(alice), await tokens(bob)]).toEqual([1, 1])
   })
 
-  it('says so when it gets the focus, before anything is changed', async () => {
-    await using test = await alicesPage('/settings/profile')
+  it('shows the notice when the tab gets the focus, before any change', async () => {
+    await using test = await openAsAlice('/settings/profile')
     const { app, page, alice, bob, name, notice, account } = test
     const returnToTab = () => page.evaluate('dispatchEvent(new Event("focus"))')
     await name.fill('Alice Anders')
@@ -134,9 +134,9 @@ describe('a page of one account, in whose browser another is signed in by now,',
   })
 })
 
-describe('a page of an account that was signed in anew in another tab', () => {
-  it('goes on with changes as if nothing had happened', async () => {
-    await using test = await alicesPage('/settings/profile')
+describe('page of a user who signed in again in another tab', () => {
+  it('accepts changes without a prompt', async () => {
+    await using test = await openAsAlice('/settings/profile')
     const { app, page, alice, name, save, account } = test
     await startSession(page, app.url, alice.email)
     await name.fill('Alice Anders')
@@ -147,7 +147,7 @@ describe('a page of an account that was signed in anew in another tab', () => {
   })
 
   it('signs out', async () => {
-    await using test = await alicesPage('/packages')
+    await using test = await openAsAlice('/packages')
     const { app, page, alice, account } = test
     await startSession(page, app.url, alice.email)
     await account('Alice').click()
@@ -158,8 +158,8 @@ describe('a page of an account that was signed in anew in another tab', () => {
     expect(await page.getByRole('button', { name: /^Account/ }).count()).toBe(0)
   })
 
-  it('goes on after signing in again in the dialog, also when somebody else was signed in meanwhile', async () => {
-    await using test = await alicesPage('/settings/profile')
+  it('continues after signing in again in the dialog, even if another user signed in in the meantime', async () => {
+    await using test = await openAsAlice('/settings/profile')
     const { app, page, bob, name, save, account } = test
     await name.fill('Alice Anders')
     await page.context().clearCookies()
@@ -173,8 +173,8 @@ describe('a page of an account that was signed in anew in another tab', () => {
   })
 })
 
-it('whoever signs in where the session of another has ended acts as themselves, and sees nothing of the other', async () => {
-  await using test = await alicesPage('/settings/tokens')
+it('shows no data of the previous user after another user signs in', async () => {
+  await using test = await openAsAlice('/settings/tokens')
   const { page, bob, name, save, account } = test
   await page.getByText('svc_pat_').waitFor()
   await page.context().clearCookies()
@@ -184,7 +184,7 @@ it('whoever signs in where the session of another has ended acts as themselves, 
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Sessions' }).waitFor()
   await settled(page)
-  await page.route('**/graphql', () => undefined) // no answer: what is shown now was there before
+  await page.route('**/graphql', () => undefined) // without a response, the page can only show cached data
   await page.getByRole('link', { name: 'Tokens' }).click()
   await page.getByRole('heading', { name: 'Access tokens' }).waitFor()
   await page.getByText('Loading').waitFor()

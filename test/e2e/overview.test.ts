@@ -12,7 +12,7 @@ import { pathOf, plantOrphans } from '../support/stored-blobs.ts'
 const day = 86_400_000
 const ago = (days: number) => new Date(Date.now() - days * day).toISOString()
 
-it('tells administrators how the server is doing', async () => {
+it('shows administrators the health and statistics of the server', async () => {
   await using app = await consoleApp({ env: { BACKUP_TO: folderOfTest() } })
   const admin = await app.admin({ displayName: 'Adam Admin' })
   const member = await app.member()
@@ -40,7 +40,7 @@ it('tells administrators how the server is doing', async () => {
   expect(await table.getByRole('row').count()).toBe(9)
   await page.getByText('Tables and indexes measured just now').waitFor()
   await page.getByText('Archives and documentation measured just now').waitFor()
-  // Two sizes of one database stand beside each other.
+  // The page shows two sizes of the same database, with and without the write-ahead log.
   await page.getByRole('region', { name: 'Storage' }).getByText('SQLite, with its write-ahead log').waitFor()
   await page.getByRole('region', { name: 'Database' }).getByText('Size without write-ahead log').waitFor()
   const tokens = page.getByRole('region', { name: /tokens that expire soon/ })
@@ -58,7 +58,7 @@ it('tells administrators how the server is doing', async () => {
   await page.getByRole('heading', { name: 'Legal pages' }).waitFor()
 })
 
-it('shows what fails, and what is not reported, and tries again', async () => {
+it('shows failed queries and missing values, and retries', async () => {
   await using app = await consoleApp()
   const { email } = await app.owner()
   const page = await openPage(app.url, { tolerate: [/status of 500|Failed to load/] })
@@ -72,7 +72,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   await page.getByText('None expire within 14 days.').waitFor()
   await page.getByText('No backup schedule is set.').waitFor()
   await page.unroute('**/graphql')
-  // The report of a database that does not permit the query.
+  // Simulates a database that does not permit the size query.
   await page.route('**/graphql', async (route) => {
     const response = await route.fetch()
     const json = await response.json()
@@ -85,7 +85,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   expect(await page.getByRole('region', { name: 'Storage' }).getByText('Not reported').count()).toBe(1)
 })
 
-it('lists archives that cannot be downloaded, and a collection that waits for confirmation', async () => {
+it('lists archives that cannot be downloaded, and a garbage collection that requires confirmation', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
@@ -107,7 +107,7 @@ it('lists archives that cannot be downloaded, and a collection that waits for co
   await expectSound(page, 'overview-notices')
 })
 
-it('shows that too little space is free, and which components that concerns', async () => {
+it('shows which components are low on disk space', async () => {
   await using app = await consoleApp({ env: { MIN_FREE_BYTES: String(2 ** 50) } })
   const { email } = await app.owner()
   const page = await openPage(app.url)

@@ -7,7 +7,7 @@ import { makeOwned } from '../support/ownership.ts'
 const hour = 3600 * 1000
 const day = 24 * hour
 
-it('retracts a version and restores it, within the window and for those who may', async () => {
+it('retracts and restores a version within the time limit', async () => {
   await using app = await consoleApp()
   const alice = await app.member({ displayName: 'Alice Archer' })
   app.clock.now = new Date(Date.now() - 9 * day)
@@ -35,10 +35,10 @@ it('retracts a version and restores it, within the window and for those who may'
   await page.getByRole('link', { name: '1.1.0', exact: true }).click()
   await page.getByText('This version was retracted').waitFor()
   await page.goBack()
-  await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor() // the page of 1.1.0 has the heading that is waited for below
+  await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor() // the page of 1.1.0 already has the heading awaited below
   await fresh.getByRole('button', { name: 'Restore 1.1.0' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restore' }).click()
-  await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // its heading names the version, too
+  await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // the heading of the dialog names the version as well
   await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor()
   expect((await alice.get('/api/packages/acme')).body.latest.version).toBe('1.1.0')
 
@@ -57,7 +57,7 @@ it('retracts a version and restores it, within the window and for those who may'
     .waitFor()
 })
 
-it('says what the server says when a version cannot be retracted any more', async () => {
+it('shows the error of the server when a version can no longer be retracted', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
   app.clock.now = new Date(Date.now() - 7 * day + hour)
@@ -78,7 +78,7 @@ it('says what the server says when a version cannot be retracted any more', asyn
   expect((await alice.get('/api/packages/acme/versions/1.0.0/options')).body.isRetracted).toBe(false)
 })
 
-it('changes options and uploaders, and shows what happened', async () => {
+it('changes options and uploaders, and shows the activity', async () => {
   await using app = await consoleApp()
   const [alice, bob] = [await app.member({ displayName: 'Alice Archer' }), await app.member({ displayName: 'Bob Baker' })]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'better', version: '1.0.0' })
@@ -127,7 +127,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await settled(page)
 })
 
-it('says what uploaders who leave can still do as members of the publisher', async () => {
+it('shows which rights uploaders who leave keep as members of the publisher', async () => {
   await using app = await consoleApp()
   const alice = await app.member({ displayName: 'Alice Archer' })
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
@@ -152,7 +152,7 @@ it('says what uploaders who leave can still do as members of the publisher', asy
   await expect.poll(() => dialog.textContent()).toContain(said)
 })
 
-it('hides administration from those without permission', async () => {
+it('hides administration from users without permission', async () => {
   await using app = await consoleApp()
   const [alice, bob] = [await app.member(), await app.member()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })

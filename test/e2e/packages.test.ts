@@ -10,7 +10,7 @@ const more = 'repository: https://github.com/acme/http\ntopics: [network]\nplatf
 const files = { 'README.md': readme, 'CHANGELOG.md': '## 1.2.0\n\n- Faster.\n', 'example/example.md': '# How to\n' }
 const versions = ['1.0.0', '1.2.0', '2.0.0-dev.1'].map((version) => ({ name: 'acme_http', version, pubspec: more, files }))
 
-it('goes from a new token to a published package and its page', async () => {
+it('creates a token, and shows a package that was published with it', async () => {
   await using app = await consoleApp()
   const { email } = await app.member({ displayName: 'Grace Hopper' })
   const page = await openPage(app.url)
@@ -41,7 +41,7 @@ it('goes from a new token to a published package and its page', async () => {
   await screenshot(page, 'package')
 })
 
-it('shows every side of a package, each at an address of its own', async () => {
+it('shows every tab of a package at its own URL', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, ...versions)
@@ -83,7 +83,7 @@ it('shows every side of a package, each at an address of its own', async () => {
   await expect.poll(order).toEqual(['2.0.0-dev.1Pre-release', '1.2.0', '1.0.0'])
 })
 
-it('says where a document is empty, and breaks the longest names and version within the window', async () => {
+it('marks empty documents, and wraps the longest names and versions within the viewport', async () => {
   await using app = await consoleApp()
   const { id, email, secret = '' } = await app.member({ displayName: 'a'.repeat(100) })
   const name = 'a'.repeat(64)
@@ -112,12 +112,12 @@ it('says where a document is empty, and breaks the longest names and version wit
   expect(await overflow(page)).toBeLessThanOrEqual(0)
   await page.goto(`/packages/${name}/changelog`)
   await page.getByText('No changelog').waitFor()
-  await page.setViewportSize({ width: 1280, height: 800 }) // now the uploaders stand in a narrow column
+  await page.setViewportSize({ width: 1280, height: 800 }) // at this width, the uploaders are in a narrow column
   await settled(page)
   expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
 
-it('sets what is written from right to left in that direction, and breaks long lines of code on paper', async () => {
+it('renders right-to-left text in that direction, and wraps long lines of code in print', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   const manifest = 'name: acme\nversion: 1.0.0\ndescription: חבילה לבדיקות של השרת.\nenvironment:\n  sdk: ^3.0.0\n'
@@ -126,7 +126,7 @@ it('sets what is written from right to left in that direction, and breaks long l
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages/acme')
-  /** Where the last character stands, beside the first one. */
+  /** Returns on which side of the first character the last one is rendered. */
   const endOf = (words: string) =>
     page.getByText(words, { exact: true }).evaluate((element) => {
       const node = element.firstChild as Text
@@ -147,7 +147,7 @@ it('sets what is written from right to left in that direction, and breaks long l
   await expect.poll(isCut).toBe(false)
 })
 
-it('finds packages; sort and page are in the URL', async () => {
+it('finds packages, and keeps sort and page in the URL', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   const names = Array.from({ length: 23 }, (_, index) => `service_${String.fromCharCode(97 + index)}`)
@@ -156,7 +156,7 @@ it('finds packages; sort and page are in the URL', async () => {
   await startSession(page, app.url, email)
   await page.goto('/')
   await page.getByRole('button', { name: /^Account/ }).waitFor()
-  await settled(page) // a page that has just come takes the focus
+  await settled(page) // a page that has just loaded takes the focus
   await page.keyboard.press('/')
   await page.locator('input:focus').waitFor()
   await page.keyboard.type('service')
@@ -178,7 +178,7 @@ it('finds packages; sort and page are in the URL', async () => {
   await page.getByRole('status').filter({ hasText: '24 packages' }).waitFor()
 })
 
-it('leads from any page to the packages and publishers, also on a telephone', async () => {
+it('links to the packages and publishers from the account menu on mobile', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { viewport: { width: 360, height: 740 } })
   await startSession(page, app.url, (await app.member()).email)

@@ -4,7 +4,7 @@ import { openPage } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('asks for the password when it was last entered too long ago, then goes on with the change', async () => {
+it('asks for the password if it was entered too long ago, then continues with the change', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 40[03]/] })
@@ -18,7 +18,7 @@ it('asks for the password when it was last entered too long ago, then goes on wi
   await dialog.getByText('The password is wrong.').waitFor()
   await dialog.getByRole('textbox', { name: 'Your password' }).fill('correct horse')
   await dialog.getByRole('button', { name: 'Confirm' }).click()
-  await page.getByText(/^svc_pat_\w{38}$/).waitFor() // the secret itself: tokens that are there already show how theirs begins
+  await page.getByText(/^svc_pat_\w{38}$/).waitFor() // the full secret, because existing tokens show only a prefix
   await dialog.waitFor({ state: 'hidden' })
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(2)
 }, 120_000)

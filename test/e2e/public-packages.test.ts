@@ -4,14 +4,14 @@ import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const permitted = { env: { PUBLIC_PACKAGES_ENABLED: 'true' } }
-const needing = (url: string, name: string, dependency: string) => ({
+const dependingOn = (url: string, name: string, dependency: string) => ({
   name,
   version: '1.0.0',
   pubspec: `dependencies:\n  ${dependency}:\n    hosted: ${url}\n    version: any\n`,
 })
 
 describe('public packages', () => {
-  it('are switched on and off for the whole server', async () => {
+  it('switches public packages on and off for the whole server', async () => {
     await using app = await consoleApp(permitted)
     const admin = await app.admin()
     await publishTo(app.url, admin.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'hushed', version: '1.0.0' })
@@ -38,7 +38,7 @@ describe('public packages', () => {
     expect((await app.anonymous.get('/api/packages/acme')).status).toBe(401)
   })
 
-  it('say which variable is missing where the environment does not permit them', async () => {
+  it('names the missing variable when the environment does not permit public packages', async () => {
     await using app = await consoleApp()
     const page = await openPage(app.url)
     await startSession(page, app.url, (await app.admin()).email)
@@ -50,11 +50,11 @@ describe('public packages', () => {
   })
 })
 
-describe('a package', () => {
-  it('becomes public with what it needs, and private when the breakage is accepted', async () => {
+describe('visibility of a package', () => {
+  it('becomes public along with its dependencies, and private when the breakage is accepted', async () => {
     await using app = await consoleApp(permitted)
     const alice = await app.member()
-    await publishTo(app.url, alice.secret ?? '', { name: 'icons', version: '1.0.0' }, needing(app.url, 'ui_kit', 'icons'))
+    await publishTo(app.url, alice.secret ?? '', { name: 'icons', version: '1.0.0' }, dependingOn(app.url, 'ui_kit', 'icons'))
     await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
     const page = await openPage(app.url)
     await startSession(page, app.url, alice.email)
@@ -79,13 +79,13 @@ describe('a package', () => {
     await warning.getByLabel('I accept that these break').click()
     await warning.getByRole('button', { name: 'Make private' }).click()
     await page.getByText('Only people who sign in to this server can read it').waitFor()
-    // All versions of ui_kit need it, so it is not there either for whoever did not sign in.
+    // All versions of ui_kit depend on icons, so anonymous users cannot see ui_kit either.
     expect((await app.anonymous.get('/api/package-names')).body.packages).toEqual([])
   })
 })
 
-describe('whoever did not sign in', () => {
-  it('reads public packages and nothing that is for members', async () => {
+describe('anonymous users', () => {
+  it('shows public packages, but nothing that is restricted to members', async () => {
     await using app = await consoleApp(permitted)
     const alice = await app.member({ displayName: 'Alice Inside' })
     await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'hushed', version: '1.0.0' })

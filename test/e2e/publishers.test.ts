@@ -5,7 +5,7 @@ import { startDns } from '../support/dns-server.ts'
 import { expectSound } from '../support/looks.ts'
 
 describe('publishers', () => {
-  it('are made by an administrator, who adds people, and change hands', async () => {
+  it('creates a publisher, manages its members and deletes it', async () => {
     await using app = await consoleApp()
     const admin = await app.admin({ displayName: 'Adam Admin' })
     const mona = await app.member({ displayName: 'Mona Member', email: 'mona@example.com' })
@@ -30,7 +30,7 @@ describe('publishers', () => {
     const leave = page.getByRole('button', { name: 'Leave Acme Größe & Co.' })
     expect(await leave.isDisabled()).toBe(true)
     await expect.poll(() => leave.evaluate((button) => Number(getComputedStyle(button).opacity))).toBeLessThanOrEqual(0.5)
-    await page.getByLabel('Add a member').fill('nobody@example.com')
+    await page.getByLabel('Add a member').fill('unknown@example.com')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('There is no user with this e-mail address.').waitFor()
     await page.getByLabel('Add a member').fill('mona@example.com')
@@ -41,7 +41,7 @@ describe('publishers', () => {
     await expect.poll(async () => (await mona.get('/api/publishers/acme')).body.members?.[1]?.role).toBe('admin')
     await leave.click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Leave' }).click()
-    await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // it hides the rows behind it
+    await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // the dialog hides the rows behind it
     await page.getByRole('row', { name: /Adam Admin/ }).waitFor({ state: 'hidden' })
 
     await page.goto('/admin/publishers')
@@ -55,7 +55,7 @@ describe('publishers', () => {
     expect((await admin.get('/api/publishers/acme')).status).toBe(404)
   })
 
-  it('show their packages to everybody, and what goes on to their admins', async () => {
+  it('shows the packages of a publisher to all users, and its activity to its admins', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const mona = await app.member({ displayName: 'Mona Member' })
@@ -119,7 +119,7 @@ describe('publishers', () => {
   })
 })
 
-it('claims a domain by a record in the DNS, and continues after a reload', async () => {
+it('claims a domain with a DNS record, and continues after a reload', async () => {
   await using dns = await startDns()
   await using app = await consoleApp({ env: { DNS_SERVERS: dns.address } })
   const mona = await app.member()

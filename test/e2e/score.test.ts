@@ -8,7 +8,7 @@ import { emptyQueue, failed, reportOf, storeReport } from '../support/reports.ts
 
 const acme = { name: 'acme', version: '1.0.0' }
 
-it('follows the analysis of a version to its report, without being loaded again', async () => {
+it('updates from a queued analysis to its report without a reload', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   await publishTo(app.url, admin.secret ?? '', acme)
@@ -44,7 +44,7 @@ it('follows the analysis of a version to its report, without being loaded again'
   await page.getByRole('link', { name: /^Score: Waiting, \d+ of \d+ points$/ }).waitFor()
 })
 
-it('tells the states of a score apart, and a report that could not be fetched', async () => {
+it('distinguishes the states of a score, and shows when a report cannot be loaded', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, acme, { name: 'broken', version: '1.0.0' })
@@ -78,7 +78,7 @@ it('tells the states of a score apart, and a report that could not be fetched', 
   await page.getByText('Scoring is switched off on this server.').waitFor()
 })
 
-it('gives the report as Markdown, and finds packages by their score', async () => {
+it('copies the report as Markdown, and finds packages by their score', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, acme, { name: 'better', version: '1.0.0' }, { name: 'unknown', version: '1.0.0' })
@@ -92,7 +92,7 @@ it('gives the report as Markdown, and finds packages by their score', async () =
   const notes = page.getByRole('region', { name: 'Notes' })
   expect(await notes.locator('strong').textContent()).toBe('2')
   expect(await notes.locator('img, [href^=javascript]').count()).toBe(0)
-  const copied = page.getByRole('button', { name: 'Copied' }) // for two seconds
+  const copied = page.getByRole('button', { name: 'Copied' }) // shown for two seconds
   await Promise.all([copied.waitFor(), page.getByRole('button', { name: 'Copy as Markdown' }).click()])
   const text = await page.evaluate<string>('navigator.clipboard.readText()')
   expect(text).toContain('# acme 1.0.0: 6 of 10 points')
@@ -111,7 +111,7 @@ it('gives the report as Markdown, and finds packages by their score', async () =
   expect(new URL(page.url()).searchParams.get('q')).toBe('score:>=90')
 })
 
-it('shows the score over the newest versions, as bars in a table and as CSV', async () => {
+it('shows the scores of the newest versions as bars in a table and as CSV', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   const numbers = ['1.0.0', '1.1.0', '1.2.0', '2.0.0', '2.1.0']

@@ -4,7 +4,7 @@ import { choose, consoleApp, publishTo, startSession } from '../support/console.
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('scores the remaining versions, with coverage, queue, log and tray', async () => {
+it('scores the remaining versions, and shows coverage, queue, log and background work', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin({ displayName: 'Adam Admin' })]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
@@ -44,7 +44,7 @@ it('scores the remaining versions, with coverage, queue, log and tray', async ()
   await page.getByRole('heading', { name: 'SDKs' }).waitFor()
 })
 
-it('changes the settings, and says where the environment does not permit scoring', async () => {
+it('changes the settings, and shows when the environment does not permit scoring', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 503/] })
@@ -56,12 +56,12 @@ it('changes the settings, and says where the environment does not permit scoring
   await page.getByRole('switch', { name: 'Analyze versions' }).click()
   await save.click()
   const settings = async () => (await admin.get('/api/admin/sdk/settings')).body
-  // It is disabled while it saves, too.
+  // The button is also disabled while it saves, so the stored settings are checked first.
   await expect.poll(settings).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
   await expect.poll(() => save.isDisabled()).toBe(true)
   await expect.poll(() => page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
 
-  // Neither a click, nor a server that is away, nor what another administrator saves discards what was typed.
+  // The unsaved input survives a navigation attempt, a failing server and a change by another administrator.
   await page.getByLabel('Time limit in seconds').fill('90')
   await admin.put('/api/admin/sdk/settings', { concurrency: 3 })
   const asked = await page.waitForRequest((request) => request.postData()?.includes('"operationName":"ScoringAdministration"') === true)

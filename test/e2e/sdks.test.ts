@@ -7,7 +7,7 @@ import { SdkSite } from '../support/sdk-site.ts'
 
 const listing = { tolerate: [/status of 409/] }
 
-/** Has the site send the first half of an archive, and the rest when `finish` is called. */
+/** Makes the site send only the first half of an archive. Calling the returned function sends the rest. */
 function holdDownloads(site: SdkSite): () => void {
   const released = Promise.withResolvers<void>()
   site.interfere = (request, response, file) => {
@@ -23,7 +23,7 @@ function holdDownloads(site: SdkSite): () => void {
   }
 }
 
-it('installs an SDK, shown through its steps on its page and in the tray of every other', async () => {
+it('installs an SDK, and shows its progress on its page and in the tray of other pages', async () => {
   const site = await SdkSite.open()
   await site.addDart('3.11.0')
   await site.addDart('3.10.4')
@@ -38,7 +38,7 @@ it('installs an SDK, shown through its steps on its page and in the tray of ever
   const dialog = page.getByRole('dialog', { name: 'Install SDK' })
   await dialog.getByRole('combobox', { name: 'Version' }).getByText('3.11.0').waitFor()
   await expectSound(page, 'sdk-dialog')
-  // What was picked stays when the list behind the dialog is read again.
+  // The selected version is kept when the list behind the dialog refreshes.
   await choose(page, 'Version', '3.10.4')
   await page.waitForResponse((response) => response.request().postData()?.includes('"operationName":"Sdks"') === true)
   await settled(page)
@@ -70,7 +70,7 @@ it('installs an SDK, shown through its steps on its page and in the tray of ever
   await expect.poll(() => page.getByRole('button', { name: /^Background work/ }).count()).toBe(0)
 })
 
-it('makes another SDK the default, rebuilds and removes, and says why an install failed', async () => {
+it('changes the default SDK, rebuilds and removes SDKs, and shows failed installs', async () => {
   const site = await SdkSite.open()
   await site.addDart('3.11.0')
   await site.addDart('3.10.4')
@@ -92,7 +92,7 @@ it('makes another SDK the default, rebuilds and removes, and says why an install
   await page.getByRole('button', { name: 'Remove Flutter 3.41.0' }).click()
   const question = page.getByRole('alertdialog')
   await question.getByRole('button', { name: 'Remove' }).click()
-  await question.waitFor({ state: 'hidden' }) // it hides the headings behind it
+  await question.waitFor({ state: 'hidden' }) // the dialog hides the headings behind it
   await expect.poll(() => page.getByRole('heading', { name: 'Flutter 3.41.0' }).count()).toBe(0)
 
   await page.getByRole('button', { name: 'Make default: Dart 3.10.4' }).click()

@@ -10,7 +10,7 @@ const mit =
   'MIT License\n\nPermission is hereby granted, free of charge, to any person.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
 const flutter = 'dependencies:\n  flutter:\n    sdk: flutter\n'
 
-async function stocked(app: TestApp & { url: string }) {
+async function publishSamples(app: TestApp & { url: string }) {
   const alice = await app.member({ displayName: 'Grace Hopper' })
   await publishTo(
     app.url,
@@ -22,9 +22,9 @@ async function stocked(app: TestApp & { url: string }) {
   return alice
 }
 
-it('narrows a search by filters, each at an address of its own', async () => {
+it('narrows a search with filters that are part of the URL', async () => {
   await using app = await consoleApp()
-  const { email } = await stocked(app)
+  const { email } = await publishSamples(app)
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages')
@@ -52,9 +52,9 @@ it('narrows a search by filters, each at an address of its own', async () => {
   await expectSound(page, 'packages')
 })
 
-it('shows how many packages are left when a filter is chosen far below them', async () => {
+it('scrolls to the number of results when a filter further down is selected', async () => {
   await using app = await consoleApp()
-  const { email, secret = '' } = await stocked(app)
+  const { email, secret = '' } = await publishSamples(app)
   const topics = (at: number) => `topics: [${['a', 'b', 'c'].map((name) => `${name}-topic-${at}`).join(', ')}]\n`
   for (let at = 0; at < 12; at++) await publishTo(app.url, secret, { name: `kit_${at}`, version: '1.0.0', pubspec: topics(at) })
   const page = await openPage(app.url, { viewport: { width: 1280, height: 500 } })
@@ -79,9 +79,9 @@ it('shows how many packages are left when a filter is chosen far below them', as
   await page.getByRole('navigation', { name: 'Filters', exact: true }).waitFor({ state: 'detached' })
 })
 
-it('completes what is typed, corrects a typing mistake, and says what may have been meant', async () => {
+it('completes input, corrects typos, and suggests other searches', async () => {
   await using app = await consoleApp()
-  const { email } = await stocked(app)
+  const { email } = await publishSamples(app)
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages')
@@ -89,7 +89,7 @@ it('completes what is typed, corrects a typing mistake, and says what may have b
   await box.click()
   const isAnswer = (response: Response) => response.request().postData()?.includes('"query":"lic"') === true
   await Promise.all([page.waitForResponse(isAnswer), box.pressSequentially('lic')])
-  await settled(page) // other completions would undo a step through these
+  await settled(page) // later completions would reset the selection in the list
   await page.getByRole('option', { name: 'license:' }).waitFor()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
@@ -125,9 +125,9 @@ it('completes what is typed, corrects a typing mistake, and says what may have b
   expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
 
-it('shows how much a package is used, and lets people like it', async () => {
+it('shows the downloads of a package, and adds and removes a like', async () => {
   await using app = await consoleApp()
-  const alice = await stocked(app)
+  const alice = await publishSamples(app)
   const now = Date.now()
   for (let week = 40; week >= 0; week--) {
     app.clock.now = new Date(now - week * 7 * 86_400_000)
@@ -160,9 +160,9 @@ it('shows how much a package is used, and lets people like it', async () => {
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
 })
 
-it('leaves room for the search in the header of every page, however narrow the window', async () => {
+it('keeps the search field in the header usable at any viewport width', async () => {
   await using app = await consoleApp()
-  const { email } = await stocked(app)
+  const { email } = await publishSamples(app)
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages/http_kit')

@@ -10,10 +10,10 @@ const codeOf = (app: TestApp) =>
     ?.slice(12)
     .trim() ?? ''
 
-// Until there is an owner, the server says nothing about who is asking; a wrong code is refused.
+// Expected errors: before the setup, the server refuses queries for the current user, and it refuses a wrong code.
 const tolerate = [/status of 40[03]/]
 
-it('leads from the code in the log to a server that is ready', async () => {
+it('sets up the server with the code from the log', async () => {
   await using app = await consoleApp({ setUp: false })
   await announceSetupCode(app.services)
   const page = await openPage(app.url, { tolerate })
@@ -46,7 +46,7 @@ it('leads from the code in the log to a server that is ready', async () => {
   await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
 })
 
-it('tells another address why it cannot continue', async () => {
+it('explains why the setup cannot continue from another address', async () => {
   await using app = await consoleApp({ setUp: false, env: { TRUST_PROXY: 'true' } })
   await announceSetupCode(app.services)
   await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, signIn, startSession } from '../support/console.ts'
 
-describe('signing in', () => {
+describe('sign-in', () => {
   it('returns to the page that required it', async () => {
     await using app = await consoleApp()
     const { email } = await app.member()
@@ -35,7 +35,7 @@ describe('signing in', () => {
     '/documentation/../../api/v1/version',
     '/documentation/%2e%2e/oauth/approve',
     '/documentation\\..\\api/docs',
-  ])('never leads to %s', async (redirect) => {
+  ])('never redirects to %s', async (redirect) => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url)
@@ -47,15 +47,15 @@ describe('signing in', () => {
     expect(page.url()).toBe(`${app.url}/`)
   })
 
-  it('says how long to wait after too many attempts', async () => {
+  it('shows how long to wait after too many attempts', async () => {
     await using app = await consoleApp()
     const page = await openPage(app.url, { tolerate: [/status of (401|429)/] })
     await page.goto('/login')
     for (let attempt = 0; attempt < 11; attempt++) {
-      await page.getByLabel('E-mail address').fill('nobody@example.com')
+      await page.getByLabel('E-mail address').fill('unknown@example.com')
       await page.getByRole('textbox', { name: 'Password' }).fill('wrong horse')
       await Promise.all([page.waitForResponse(/graphql/), page.keyboard.press('Enter')])
-      // Only then has the form been emptied.
+      // The button is enabled again once the form has been cleared.
       await page.getByRole('button', { name: 'Sign in' }).and(page.locator(':enabled')).waitFor()
     }
     await page.getByText(/Try again in \d+:\d\d min/).waitFor()
@@ -63,13 +63,13 @@ describe('signing in', () => {
   })
 })
 
-describe('a session', () => {
-  it('ends by the account menu', async () => {
+describe('session', () => {
+  it('ends with “Sign out” in the account menu', async () => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url)
     await signIn(page, app.url, email)
-    await settled(page) // what the page still asks for as the session ends would be refused
+    await settled(page) // requests still in flight when the session ends would be refused
     await page.getByRole('button', { name: /^Account/ }).click()
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.waitForURL('**/login')
@@ -78,12 +78,12 @@ describe('a session', () => {
     expect(await page.getByRole('button', { name: /^Account/ }).count()).toBe(0)
   })
 
-  it('that the server ended leads to the sign-in, and back', async () => {
+  it('redirects to the sign-in page after it ended on the server, with the way back', async () => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await signIn(page, app.url, email)
-    // Requests of the first page would lead to the sign-in by themselves, before anything is clicked.
+    // Pending requests of the first page would redirect to the sign-in page before the click.
     await page.getByText('publish_to').waitFor()
     await settled(page)
     await page.context().clearCookies()
@@ -99,7 +99,7 @@ describe('a session', () => {
     ['/me/activity', 'Packages'],
     ['/me/activity', 'Publishers'],
     ['/me/packages', 'Activity'],
-  ])('that has ended is noticed on the way from %s to %s', async (path, tab) => {
+  ])('redirects to the sign-in page when it has ended, on navigation from %s to %s', async (path, tab) => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
@@ -112,7 +112,7 @@ describe('a session', () => {
     expect(new URL(page.url()).searchParams.get('redirect')).toMatch(new RegExp(`/${tab.toLowerCase()}$`))
   })
 
-  it('that ends while a form is filled in costs nothing that was entered', async () => {
+  it('keeps the content of a form when it ends before the form is sent', async () => {
     await using app = await consoleApp()
     const member = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/, /status of 400/] })
@@ -141,7 +141,7 @@ describe('a session', () => {
   })
 })
 
-it('works below a path', async () => {
+it('works below a base path', async () => {
   await using app = await consoleApp({ path: '/registry' })
   const { email } = await app.member()
   const page = await openPage(new URL(app.url).origin)

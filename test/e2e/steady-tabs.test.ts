@@ -10,12 +10,12 @@ const sizes = [
 ] as const
 const manifest = `name: acme
 version: 1.0.0
-description: Reads the tides of all harbors, and says when to leave yours, with forecasts.
+description: Reads the tides of all harbors and lists when to leave yours, with forecasts.
 environment:
   sdk: ^3.0.0
 `
 
-async function opened(app: Awaited<ReturnType<typeof consoleApp>>): Promise<Page> {
+async function openSample(app: Awaited<ReturnType<typeof consoleApp>>): Promise<Page> {
   const admin = await app.admin({ displayName: 'Adam Admin' })
   const files = { 'README.md': `# Acme\n\n${'Words.\n\n'.repeat(60)}`, 'CHANGELOG.md': '## 1.0.0\n\n- First.\n' }
   await publishTo(app.url, admin.secret ?? '', { name: 'acme', version: '1.0.0', manifest, files })
@@ -31,9 +31,9 @@ const headerOf = (page: Page) => page.locator('main header').boundingBox()
 it.each([
   ['package', '/packages/acme', 'acme: sections'],
   ['publisher', '/publishers/harbor', 'Harbor: sections'],
-])('the header of a %s has the same height before and after its answer', async (name, path, tabs) => {
+])('keeps the height of the header of a %s when its data arrives', async (name, path, tabs) => {
   await using app = await consoleApp()
-  const page = await opened(app)
+  const page = await openSample(app)
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height })
     const gate = Promise.withResolvers<void>()
@@ -58,9 +58,9 @@ it.each([
 it.each([
   ['/packages/acme', 'acme: sections', ['Changelog', 'Install', 'Readme', 'License']],
   ['/publishers/harbor', 'Harbor: sections', ['Members', 'Activity', 'Settings', 'Packages']],
-])('the tabs of %s stay where they are when another is chosen', async (path, label, names) => {
+])('keeps the position of the tabs of %s when another tab is selected', async (path, label, names) => {
   await using app = await consoleApp()
-  const page = await opened(app)
+  const page = await openSample(app)
   const tabs = page.getByRole('navigation', { name: label })
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height })

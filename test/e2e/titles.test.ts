@@ -6,19 +6,19 @@ import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { consoleRoutes } from '../support/console-routes.ts'
 import { reportOf, storeReport } from '../support/reports.ts'
 
-/** Of pages that a signed-in owner is led away from, and of layouts around pages. */
-const elsewhere = new Set(['/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
+/** Routes that are skipped: they redirect a signed-in owner, or are layouts of other pages. */
+const skippedRoutes = new Set(['/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
 
 const readme = '# Acme\n\n## Usage\n\n#### Details\n\n# Second part\n'
 
-/** What any rule of axe finds, however slight. */
-async function faultsIn(page: Page): Promise<string[]> {
+/** Returns the violations of all axe rules, whatever their severity. */
+async function violationsIn(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"], preload: false })')
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 
-it('every page has a title, a heading and a main part of its own, and keeps every rule of axe', async () => {
+it('has a unique title, one main heading, one main landmark and no axe violations on every page', async () => {
   await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true' } })
   const owner = await app.owner()
   for (const version of ['1.0.0', '1.1.0']) {
@@ -31,7 +31,7 @@ it('every page has a title, a heading and a main part of its own, and keeps ever
   const parameters = { ':name': 'acme', ':version': '1.0.0', ':slug': 'company', ':id': owner.id, ':page': 'publishing' }
   const titles = new Map<string, string[]>()
   for (const route of new Set(consoleRoutes())) {
-    if (elsewhere.has(route)) continue
+    if (skippedRoutes.has(route)) continue
     const path = route.replace(/:\w+/g, (parameter) => parameters[parameter as keyof typeof parameters])
     await page.goto(path)
     await page.getByRole('heading', { level: 1 }).first().waitFor()
@@ -39,9 +39,9 @@ it('every page has a title, a heading and a main part of its own, and keeps ever
     titles.set(await page.title(), [...(titles.get(await page.title()) ?? []), path])
     expect(await page.getByRole('main').count(), path).toBe(1)
     expect(await page.locator('h1:not([aria-level])').count(), path).toBe(1)
-    expect(await faultsIn(page), path).toEqual([])
+    expect(await violationsIn(page), path).toEqual([])
   }
-  // The most particular first, as far as the part of the console that the page belongs to.
+  // Titles list the most specific part first and end with the section of the console and the name.
   expect([...titles.keys()].filter((title) => !/^([^·–]+ · ){0,3}Snug$/.test(title))).toEqual([])
   const outside = [...titles].filter(([title, [path]]) => title.includes(' · Administration · ') !== path?.startsWith('/admin'))
   expect(outside).toEqual([])

@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
-/** What the address says of a filter. */
-const inAddress = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
+/** Returns the value of a filter in the URL. */
+const filterInUrl = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
 const hasFocus = (element: Element) => element === document.activeElement
 
-describe('filters that are typed', () => {
+describe('text filters', () => {
   it.each([
     ['/admin/users', 'Filter by name or e-mail address', 'q', 'mona', 'Mona Member'],
     ['/admin/packages', 'Filter by name', 'q', 'http', 'acme_http'],
     ['/admin/audit', 'Package', 'package', 'acme_http', 'acme_http 1.0.0'],
     ['/admin/scoring', 'Filter by package', 'package', 'acme_http', ''],
     ['/packages/acme_http/versions', 'Filter', 'filter', '1.0', '1.0.0'],
-  ])('apply on %s when typing stops, and keep the focus and what is typed', async (path, label, name, words, found) => {
+  ])('applies on %s when typing stops, and keeps the focus and the input', async (path, label, name, words, found) => {
     await using app = await consoleApp()
     const admin = await app.admin({ displayName: 'Adam Admin' })
     await app.member({ displayName: 'Mona Member', email: 'mona@example.com' })
@@ -24,22 +24,22 @@ describe('filters that are typed', () => {
     await page.goto(path)
     const field = page.getByRole('main').getByLabel(label, { exact: true })
     await field.pressSequentially(`${words} `)
-    await expect.poll(() => inAddress(page, name)).toBe(words)
+    await expect.poll(() => filterInUrl(page, name)).toBe(words)
     await settled(page)
     expect(await field.inputValue()).toBe(`${words} `)
     expect(await field.evaluate(hasFocus)).toBe(true)
     if (found) await page.getByRole('main').getByText(found).first().waitFor()
-    // What is typed while an answer is under way is kept, too.
+    // Input typed while a request is in flight is kept as well.
     await page.keyboard.press('Backspace')
     await field.pressSequentially('zz')
-    await expect.poll(() => inAddress(page, name)).toBe(`${words}zz`)
+    await expect.poll(() => filterInUrl(page, name)).toBe(`${words}zz`)
     await field.pressSequentially('y')
     await settled(page)
-    await expect.poll(() => inAddress(page, name)).toBe(`${words}zzy`)
+    await expect.poll(() => filterInUrl(page, name)).toBe(`${words}zzy`)
     expect(await field.inputValue()).toBe(`${words}zzy`)
   })
 
-  it('apply on Enter at once, with one step back to the page before, and are emptied from elsewhere', async () => {
+  it('applies at once on Enter with a single history entry, and is cleared by “Clear filters”', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const page = await openPage(app.url)
@@ -52,9 +52,9 @@ describe('filters that are typed', () => {
     await page.clock.pauseAt(Date.now() + 60_000)
     await field.fill(admin.email)
     await page.clock.fastForward(200)
-    expect(inAddress(page, 'actor')).toBeNull()
+    expect(filterInUrl(page, 'actor')).toBeNull()
     await field.press('Enter')
-    await expect.poll(() => inAddress(page, 'actor')).toBe(admin.email)
+    await expect.poll(() => filterInUrl(page, 'actor')).toBe(admin.email)
     await page.clock.resume()
     await page.goBack()
     await page.getByRole('heading', { name: 'Jobs' }).waitFor()
@@ -62,15 +62,15 @@ describe('filters that are typed', () => {
     await expect.poll(() => field.inputValue()).toBe(admin.email)
     await page.getByRole('link', { name: 'Clear filters' }).click()
     await expect.poll(() => field.inputValue()).toBe('')
-    expect(inAddress(page, 'actor')).toBeNull()
+    expect(filterInUrl(page, 'actor')).toBeNull()
 
-    // What was not applied yet does not keep one on the page, nor change where one goes.
+    // A pending filter neither prevents a navigation nor changes its target.
     await page.getByRole('link', { name: 'Jobs' }).click()
     await page.getByRole('heading', { name: 'Jobs' }).waitFor()
     await page.goBack()
     await field.waitFor()
     await page.clock.pauseAt(Date.now() + 600_000)
-    await field.fill('nobody')
+    await field.fill('unknown')
     await page.evaluate('history.forward()')
     await expect.poll(() => new URL(page.url()).pathname).toBe('/admin/jobs')
     await page.clock.fastForward(1000)
@@ -78,7 +78,7 @@ describe('filters that are typed', () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
-  it('wait for the end of a word that an input method composes', async () => {
+  it('waits until an input method editor completes a word', async () => {
     await using app = await consoleApp()
     const page = await openPage(app.url)
     await startSession(page, app.url, (await app.admin()).email)
@@ -92,9 +92,9 @@ describe('filters that are typed', () => {
     await field.fill('ゆ')
     await page.clock.fastForward(1000)
     await field.dispatchEvent('keydown', { key: 'Enter', isComposing: true })
-    expect(inAddress(page, 'q')).toBeNull()
+    expect(filterInUrl(page, 'q')).toBeNull()
     await field.dispatchEvent('compositionend')
     await page.clock.fastForward(1000)
-    await expect.poll(() => inAddress(page, 'q')).toBe('ゆ')
+    await expect.poll(() => filterInUrl(page, 'q')).toBe('ゆ')
   })
 })
