@@ -51,7 +51,7 @@ describe('public packages', () => {
 })
 
 describe('visibility of a package', () => {
-  it('becomes public along with its dependencies, and private when the breakage is accepted', async () => {
+  it('changes to public along with the dependencies, and to private when the breakage is accepted', async () => {
     await using app = await consoleApp(permitted)
     const alice = await app.member()
     await publishTo(app.url, alice.secret ?? '', { name: 'icons', version: '1.0.0' }, dependingOn(app.url, 'ui_kit', 'icons'))

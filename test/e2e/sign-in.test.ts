@@ -78,7 +78,7 @@ describe('session', () => {
     expect(await page.getByRole('button', { name: /^Account/ }).count()).toBe(0)
   })
 
-  it('redirects to the sign-in page after it ended on the server, with the way back', async () => {
+  it('leads to the sign-in page after the server ended the session, and remembers the requested page', async () => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
@@ -99,7 +99,7 @@ describe('session', () => {
     ['/me/activity', 'Packages'],
     ['/me/activity', 'Publishers'],
     ['/me/packages', 'Activity'],
-  ])('redirects to the sign-in page when it has ended, on navigation from %s to %s', async (path, tab) => {
+  ])('leads to the sign-in page when the session has ended, on navigation from %s to %s', async (path, tab) => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
@@ -112,7 +112,7 @@ describe('session', () => {
     expect(new URL(page.url()).searchParams.get('redirect')).toMatch(new RegExp(`/${tab.toLowerCase()}$`))
   })
 
-  it('keeps the content of a form when it ends before the form is sent', async () => {
+  it('keeps the content of a form when the session ends before the form is sent', async () => {
     await using app = await consoleApp()
     const member = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/, /status of 400/] })

@@ -102,7 +102,7 @@ it.each(names)('serves all other requests behind %s while an archive is missing 
   )
 })
 
-it.each(names)('fails no request behind %s while two instances are replaced one after the other', async (name) => {
+it.each(names)('loses no request behind %s while two instances are replaced one after the other', async (name) => {
   await using bucket = await s3Bucket()
   const { pair, token } = await startPair(name, bucket)
   const load = new Load(pair.address, token)

@@ -48,7 +48,7 @@ it.for(backends)('accepts packages that name a former SERVER_URL, on %s', option
   await registry.publish({ name: 'named', version: '1.0.0' })
   let moves = 0
   const strike = async () => {
-    // A new address rebuilds the index, because a package refers to the first address.
+    // A new SERVER_URL rebuilds the search index, because the pubspec of a package names the first URL.
     await restart(registry, () => (registry.env.SERVER_URL = first.replace('localhost', `moved-${++moves}.localhost`)))
   }
   const pubspec = () => `publish_to: ${first}\ndependencies:\n  named:\n    hosted: ${first}\n    version: ^1.0.0\n`

@@ -67,7 +67,7 @@ echo looked
 `
 
 describe.each(sandboxes)('malicious code that runs during an analysis (%s)', (_name, env) => {
-  it('accesses only its own data', async () => {
+  it('accesses only the data that its isolation permits', async () => {
     await using app = await testApp({ env })
     if (await isUnusable(app)) return
     const { port, outside, connections } = await plantTargets(app)
