@@ -18,6 +18,9 @@ const graceMs = 2000
 /**
  * A PostgreSQL connection pool with timeouts for acquiring, connecting and querying. When the database goes down, all pending calls fail at once and
  * the connections are discarded.
+ *
+ * Timeouts alone are not enough: statements that wait for a locked table until `lock_timeout` occupy all connections, and a pool that lost its
+ * connections gets none while another pool holds all that PostgreSQL permits.
  */
 export class PostgresConnections {
   readonly watch: PostgresWatch
