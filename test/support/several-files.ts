@@ -22,7 +22,7 @@ const reasons = {
     'backup/verify',
     'blobs/s3',
     'blobs/s3-faults',
-    'doctor/buckets',
+    'checks/buckets',
     'http/proxy-archives',
     'integrity/damaged-archives',
     'integrity/integrity',

@@ -1,5 +1,5 @@
-import type { Check } from '../doctor/check.ts'
-import { diagnose } from '../doctor/doctor.ts'
+import type { Check } from '../checks/doctor/check.ts'
+import { diagnose } from '../checks/doctor/doctor.ts'
 import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 

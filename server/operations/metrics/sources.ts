@@ -1,7 +1,7 @@
 import { readSchedule } from '../backup/schedule/state.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
-import { checkHealth } from '../health/service.ts'
+import { checkHealth } from '../checks/service.ts'
 import { countLookups } from '../../platform/caches/caches.ts'
 import type { Log } from '../../platform/http/log.ts'
 import { readBacklog } from '../../platform/jobs/backlog.ts'

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Config } from '../../platform/config/config.ts'
-import { sandboxProblem, sandboxWarning } from '../../platform/sandbox/run.ts'
-import { SdkInstall } from '../../analysis/sdks/entity.ts'
-import { isUsable } from '../../analysis/sdks/ready.ts'
-import { titleOf } from '../../analysis/sdks/service.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
+import { SdkInstall } from '../../../analysis/sdks/entity.ts'
+import { isUsable } from '../../../analysis/sdks/ready.ts'
+import { titleOf } from '../../../analysis/sdks/service.ts'
 import type { Check } from './check.ts'
 
 /** Checks which SDKs are installed, and whether they are usable on this machine. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Config } from '../../platform/config/config.ts'
-import { equalSecrets, randomText } from '../../platform/http/keys.ts'
-import { databaseId } from '../../platform/store/identity.ts'
-import { version as ownVersion } from '../../platform/config/version.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { equalSecrets, randomText } from '../../../platform/http/keys.ts'
+import { databaseId } from '../../../platform/store/identity.ts'
+import { version as ownVersion } from '../../../platform/config/version.ts'
 import { type Arrival, arrival, doctorHeader, doctorPath, proofsFor, sampleBytes } from './answer.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
 

@@ -1,11 +1,11 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { setTimeout } from 'node:timers/promises'
-import type { Config } from '../../platform/config/config.ts'
-import { nameOfDatabase } from '../../platform/db/location/missing.ts'
-import { openForInspection } from '../../platform/db/open/orm.ts'
-import { migrationsOf } from '../../platform/db/schema/schema-state.ts'
-import { moveStateOf } from '../../platform/db/location/write-guard.ts'
-import { adminCommand } from '../../platform/config/version.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { nameOfDatabase } from '../../../platform/db/location/missing.ts'
+import { openForInspection } from '../../../platform/db/open/orm.ts'
+import { migrationsOf } from '../../../platform/db/schema/schema-state.ts'
+import { moveStateOf } from '../../../platform/db/location/write-guard.ts'
+import { adminCommand } from '../../../platform/config/version.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
 /** Results of the database checks. The database stays open for further checks. */
@@ -97,7 +97,7 @@ async function checkFile(path: string): Promise<Check[]> {
   const check = { name: 'integrity' }
   const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <place>`
   try {
-    const { checkSqlite } = await import('../../platform/db/sqlite/sqlite-check.ts')
+    const { checkSqlite } = await import('../../../platform/db/sqlite/sqlite-check.ts')
     const problems = checkSqlite(path)
     if (problems.length > 0) return [{ ...check, status: 'failed', message: `The file is damaged: ${problems.join('; ')}`, advice }]
     return [{ ...check, status: 'ok', message: 'The file passed the integrity check.' }]

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Check } from '../../server/operations/doctor/check.ts'
+import type { Check } from '../../server/operations/checks/doctor/check.ts'
 import { handler, PermanentFailure } from '../../server/platform/jobs/handler.ts'
 import { enqueue } from '../../server/platform/jobs/queue.ts'
 import { startWorker } from '../../server/platform/jobs/worker.ts'

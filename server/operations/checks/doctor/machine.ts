@@ -1,10 +1,10 @@
 import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Config } from '../../platform/config/config.ts'
-import { requireCreatable } from '../../platform/config/make-folders.ts'
-import { reasonOf } from '../../platform/config/path-errors.ts'
-import { isThere } from '../../platform/db/location/is-there.ts'
-import { oldestNode, version } from '../../platform/config/version.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { requireCreatable } from '../../../platform/config/make-folders.ts'
+import { reasonOf } from '../../../platform/config/path-errors.ts'
+import { isThere } from '../../../platform/db/location/is-there.ts'
+import { oldestNode, version } from '../../../platform/config/version.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
 
 /** Checks that DATA_DIR is writable, by creating and removing a folder. */

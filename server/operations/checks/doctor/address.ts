@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Config } from '../../platform/config/config.ts'
+import type { Config } from '../../../platform/config/config.ts'
 import { type Check, messageOf } from './check.ts'
 
 /** Results of a request to SERVER_URL. */

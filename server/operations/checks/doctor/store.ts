@@ -1,9 +1,9 @@
-import type { BlobStore } from '../../platform/blobs/store.ts'
-import { type Config, ConfigError } from '../../platform/config/config.ts'
-import { isThere } from '../../platform/db/location/is-there.ts'
-import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../platform/store/identity.ts'
-import { nameOfStore, openBlobs } from '../../platform/store/open.ts'
-import { writeAndRead } from '../../platform/store/write-and-read.ts'
+import type { BlobStore } from '../../../platform/blobs/store.ts'
+import { type Config, ConfigError } from '../../../platform/config/config.ts'
+import { isThere } from '../../../platform/db/location/is-there.ts'
+import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../../platform/store/identity.ts'
+import { nameOfStore, openBlobs } from '../../../platform/store/open.ts'
+import { writeAndRead } from '../../../platform/store/write-and-read.ts'
 import { type Check, examine } from './check.ts'
 import type { DatabaseFindings } from './database.ts'
 
@@ -41,7 +41,7 @@ function withoutFolder({ BLOB_PATH }: Config, { em }: Database): Check {
 
 async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number | null }> {
   if (config.BLOB_BACKEND === 'filesystem') return { store: await openBlobs(config), aheadMs: null }
-  const { openS3WithClock } = await import('../../platform/blobs/s3/s3.ts')
+  const { openS3WithClock } = await import('../../../platform/blobs/s3/s3.ts')
   return openS3WithClock(config)
 }
 

@@ -1,5 +1,5 @@
-import type { Config } from '../../platform/config/config.ts'
-import { parseAddress, proxyTrust } from '../../platform/http/client-address.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { parseAddress, proxyTrust } from '../../../platform/http/client-address.ts'
 import { through } from './address.ts'
 import type { Arrival } from './answer.ts'
 import type { Check } from './check.ts'

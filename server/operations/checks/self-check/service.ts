@@ -1,11 +1,11 @@
 import { statfs } from 'node:fs/promises'
-import { describeConfig } from '../../platform/config/config.ts'
-import { weakSettings } from '../../platform/config/weak.ts'
-import type { Context } from '../../platform/access/context.ts'
-import { toDate } from '../../platform/db/reads/reads.ts'
-import { ApiError } from '../../errors.ts'
-import type { Services } from '../../services.ts'
-import { nameOfStore } from '../../platform/store/open.ts'
+import { describeConfig } from '../../../platform/config/config.ts'
+import { weakSettings } from '../../../platform/config/weak.ts'
+import type { Context } from '../../../platform/access/context.ts'
+import { toDate } from '../../../platform/db/reads/reads.ts'
+import { ApiError } from '../../../errors.ts'
+import type { Services } from '../../../services.ts'
+import { nameOfStore } from '../../../platform/store/open.ts'
 
 export type SettingFacts = { name: string; value: string; problem: string | null }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Check } from '../../server/operations/doctor/check.ts'
+import type { Check } from '../../server/operations/checks/doctor/check.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'
 import { freePort } from '../support/free-port.ts'
