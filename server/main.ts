@@ -74,7 +74,7 @@ async function serve(config: Config): Promise<void> {
   log.info(`Snug ${version}`)
   for (const line of config.LOG_LEVEL === 'debug' ? describeConfig(config) : describeChanges(config)) log.info(line)
   for (const warning of misspeltVariables(processEnvironment)) log.warning(warning)
-  for (const { name, message } of weakSettings(config)) log.warning(`${name} ${message}`)
+  for (const { message } of weakSettings(config)) log.warning(message)
   const services = await openServices(config, log)
   const app = await createApp(services)
   await listenForMetrics(services)

@@ -18,17 +18,18 @@ export function weakSettings({ JWT_SECRET, JWT_SECRET_PREVIOUS, BCRYPT_COST }: J
     weak.push({
       name: 'JWT_SECRET',
       message:
-        'is easy to guess because it repeats the same characters. Set it to a random value, such as the output of: openssl rand -base64 32',
+        'JWT_SECRET is easy to guess because it repeats the same characters. Set it to a random value, such as the output of: openssl rand -base64 32',
     })
   if (JWT_SECRET_PREVIOUS !== undefined && isRepetitive(JWT_SECRET_PREVIOUS))
     weak.push({
       name: 'JWT_SECRET_PREVIOUS',
-      message: 'is easy to guess because it repeats the same characters. Remove it as soon as users can be asked to sign in again.',
+      message:
+        'JWT_SECRET_PREVIOUS is easy to guess because it repeats the same characters. Remove it as soon as users can be asked to sign in again.',
     })
   if (BCRYPT_COST < minBcryptCost)
     weak.push({
       name: 'BCRYPT_COST',
-      message: `is ${BCRYPT_COST}: stolen password hashes are quick to guess. Use ${minBcryptCost} or more.`,
+      message: `BCRYPT_COST is ${BCRYPT_COST}: stolen password hashes are quick to guess. Use ${minBcryptCost} or more.`,
     })
   return weak
 }

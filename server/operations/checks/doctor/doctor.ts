@@ -37,7 +37,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
     const checks = [
       { name: 'configuration', status: 'ok', message: `All settings are valid. SERVER_URL is ${config.SERVER_URL}.` } as const,
       ...misspelt(environment),
-      ...weakSettings(config).map(({ name, message }) => warning(`${name} ${message}`)),
+      ...weakSettings(config).map(({ message }) => warning(message)),
       ...database.checks,
       ...store.checks,
       ...(em ? await examine('archives', () => checkArchives(em)) : []),

@@ -15,8 +15,7 @@ export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[]
   return describeConfig(config).map((line) => {
     const end = line.indexOf('=')
     const name = line.slice(0, end)
-    const problem = weak.find((setting) => setting.name === name)
-    return { name, value: line.slice(end + 1), problem: problem ? `${name} ${problem.message}` : null }
+    return { name, value: line.slice(end + 1), problem: weak.find((setting) => setting.name === name)?.message ?? null }
   })
 }
 
