@@ -1,61 +1,72 @@
-import { causeOf } from '../../errors.ts'
+import { ApiError, causeOf } from '../../errors.ts'
 import type { Log } from '../../platform/http/log.ts'
 
-/** A check that resolves to null if it passes, or to the error. */
-export type CachedCheck = () => Promise<Error | null>
+/** Result of a check. The message contains no internal details. */
+export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
 
-type Options = {
+type Caching = {
   /** Timeout of the check. */
   timeoutMs: number
   /** How long a success is cached. Failures are not cached. */
   keptMs: number
 }
 
-/** Returns a check that is shared by concurrent callers and does not start again while a run hangs. */
-export function cachedCheck(work: () => Promise<unknown>, { timeoutMs, keptMs }: Options): CachedCheck {
+/** Returns a check that is shared by concurrent callers and does not start again while a run hangs. It throws the error of `work`. */
+export function cachedCheck(work: () => Promise<unknown>, { timeoutMs, keptMs }: Caching): () => Promise<void> {
   let passedAt = Number.NEGATIVE_INFINITY
   let begunAt = 0
-  let running: Promise<Error | null> | undefined
+  let running: Promise<void> | undefined
   const run = async () => {
     begunAt = performance.now()
-    const failure = await failureOf(work())
-    passedAt = failure ? Number.NEGATIVE_INFINITY : performance.now()
-    running = undefined
-    return failure
+    try {
+      await work()
+      passedAt = performance.now()
+    } finally {
+      running = undefined
+    }
   }
   return async () => {
-    if (!running && performance.now() - passedAt < keptMs) return null
+    if (!running && performance.now() - passedAt < keptMs) return
     running ??= run()
-    return failureOf(inTime(running, begunAt + timeoutMs - performance.now()))
+    await inTime(running, begunAt + timeoutMs - performance.now())
   }
 }
 
+/**
+ * Returns a check that never throws. It fails if `work` throws or takes longer than the timeout. A line is logged when it starts failing, with the
+ * error, and when it passes again.
+ */
+export function watchedCheck(
+  log: Log,
+  { failing, passing }: { failing: string; passing: string },
+  work: () => Promise<unknown>,
+): (timeoutMs: number) => Promise<Check> {
+  let isFailing = false
+  return async (timeoutMs) => {
+    const started = performance.now()
+    const latency = () => Math.round((performance.now() - started) * 10) / 10
+    try {
+      const answer = await inTime(work(), timeoutMs)
+      if (isFailing) log.warning(passing)
+      isFailing = false
+      return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
+    } catch (error) {
+      if (!isFailing) log.error(`${failing}: ${String(causeOf(error))}`)
+      isFailing = true
+      return { status: 'error', latencyMs: latency(), message: error instanceof ApiError ? error.message : unknownCause }
+    }
+  }
+}
+
+const unknownCause = 'The component does not work or does not respond. See the log of the server for the cause.'
+
 /** Returns the result of `work`, or throws if it takes longer than the timeout. */
-export async function inTime<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
+export async function inTime<Value>(work: Value | Promise<Value>, timeoutMs: number, message = 'no answer in time'): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('no answer in time')), Math.max(timeoutMs, 0))
+  const timer = setTimeout(() => reject(new Error(message)), Math.max(timeoutMs, 0))
   try {
     return await Promise.race([work, promise])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-/** Returns a function that logs when a check starts failing, with the error, and when it passes again. */
-export function logChanges(log: Log, { failing, passing }: { failing: string; passing: string }): (failure: unknown) => void {
-  let isFailing = false
-  return (failure) => {
-    if (failure && !isFailing) log.error(`${failing}: ${String(causeOf(failure))}`)
-    if (!failure && isFailing) log.warning(passing)
-    isFailing = Boolean(failure)
-  }
-}
-
-async function failureOf(work: Promise<unknown>): Promise<Error | null> {
-  try {
-    const outcome = await work
-    return outcome instanceof Error ? outcome : null
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error))
   }
 }

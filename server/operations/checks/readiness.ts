@@ -1,7 +1,8 @@
 import { isMigrated } from '../../platform/db/schema/schema-state.ts'
-import { isRefusedForMove, isRefusedWrite } from '../../platform/db/unavailable.ts'
+import { isRefusedWrite } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
-import { logChanges, cachedCheck } from './cached-check.ts'
+import { cachedCheck, watchedCheck } from './cached-check.ts'
+import { requireWritable } from './service.ts'
 
 type CheckName = 'running' | 'database' | 'schema'
 
@@ -19,15 +20,9 @@ const keptMs = 2000
 export function openReadiness(services: Services): () => Promise<Readiness> {
   const { log, stopping } = services
   const check = (name: CheckName, work: () => Promise<unknown>) => {
-    const [run, note] = [
-      cachedCheck(work, { timeoutMs, keptMs }),
-      logChanges(log, { failing: `not ready: ${name}`, passing: `ready again: ${name}` }),
-    ]
-    return async () => {
-      const failure = await run()
-      note(failure)
-      return failure === null
-    }
+    const texts = { failing: `not ready: ${name}`, passing: `ready again: ${name}` }
+    const run = watchedCheck(log, texts, cachedCheck(work, { timeoutMs, keptMs }))
+    return async () => (await run(timeoutMs)).status === 'ok'
   }
   const database = check('database', () => checkDatabase(services))
   const schema = check('schema', () => checkSchema(services))
@@ -44,12 +39,9 @@ export function openReadiness(services: Services): () => Promise<Readiness> {
  */
 async function checkDatabase({ database }: Services): Promise<void> {
   await database.reads.get('select 1 as one')
-  try {
-    await database.probeWrite(timeoutMs)
-  } catch (error) {
-    const canServeReads = isRefusedForMove(error) ? database.moveState() !== 'moved' : isRefusedWrite(error)
-    if (!canServeReads) throw error
-  }
+  await requireWritable(database, timeoutMs).catch((error: unknown) => {
+    if (!isRefusedWrite(error)) throw error
+  })
 }
 
 async function checkSchema({ database, config }: Services): Promise<void> {

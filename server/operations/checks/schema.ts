@@ -1,5 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { type Check, checkHealth, type Health } from './service.ts'
+import type { Check } from './cached-check.ts'
+import { checkHealth, type Health } from './service.ts'
 
 const HealthStatus = builder.enumType('HealthStatus', {
   description: 'Health of the server.',

@@ -1,13 +1,11 @@
 import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
-import { ApiError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import { checkSearch } from '../../registry/search/health.ts'
 import { requireFreeSpace } from '../../platform/store/free-space.ts'
 import { writeAndRead } from '../../platform/store/write-and-read.ts'
 import { version } from '../../platform/config/version.ts'
-import { inTime, logChanges, cachedCheck, type CachedCheck } from './cached-check.ts'
+import { cachedCheck, type Check, watchedCheck } from './cached-check.ts'
 
-export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
 type Component = 'metadata_store' | 'blob_store' | 'search_index'
 export type Health = {
   status: 'ok' | 'degraded'
@@ -23,7 +21,7 @@ declare module '../../services.ts' {
   }
 }
 
-type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
+export type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
 
 const defaultTimeoutMs = 5000
 /** A successful write check is reused for this long, however often clients request the health report. */
@@ -35,65 +33,48 @@ const writesKeptMs = 10_000
  * recovers.
  */
 export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutMs): Promise<Health> {
-  const { metadata, blob, search } = (services.state.health ??= openComponents(services))
+  const { metadata, blob, search } = componentsOf(services)
   const [metadata_store, blob_store, search_index] = await Promise.all([metadata(timeoutMs), blob(timeoutMs), search(timeoutMs)])
   const checks = { metadata_store, blob_store, search_index }
   const status = Object.values(checks).some((check) => check.status === 'error') ? 'degraded' : 'ok'
   return { status, checks, version, timestamp: services.now() }
 }
 
-type Examine = (timeoutMs: number) => Promise<Check>
-type Components = Record<'metadata' | 'blob' | 'search', Examine>
+/** Checks the archive store as the health report does. */
+export const checkStore = (services: Watched): Promise<Check> => componentsOf(services).blob(defaultTimeoutMs)
+
+const componentsOf = (services: Watched): Components => (services.state.health ??= openComponents(services))
+
+type Components = Record<'metadata' | 'blob' | 'search', (timeoutMs: number) => Promise<Check>>
 
 function openComponents({ config, database, blobs, log, state }: Watched): Components {
   const options = { timeoutMs: defaultTimeoutMs, keptMs: writesKeptMs }
-  const rows = cachedCheck(() => writeRow(database), options)
+  const rows = cachedCheck(() => requireWritable(database, defaultTimeoutMs), options)
   const bytes = cachedCheck(() => writeAndRead(blobs), options)
-  const component = (name: Component, work: () => Promise<unknown>): Examine => {
-    const note = logChanges(log, { failing: `health: ${name}`, passing: `health: ${name} works again` })
-    return (timeoutMs) => examine(work, timeoutMs, note)
-  }
+  const component = (name: Component, work: () => Promise<unknown>) =>
+    watchedCheck(log, { failing: `health: ${name}`, passing: `health: ${name} works again` }, work)
   return {
     metadata: component('metadata_store', async () => {
       await database.reads.get('select 1 as one')
       await requireFreeSpace(config, 'database')
-      await pass(rows)
+      await rows()
     }),
     blob: component('blob_store', async () => {
       await blobs.check()
       await requireFreeSpace(config, 'archives')
-      await pass(bytes)
+      await bytes()
     }),
     search: component('search_index', () => checkSearch({ database, state })),
   }
 }
 
-async function pass(check: CachedCheck): Promise<void> {
-  const failure = await check()
-  if (failure) throw failure
-}
-
-/** Checks that a row can be written. Rejected writes during a move of the database are expected and not an error. */
-async function writeRow(database: Services['database']): Promise<void> {
+/** Throws if no row can be written. Rejected writes during a move of the database are expected and not an error. */
+export async function requireWritable(database: Services['database'], timeoutMs: number): Promise<void> {
   try {
-    await database.probeWrite(defaultTimeoutMs)
+    await database.probeWrite(timeoutMs)
   } catch (error) {
     if (isRefusedForMove(error) && database.moveState() !== 'moved') return
     const known = unavailable(error)
     throw known ? Object.assign(known, { cause: error }) : error
-  }
-}
-
-async function examine(work: () => Promise<unknown>, timeoutMs: number, note: (failure: unknown) => void): Promise<Check> {
-  const started = performance.now()
-  const latency = () => Math.round((performance.now() - started) * 10) / 10
-  try {
-    const answer = await inTime(work(), timeoutMs)
-    note(null)
-    return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
-  } catch (error) {
-    note(error)
-    const message = error instanceof ApiError ? error.message : 'The component does not work. See the log of the server for the cause.'
-    return { status: 'error', latencyMs: latency(), message }
   }
 }

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { inTime } from '../checks/cached-check.ts'
 import type { Log } from '../../platform/http/log.ts'
 
 /** A value of a gauge with its labels. */
@@ -43,7 +44,7 @@ export function openGauges(client: Client, registry: Registry): Gauges {
       const write = writer(client, registry, gauges)
       const refresh = async () => {
         try {
-          write(await inTime(read()))
+          write(await inTime(read(), timeoutMs))
           success.set({ collector: name }, 1)
         } catch (error) {
           log.warning(`metrics: ${name} cannot be read: ${String(error)}`)
@@ -90,15 +91,5 @@ function throttled(work: () => Promise<void>): () => Promise<void> {
       running = undefined
     })
     await running
-  }
-}
-
-async function inTime<Value>(work: Value | Promise<Value>): Promise<Value> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('no answer in time')), timeoutMs)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,3 +1,5 @@
+import { inTime } from '../cached-check.ts'
+
 /** Result of a check: `warning` should be reviewed; `failed` prevents the server from working correctly. */
 export type Status = 'ok' | 'warning' | 'failed'
 
@@ -9,16 +11,10 @@ const timeoutMs = 20_000
 
 /** Runs a check. An error or a timeout becomes a failed result. */
 export async function examine(name: string, look: () => Promise<Check[]>, limitMs = timeoutMs): Promise<Check[]> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`No response within ${limitMs / 1000} seconds.`)), limitMs)
-  })
   try {
-    return await Promise.race([look(), late])
+    return await inTime(look(), limitMs, `No response within ${limitMs / 1000} seconds.`)
   } catch (error) {
     return [{ name, status: 'failed', message: messageOf(error) }]
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -23,7 +23,8 @@ export type Diagnosis = { checks: Check[]; settings: string[] | null }
 
 /**
  * Checks everything that the server depends on: settings, database, store, jobs, backups, URL, clocks, disk space, versions and SDKs. Works whether
- * or not the server is running, and changes no data. `quick` skips checks that read the whole database.
+ * or not the server is running, and changes no data. `quick` skips checks that read the whole database. The checks of a running server share no list
+ * with these: they use its connections, write, run within seconds and have no advice. A list for both would need two versions of most checks.
  */
 export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
   const config = settingsIn(environment)

@@ -1,9 +1,10 @@
-import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdtemp, rmdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Config } from '../../../platform/config/config.ts'
 import { requireCreatable } from '../../../platform/config/make-folders.ts'
 import { reasonOf } from '../../../platform/config/path-errors.ts'
 import { isThere } from '../../../platform/db/location/is-there.ts'
+import { freeBytesAt, localVolumes } from '../../../platform/store/free-space.ts'
 import { oldestNode, version } from '../../../platform/config/version.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
 
@@ -28,8 +29,7 @@ const madeAtStart = 'The server creates it at its first start.'
 export async function checkSpace(config: Config): Promise<Check[]> {
   const folders = [
     config.DATA_DIR,
-    ...(config.DB_BACKEND === 'sqlite' ? [dirname(config.SQLITE_PATH)] : []),
-    ...(config.BLOB_BACKEND === 'filesystem' ? [config.BLOB_PATH] : []),
+    ...localVolumes(config).map(({ folder }) => folder),
     ...(config.DOCS_BACKEND === 'filesystem' ? [config.DOCS_PATH] : []),
   ]
   const volumes = new Map<number, string>()
@@ -41,8 +41,7 @@ export async function checkSpace(config: Config): Promise<Check[]> {
 }
 
 async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Check> {
-  const { bavail, bsize } = await statfs(folder)
-  const free = bavail * bsize
+  const free = await freeBytesAt(folder)
   const check = { name: 'space', message: `${sizeOf(free)} are free at ${folder}.` }
   if (free >= 10 * MIN_FREE_BYTES) return { ...check, status: 'ok' }
   const limit = `Free up space: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}), the server rejects uploads.`

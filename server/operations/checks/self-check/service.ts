@@ -1,11 +1,11 @@
-import { statfs } from 'node:fs/promises'
 import { describeConfig } from '../../../platform/config/config.ts'
 import { weakSettings } from '../../../platform/config/weak.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { toDate } from '../../../platform/db/reads/reads.ts'
-import { ApiError } from '../../../errors.ts'
 import type { Services } from '../../../services.ts'
+import { freeBytesAt } from '../../../platform/store/free-space.ts'
 import { nameOfStore } from '../../../platform/store/open.ts'
+import { checkStore, type Watched } from '../service.ts'
 
 export type SettingFacts = { name: string; value: string; problem: string | null }
 
@@ -21,17 +21,12 @@ export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[]
 
 export type StorageFacts = { backend: string; path: string; problem: string | null; freeBytes: number | null }
 
-/** Checks whether the archive store responds, and how much space is free. */
-export async function storageOf({ config, blobs, log }: Pick<Services, 'config' | 'blobs' | 'log'>): Promise<StorageFacts> {
-  const volume = config.BLOB_BACKEND === 'filesystem' ? await statfs(config.BLOB_PATH).catch(() => null) : null
-  const problem = await blobs.check().then(
-    () => null,
-    (error: unknown) => {
-      log.error(`self-check: storage: ${String(error)}`)
-      return error instanceof ApiError ? error.message : 'The archive store does not respond. See the log of the server for the cause.'
-    },
-  )
-  return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem, freeBytes: volume && volume.bavail * volume.bsize }
+/** Checks the archive store, and how much space is free. */
+export async function storageOf(services: Watched): Promise<StorageFacts> {
+  const { config } = services
+  const freeBytes = config.BLOB_BACKEND === 'filesystem' ? await freeBytesAt(config.BLOB_PATH).catch(() => null) : null
+  const { message } = await checkStore(services)
+  return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem: message ?? null, freeBytes }
 }
 
 export type ClockFacts = { server: Date; database: Date }
