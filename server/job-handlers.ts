@@ -8,7 +8,6 @@ import { domainCheck, domainCheckKind } from './registry/publishers/domain-check
 import { sdkRemoval } from './analysis/sdks/installing/collect.ts'
 import { sdkInstall } from './analysis/sdks/installing/install.ts'
 import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './analysis/sdks/service.ts'
-import { excerptsJob, excerptsKind } from './registry/search/complete-excerpts.ts'
 import { analysis } from './analysis/scoring/analyze.ts'
 import { panaAnalysis } from './analysis/scoring/pana.ts'
 import { analysisKind, panaKind } from './analysis/scoring/requests.ts'
@@ -17,7 +16,6 @@ import type { Services } from './services.ts'
 /** Returns the job handlers by job kind. */
 export const jobHandlers = (services: Services): Handlers => ({
   [removalKind]: archiveRemoval(services, (sha256) => removePages(services, sha256)),
-  [excerptsKind]: excerptsJob(services),
   [checkKind]: integrityCheck(services),
   [domainCheckKind]: domainCheck(services),
   [sdkInstallKind]: sdkInstall(services),

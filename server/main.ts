@@ -11,7 +11,6 @@ import { weakSettings } from './platform/config/weak.ts'
 import { explainFull } from './platform/db/location/missing.ts'
 import { collectDocs } from './analysis/docs/collect.ts'
 import { rollDownloads } from './registry/downloads/roll.ts'
-import { reviewExcerpts } from './registry/search/complete-excerpts.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
 import { explainListenError } from './platform/http/connections/listening.ts'
 import { openLog } from './platform/http/log.ts'
@@ -119,7 +118,6 @@ function startMaintenanceTimers(services: Services): (() => void)[] {
     runPeriodically('counting downloads', countEveryMs, services, () => saveDownloads(services)),
     runPeriodically('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
     runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
-    runPeriodically('reviewing public search entries', collectEveryMs, services, () => reviewExcerpts(services)),
     runPeriodically('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
     runPeriodically('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
     runPeriodically('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),

@@ -72,14 +72,14 @@ try {
   rmSync(directory, { recursive: true })
 }
 
-async function measure({ database }: Services, bare: BareEngine, name: string, { bounded, queries }: Kind): Promise<boolean> {
+async function measure({ database, config: here }: Services, bare: BareEngine, name: string, { bounded, queries }: Kind): Promise<boolean> {
   const [pages, bares, counts, facets, completions]: [number[], number[], number[], number[], number[]] = [[], [], [], [], []]
   let found = 0
   for (let round = 0; round < rounds; round++) {
     for (const { words: wanted, tags } of queries) {
       const query = [...wanted, ...tags].join(' ')
       const page = await timed(pages, async () => {
-        const answer = await searchPackages(database, { searcher, query, limit: 50 })
+        const answer = await searchPackages(database, { searcher, here, query, limit: 50 })
         if (name === 'typo') await answer.didYouMean()
         return answer
       })

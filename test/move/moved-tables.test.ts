@@ -9,9 +9,6 @@ import { testApp } from '../app.ts'
 const ownTables = {
   package_search_brief: 'the search index, rebuilt from the packages',
   package_search_documents: 'the search index, rebuilt from the packages',
-  package_search_excerpts: 'the search index, rebuilt from the packages',
-  package_search_excerpts_brief: 'the search index, rebuilt from the packages',
-  package_search_excerpts_full: 'the search index, rebuilt from the packages',
   package_search_full: 'the search index, rebuilt from the packages',
   package_search_trigrams: 'the search index, rebuilt from the packages; SQLite only',
   rate_limits: 'what instances on PostgreSQL count of the last minutes; a process on SQLite keeps that in its memory',

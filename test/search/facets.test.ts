@@ -31,8 +31,8 @@ it('counts the values of further filters for the current query', async () => {
   expect(await facets('sdk:flutter -is:plugin')).toMatchObject({ sdk: ['flutter 2', 'dart 1'], platform: ['linux 1', 'web 1'] })
   expect(await facets('nothing like this')).toEqual({ isExact: true })
   await change(app, 'camera', { visibility: 'public' })
-  const { database } = app.services
-  const open = await (await searchPackages(database, { searcher: null, limit: 5 })).facets()
+  const { database, config: here } = app.services
+  const open = await (await searchPackages(database, { searcher: null, here, limit: 5 })).facets()
   expect(open.facets.map(({ filter }) => filter)).toEqual(['sdk', 'platform', 'license'])
   expect(JSON.stringify(open)).not.toMatch(/uploader|dependency|mit/)
 })

@@ -123,7 +123,7 @@ it('hides private and unlisted packages from anonymous users', async () => {
   await publishSearchFixtures(app)
   await change(app, 'camera', { visibility: 'public' })
   await change(app, 'fancy', { visibility: 'public', isUnlisted: true })
-  const { database } = app.services
+  const { database, config: here } = app.services
   for (const query of [
     '',
     'camera',
@@ -138,7 +138,7 @@ it('hides private and unlisted packages from anonymous users', async () => {
     'license:unknown',
   ]) {
     for (const sort of ['relevance', 'name', 'downloads', 'likes', 'created', 'updated'] as const) {
-      const page = await searchPackages(database, { searcher: null, query, sort, limit: 9 })
+      const page = await searchPackages(database, { searcher: null, here, query, sort, limit: 9 })
       const found = page.matches.map(({ name }) => name)
       expect({ query, found: found.filter((name) => name !== 'camera') }).toEqual({ query, found: [] })
       expect({ query, total: await page.totalCount() }).toEqual({ query, total: found.length })

@@ -25,7 +25,7 @@ async function add({ services }: TestApp, name: string, texts: Partial<typeof no
 }
 
 async function find({ services }: TestApp, request: Partial<SearchRequest>) {
-  const page = await searchPackages(services.database, { limit: 50, searcher: signedIn, ...request })
+  const page = await searchPackages(services.database, { limit: 50, searcher: signedIn, here: services.config, ...request })
   return { ...page, names: page.matches.map(({ name }) => name), total: await page.totalCount() }
 }
 

@@ -44,7 +44,7 @@ const expected: Record<string, string[]> = {
 const member = { id: '00000000-0000-7000-8000-000000000000', scopes: new Set(['read'] as const) }
 
 async function find({ services }: TestApp, query: string, searcher: typeof member | null, limit = 50, offset = 0): Promise<string[]> {
-  const { matches } = await searchPackages(services.database, { searcher, query, limit, offset })
+  const { matches } = await searchPackages(services.database, { searcher, here: services.config, query, limit, offset })
   return matches.map(({ name }) => name)
 }
 

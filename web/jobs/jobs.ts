@@ -38,7 +38,6 @@ export const jobKinds: Record<string, string> = {
   backup: 'Back up',
   'integrity.check': 'Check archives',
   'publisher.domain-check': 'Look up a domain',
-  'search.excerpts': 'Index public versions',
   'sdk.install': 'Install an SDK',
   'sdk.remove': 'Remove an SDK',
 }

@@ -4,7 +4,6 @@ import { recordEvents } from '../../accounts/audit/service.ts'
 import { currentTimeOf } from '../../platform/db/clock.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
 import { PermanentFailure } from '../../platform/jobs/handler.ts'
-import type { Visibility } from '../../registry/packages/entity.ts'
 import type { Here } from '../../registry/packages/hosting/hosted-here.ts'
 import { refreshIndex } from '../../registry/search/refresh-index.ts'
 import { searchableTags } from '../../registry/search/tags.ts'
@@ -36,11 +35,11 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
   const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await mentionablePackages(em, here, versionId))])] }
   if (!(await writeReport(em, versionId, { ...findings, report }))) return false
   const { granted, maximum } = pointsOf(findings.report)
-  const { name, version, packageId, isShown } = about
+  const { name, version, packageId, isLatest } = about
   const summary = `${name} ${version} got ${granted} of ${maximum} points`
   await recordEvents(em, [{ kind: 'package.scored', actor: null, summary, package: name, version }])
   await writeLog(em, { level: 'info', package: name, version, message: `${granted} of ${maximum} points (${engineOf(findings.report)})` })
-  if (isShown) await refreshIndex(em, here, packageId)
+  if (isLatest) await refreshIndex(em, here, packageId)
   return true
 }
 
@@ -54,7 +53,7 @@ export async function storeSurface(em: EntityManager, here: Here, versionId: str
   const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
   if ((await changeRows(em, update, [generation, currentTimeOf(em), versionId, generation])) === 0) return false
   await writeSurface(em, versionId, surface)
-  if (about.isShown) await refreshIndex(em, here, about.packageId)
+  if (about.isLatest) await refreshIndex(em, here, about.packageId)
   return true
 }
 
@@ -122,7 +121,7 @@ export const engineOf = ({ engine }: Pick<Report, 'engine'>): string => `${engin
 
 const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgreSqlPlatform
 
-type About = { name: string; version: string; packageId: string; isShown: boolean }
+type About = { name: string; version: string; packageId: string; isLatest: boolean }
 
 /**
  * Locks the version's package until the end of the transaction and returns the version, or null if it was deleted. SQLite has a single writer and
@@ -131,16 +130,12 @@ type About = { name: string; version: string; packageId: string; isShown: boolea
 async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
   const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
   if (isPostgres(em)) await readRow(em, lock, [versionId])
-  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string; visibility: Visibility }>(
+  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string }>(
     em,
-    `select p.name, v.version, v.package_id, p.latest_version, p.visibility
-     from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
+    'select p.name, v.version, v.package_id, p.latest_version from package_versions v join packages p on p.id = v.package_id where v.id = ?',
     [versionId],
   )
-  if (!row) return null
-  // Anonymous callers may see another version than the latest of a public package.
-  const isShown = row.version === row.latest_version || row.visibility === 'public'
-  return { name: row.name, version: row.version, packageId: row.package_id, isShown }
+  return row ? { name: row.name, version: row.version, packageId: row.package_id, isLatest: row.version === row.latest_version } : null
 }
 
 async function writeReport(em: EntityManager, versionId: string, { generation, report, surface, log }: Findings): Promise<boolean> {

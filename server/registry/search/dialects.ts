@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../../platform/db/options.ts'
 import type { Parameter } from '../../platform/db/reads/reads.ts'
-import { isPublicPackage } from '../packages/policy.ts'
+import { hasPublicVersion } from '../packages/policy.ts'
 import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
@@ -19,7 +19,7 @@ export type Dialect = {
   /** Returns the ids of documents whose terms match, ignoring conditions on their rows. With `api: false`, API names are not searched. */
   withTerms: (selection: Selection, breadth: Breadth, options?: { api: boolean }) => Statement
   /** Returns the ids of documents that have at least one of these terms in their tag and spelling index. */
-  marked: (reach: Reach, terms: readonly string[]) => Statement
+  marked: (terms: readonly string[]) => Statement
   /** Returns the ids of all documents that belong to a reach (see `Reach`). */
   everything: (reach: Reach) => Statement
   /** Returns the names most similar to `name`. */
@@ -33,43 +33,44 @@ export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (ba
 /** SQL condition: the document `d` belongs to a reach (see `Reach`). The numbers are literals so that the planner can use the partial indexes. */
 export const isWithin: Record<Reach, string> = {
   public: 'd.shown_to = 2',
-  excerpts: 'd.shown_to = 1',
   members: 'd.shown_to in (1, 2)',
   unlisted: 'd.shown_to = 0',
 }
 
-/**
- * Returns the SQL table of the documents of a reach (see `Reach`). Excerpts are joined with `packages` to check that the package is still public: an
- * instance of an earlier release, which does not maintain excerpts, may have made the package private.
- */
-export const documentsOf = (reach: Reach): string =>
-  reach === 'excerpts'
-    ? `(select o.id, o.package_id, o.name, o.shown_to, o.likes, o.public_dependents, e.summary, e.created_at, e.updated_at, e.downloads, e.score, e.tags from package_search_excerpts e
-        join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${isPublicPackage('p')})`
-    : 'package_search_documents'
+/** Returns the name of the full-text table for a breadth. */
+const termsOf = (breadth: Breadth) => (breadth === 'full' ? 'package_search_full' : 'package_search_brief')
 
-/** Returns the name of the full-text table for a reach (see `Reach`) and breadth. */
-function termsOf(reach: Reach, breadth: Breadth): string {
-  const index = reach === 'excerpts' ? 'package_search_excerpts' : 'package_search'
-  return breadth === 'full' ? `${index}_full` : `${index}_brief`
+/**
+ * Returns SQL that follows `from`: the documents `d` that anonymous callers find by name only, or null for other searches. They belong to
+ * public packages some of whose versions are hidden from the public. Their texts, tags, score, dates and downloads come from hidden versions too, so
+ * callers must not show, match or sort by them. Whether any version is public is checked here, because the index does not record it.
+ */
+export function foundByName(dialect: Dialect, selection: Selection): Statement | null {
+  if (selection.byName === undefined) return null
+  const { sql, parameters } = dialect.withTerms({ ...selection, all: [['is:public']] }, 'name')
+  const isShown = `d.shown_to = 1 and exists (select 1 from packages p where p.id = d.package_id and ${hasPublicVersion('p')})`
+  return {
+    sql: `(${sql}) m join package_search_documents d on d.id = m.id where ${isShown}`,
+    parameters: [...parameters, selection.byName],
+  }
 }
 
 const sqlite: Dialect = {
   matching: (selection, breadth) => onlyWithin(sqlite.withTerms(selection, breadth), selection),
-  withTerms: (selection, breadth, { api } = { api: true }) => sqliteIds(selection.reach, breadth, sqliteMatch(selection, breadth, api)),
-  marked: (reach, terms) => sqliteIds(reach, 'brief', `{tags} : (${terms.map((term) => `"${term}"`).join(' OR ')})`),
+  withTerms: (selection, breadth, { api } = { api: true }) => sqliteIds(breadth, sqliteMatch(selection, breadth, api)),
+  marked: (terms) => sqliteIds('brief', `{tags} : (${terms.map((term) => `"${term}"`).join(' OR ')})`),
   everything,
   similar: (name, reach, limit) => ({
     // The cross join keeps the rank order, so the scan stops once `limit` visible documents are found.
-    sql: `select d.name from package_search_trigrams t cross join ${documentsOf(reach)} d on d.id = t.rowid
+    sql: `select d.name from package_search_trigrams t cross join package_search_documents d on d.id = t.rowid
       where t.package_search_trigrams match ? and ${isWithin[reach]} order by t.rank limit ?`,
     parameters: [Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '), limit],
   }),
   hasTag: 'instr(d.tags, ?) > 0',
 }
 
-function sqliteIds(reach: Reach, breadth: Breadth, match: string): Statement {
-  const index = termsOf(reach, breadth)
+function sqliteIds(breadth: Breadth, match: string): Statement {
+  const index = termsOf(breadth)
   return { sql: `select rowid as id from ${index} where ${index} match ?`, parameters: [match] }
 }
 
@@ -78,19 +79,19 @@ function sqliteIds(reach: Reach, breadth: Breadth, match: string): Statement {
 // description, D topics. Tags have no label.
 const postgres: Dialect = {
   matching: (selection, breadth) => onlyWithin(postgres.withTerms(selection, breadth), selection),
-  withTerms: (selection, breadth, { api } = { api: true }) => postgresIds(selection.reach, breadth, postgresMatch(selection, breadth, api)),
-  marked: (reach, terms) => postgresIds(reach, 'brief', terms.map((term) => lexeme(term, '')).join(' | ')),
+  withTerms: (selection, breadth, { api } = { api: true }) => postgresIds(breadth, postgresMatch(selection, breadth, api)),
+  marked: (terms) => postgresIds('brief', terms.map((term) => lexeme(term, '')).join(' | ')),
   everything,
   similar: (name, reach, limit) => ({
-    sql: `select d.name from (select ?::text as text) wanted, ${documentsOf(reach)} d
+    sql: `select d.name from (select ?::text as text) wanted, package_search_documents d
       where d.name % wanted.text and ${isWithin[reach]} order by similarity(d.name, wanted.text) desc limit ?`,
     parameters: [name, limit],
   }),
   hasTag: 'position(?::text in d.tags) > 0',
 }
 
-const postgresIds = (reach: Reach, breadth: Breadth, query: string): Statement => ({
-  sql: `select id from ${termsOf(reach, breadth)} where terms @@ (select ?::tsquery) offset 0`,
+const postgresIds = (breadth: Breadth, query: string): Statement => ({
+  sql: `select id from ${termsOf(breadth)} where terms @@ (select ?::tsquery) offset 0`,
   parameters: [query],
 })
 
@@ -100,14 +101,13 @@ const postgresIds = (reach: Reach, breadth: Breadth, query: string): Statement =
  * itself, so it is indexed as a term.
  */
 export function rowConditions({ reach, scores }: Selection): string[] {
-  const isAnonymous = reach === 'public' || reach === 'excerpts'
-  return [...(isAnonymous ? [isWithin[reach]] : []), ...scoreConditions(scores)]
+  return [...(reach === 'public' ? [isWithin[reach]] : []), ...scoreConditions(scores)]
 }
 
 function onlyWithin({ sql, parameters }: Statement, selection: Selection): Statement {
   const conditions = rowConditions(selection)
   if (conditions.length === 0) return { sql, parameters }
-  const document = `select 1 from ${documentsOf(selection.reach)} d where d.id = m.id and ${conditions.join(' and ')}`
+  const document = `select 1 from package_search_documents d where d.id = m.id and ${conditions.join(' and ')}`
   return { sql: `select m.id from (${sql}) m where exists (${document})`, parameters }
 }
 
@@ -119,7 +119,7 @@ export function scoreConditions(scores: readonly ScoreFilter[]): string[] {
 }
 
 function everything(reach: Reach): Statement {
-  return { sql: `select d.id from ${documentsOf(reach)} d where ${isWithin[reach]}`, parameters: [] }
+  return { sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }
 }
 
 /** Builds an FTS5 query. Terms contain only letters, digits, marks and tag separators, so quoting is sufficient escaping in both query languages. */

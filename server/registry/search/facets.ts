@@ -1,6 +1,6 @@
 import { isCommon, matchedDocuments, scannedDocuments } from './listing.ts'
 import { flags } from './query.ts'
-import { partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
+import { type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
 /** A filter and the number of matching packages for each of its values, most frequent first. */
@@ -11,8 +11,8 @@ export type FacetValue = { value: string; count: number }
 export type Facets = { facets: Facet[]; isExact: boolean }
 
 /** Counts filter values among the matches that the searcher can see, in sidebar order. Returns at most ten values per filter. */
-export async function facetsOf(source: Source, parts: readonly Selection[], searcher: Searcher): Promise<Facets> {
-  const { tags, scores, isExact } = await sample(source, parts)
+export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
+  const { tags, scores, isExact } = await sample(source, selection)
   const counts = countTags(tags).set('score', countScores(scores))
   const facets = shownFilters(searcher).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
   return { facets: facets.filter(({ values }) => values.length > 0), isExact }
@@ -48,14 +48,13 @@ const shownFilters = (searcher: Searcher): Facet['filter'][] => {
 }
 
 /** Returns the tags and scores of up to 1,000 selected packages. */
-async function sample(source: Source, parts: readonly Selection[]): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
-  const rows: { tags: string; score: number }[] = []
-  for (const part of parts) {
-    const { sql, parameters, conditions } = (await isCommon(source, part)) ? scannedDocuments(source, part) : matchedDocuments(source, part)
-    const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-    const select = `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`
-    rows.push(...(await source.reads.all<{ tags: string; score: number }>(select, ...parameters)))
-  }
+async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
+  const { sql, parameters, conditions } = (await isCommon(source, selection))
+    ? scannedDocuments(source, selection)
+    : matchedDocuments(source, selection)
+  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
+  const select = `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`
+  const rows = await source.reads.all<{ tags: string; score: number }>(select, ...parameters)
   const first = rows.slice(0, maxSampled)
   return { tags: first.map(({ tags }) => tags), scores: first.map(({ score }) => score), isExact: rows.length <= maxSampled }
 }
@@ -87,7 +86,7 @@ async function valuesOf(
   filter: Facet['filter'],
 ): Promise<{ value: string; count: number | null }[]> {
   const selection = await selectionOf(source, rest, searcher)
-  const sampled = selection ? await sample(source, await partsOf(source, selection)) : { tags: [], scores: [] }
+  const sampled = selection ? await sample(source, selection) : { tags: [], scores: [] }
   const counted = filter === 'score' ? countScores(sampled.scores) : (countTags(sampled.tags).get(filter) ?? [])
   if (filter !== 'is' || !searcher) return counted
   const seen = new Set(counted.map(({ value }) => value))

@@ -4,8 +4,8 @@ import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms, type IndexedTexts, spellingTerms, summaryOf } from './terms.ts'
 
 /**
- * Who finds a package in search: 0 its administrators only, 1 signed-in users, 2 everyone (see `isWithin` in server/registry/search/dialects.ts). Anonymous
- * callers find a public package with the value 1 through its excerpt.
+ * Who finds a package in search by all of its texts and tags: 0 its administrators only, 1 signed-in users, 2 everyone, because all of its versions are
+ * public (see `isWithin` in server/registry/search/dialects.ts). Anonymous callers find a public package with the value 1 by its name only.
  */
 export type ShownTo = 0 | 1 | 2
 
@@ -35,28 +35,10 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
     [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `, summaryOf(terms)],
   )
   if (!row) throw new Error(`No search document for ${name}`)
-  await storeTerms(em, 'package_search', row.id, { terms, tags, marks: shownTo === 0 ? [unlistedTerm] : [] })
-  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform))
-    await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
-}
-
-/** The index to write to: full documents, or excerpts (excerpts.ts). */
-type Index = 'package_search' | 'package_search_excerpts'
-
-/** The indexed terms of a document. `marks`: special terms in addition to those of its tags. */
-type Indexed = { terms: DocumentTerms; tags: readonly Tag[]; marks?: readonly string[] }
-
-/** Creates or replaces the indexed terms of the document with this id. */
-export async function storeTerms(
-  em: EntityManager,
-  index: Index,
-  id: number | string,
-  { terms, tags, marks = [] }: Indexed,
-): Promise<void> {
-  const tagTerms = [everyTerm, ...marks, ...tags.map(tagTerm)]
-  await (em.getPlatform() instanceof BasePostgreSqlPlatform
-    ? storeVectors(em, index, id, terms, tagTerms)
-    : storeTexts(em, index, id, terms, tagTerms))
+  const tagTerms = [everyTerm, ...(shownTo === 0 ? [unlistedTerm] : []), ...tags.map(tagTerm)]
+  if (em.getPlatform() instanceof BasePostgreSqlPlatform) return storeVectors(em, row.id, terms, tagTerms)
+  await storeTexts(em, row.id, terms, tagTerms)
+  await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
 }
 
 /**
@@ -102,21 +84,22 @@ export async function removeFromIndex(em: EntityManager, packageId: string): Pro
   await changeRows(em, 'delete from package_search_documents where package_id = ?', [packageId])
 }
 
-async function storeTexts(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+async function storeTexts(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const { words, parts, description, topics, all } = terms
   const brief = [words, parts, description, topics, [...tagTerms, ...words.flatMap(spellingTerms)]].map((list) => list.join(' '))
-  await changeRows(em, `insert or replace into ${index}_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)`, [
-    id,
-    ...brief,
-  ])
-  await changeRows(em, `insert or replace into ${index}_full (rowid, terms) values (?, ?)`, [id, [...all, ...tagTerms].join(' ')])
+  await changeRows(
+    em,
+    'insert or replace into package_search_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)',
+    [id, ...brief],
+  )
+  await changeRows(em, 'insert or replace into package_search_full (rowid, terms) values (?, ?)', [id, [...all, ...tagTerms].join(' ')])
 }
 
-async function storeVectors(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+async function storeVectors(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const tags = tagTerms.map(quoted).join(' ')
   const vectors = {
-    [`${index}_brief`]: `${labelled(terms)} ${tags} ${terms.words.flatMap(spellingTerms).map(quoted).join(' ')}`,
-    [`${index}_full`]: `${terms.all.map(quoted).join(' ')} ${tags}`,
+    package_search_brief: `${labelled(terms)} ${tags} ${terms.words.flatMap(spellingTerms).map(quoted).join(' ')}`,
+    package_search_full: `${terms.all.map(quoted).join(' ')} ${tags}`,
   }
   for (const [table, vector] of Object.entries(vectors)) {
     await changeRows(

@@ -1,6 +1,6 @@
 import type { Parameter } from '../../platform/db/reads/reads.ts'
 import { invalidInput } from '../../errors.ts'
-import { dialectOf, documentsOf, isWithin, scoreConditions, type Statement } from './dialects.ts'
+import { dialectOf, foundByName, isWithin, scoreConditions, type Statement } from './dialects.ts'
 import type { Selection, Source } from './selection.ts'
 import { z } from 'zod'
 
@@ -13,41 +13,32 @@ export type ListSort = keyof typeof orders
 export type ListRange = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
- * Lists the packages that match any of the given selections, sorted by time or number (descending) or by name.
+ * Lists the selected packages, sorted by time or number (descending) or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
 export async function listPackages(
   source: Source,
-  [whole, excerpts]: readonly [Selection, ...Selection[]],
+  selection: Selection,
   sort: ListSort,
-  { limit, offset: skipped, after }: ListRange,
+  { limit, offset, after }: ListRange,
 ): Promise<SearchMatch[]> {
   // A keyset cursor would reveal downloads and the number of packages to anonymous callers, so their cursors only contain an offset.
-  if (whole.reach !== 'public') {
-    const rows = await listRows(source, whole, sort, { limit, offset: skipped, after })
+  if (selection.reach !== 'public') {
+    const rows = await listRows(source, selection, sort, { limit, offset, after })
     return rows.map((row) => matchOf(row, placeOf(sort, row.key, row.document)))
   }
-  const offset = skipped + (after ? readRank(after) : 0)
-  const some = excerpts ? await listRows(source, excerpts, sort, { limit: offset + limit, offset: 0 }) : []
-  // Up to `excerpts.length` rows of the merged list before `offset` may be excerpts, so start reading full documents that much earlier.
-  const early = Math.min(offset, some.length)
-  const rows = await listRows(source, whole, sort, { limit: limit + early, offset: offset - early })
-  const merged = some.length === 0 ? rows : [...rows, ...some].toSorted(orderOf(sort)).slice(early, early + limit)
-  return merged.map((row, index) => matchOf(row, offset + index + 1))
+  const skipped = offset + (after ? readRank(after) : 0)
+  const rows = await listRows(source, selection, sort, { limit, offset: skipped })
+  return rows.map((row, index) => matchOf(row, skipped + index + 1))
 }
 
 const matchOf = ({ id, name }: Row, position: Place | number): SearchMatch => ({ id, name, score: 0, cursor: writeCursor(position) })
 
-/** Compares rows in database order. Plain comparison is sufficient because names are ASCII. */
-function orderOf(sort: ListSort): (a: Row, b: Row) => number {
-  const sign = orders[sort].direction === 'desc' ? -1 : 1
-  const compare = <Key>(a: Key, b: Key) => (a < b ? -1 : a > b ? 1 : 0)
-  return (a, b) =>
-    sign * ((sort === 'name' ? compare(a.key, b.key) : Number(a.key) - Number(b.key)) || Number(a.document) - Number(b.document))
-}
-
 async function listRows(source: Source, selection: Selection, sort: ListSort, { limit, offset, after }: ListRange): Promise<Row[]> {
-  const { column, direction, beyond } = orders[sort]
+  const { direction, beyond } = orders[sort]
+  // Packages that are found by name only come last, because their dates and counts include those of hidden versions.
+  const column =
+    selection.byName && sort !== 'name' ? `case when d.shown_to = 2 then ${orders[sort].column} else -1 end` : orders[sort].column
   const place = after ? readPlace(after, sort === 'name' || sort === 'score' ? sort : 'number') : []
   const order = `order by ${column} ${direction}, d.id ${direction}`
   const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
@@ -65,13 +56,17 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
   if (!selection.terms) {
     // If at least a tenth of all packages have the tags, scanning ten times the page size in sort order fills a page, which is cheaper than sorting
     // all matches.
-    const first = `select * from ${documentsOf(selection.reach)} d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${order} limit ?`
+    const first = `select * from package_search_documents d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${order} limit ?`
     const parameters = [...place, 10 * (limit + offset), ...all.parameters]
     const found = await read({ sql: `(${first}) d`, conditions: all.conditions, parameters })
     if (found.length === limit) return found
   }
-  const { sql, parameters } = matchedDocuments(source, selection)
-  return read({ sql, conditions: beyondPlace, parameters: [...parameters, ...place] })
+  const { sql, parameters } = foundDocuments(source, selection)
+  return read({
+    sql: `(${sql}) m join package_search_documents d on d.id = m.id`,
+    conditions: beyondPlace,
+    parameters: [...parameters, ...place],
+  })
 }
 
 type Row = { id: string; name: string; key: string | number; document: string | number }
@@ -81,16 +76,20 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
-/** Counts the packages that match any of the given selections. */
-export async function countMatches({ reads, backend }: Source, parts: readonly Selection[]): Promise<number> {
+/** Counts the selected packages. */
+export async function countMatches(source: Source, selection: Selection): Promise<number> {
+  const { sql, parameters } = isAll(selection) ? dialectOf(source.backend).everything(selection.reach) : foundDocuments(source, selection)
+  const row = await source.reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
+  return Number(row?.total ?? 0)
+}
+
+/** Returns the ids of the selected documents, including those found by name only. */
+function foundDocuments({ backend }: Source, selection: Selection): Statement {
   const dialect = dialectOf(backend)
-  let total = 0
-  for (const part of parts) {
-    const { sql, parameters } = isAll(part) ? dialect.everything(part.reach) : dialect.matching(part, breadthOf(part))
-    const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
-    total += Number(row?.total ?? 0)
-  }
-  return total
+  const found = dialect.matching(selection, breadthOf(selection))
+  const byName = foundByName(dialect, selection)
+  if (!byName) return found
+  return { sql: `${found.sql} union all select d.id from ${byName.sql}`, parameters: [...found.parameters, ...byName.parameters] }
 }
 
 /** Returns the conditions on a document `d` other than search words: visibility, tags and score. */
@@ -110,15 +109,15 @@ export function documentConditions(
   }
 }
 
-/** Returns the selected documents as a table `d`, using the term index. */
+/** Returns the selected documents as a table `d`, using the term index. Without those found by name only, whose tags must not be shown. */
 export function matchedDocuments({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
   const { sql, parameters } = dialectOf(backend).matching(selection, breadthOf(selection))
-  return { sql: `(${sql}) m join ${documentsOf(selection.reach)} d on d.id = m.id`, parameters, conditions: [] }
+  return { sql: `(${sql}) m join package_search_documents d on d.id = m.id`, parameters, conditions: [] }
 }
 
 /** Returns all documents in sort order, filtered row by row. Efficient when many documents match. */
 export function scannedDocuments(source: Source, selection: Selection): Statement & { conditions: string[] } {
-  return { sql: `${documentsOf(selection.reach)} d`, ...documentConditions(source, selection) }
+  return { sql: 'package_search_documents d', ...documentConditions(source, selection) }
 }
 
 const orders = {

@@ -1,4 +1,4 @@
-import { type Breadth, dialectOf, documentsOf, rowConditions, type Statement } from './dialects.ts'
+import { type Breadth, dialectOf, foundByName, rowConditions, type Statement } from './dialects.ts'
 import { documentConditions } from './listing.ts'
 import { type Candidate, rarityOf, relevanceOf, signalOf } from './relevance.ts'
 import type { Reach, Selection, Source } from './selection.ts'
@@ -13,54 +13,42 @@ export type WordSelection = Selection & { terms: QueryTerms }
 /** A matching package. `isOnlyMentioned`: some words occur only in its README. */
 export type Ranked = { id: string; name: string; score: number; isOnlyMentioned: boolean }
 
-/** Returns up to `limit` packages that match any of the given selections, best first. Runs at most three statements per selection. */
-export async function rankPackages(source: Source, parts: readonly WordSelection[], limit: number): Promise<Ranked[]> {
-  const weights = await weightsOf(source, parts)
-  const [best, others]: [Ranked[], Ranked[]] = [[], []]
-  for (const part of parts) {
-    const scored = (await candidatesOf(source, part)).map((row) => rankedRow(row, part, weights))
-    best.push(...scored)
-    // If there are fewer candidates than the limit per kind, there are no further matches.
-    if (scored.length < maxCandidatesPerKind || limit <= scored.length) continue
-    const known = new Set(scored.map(({ id }) => id))
-    others.push(...(await allOf(source, part, limit)).filter(({ id }) => !known.has(id)))
-  }
-  return [...best.toSorted(compareRanked), ...others].slice(0, limit)
+/** Returns up to `limit` selected packages, best first. Runs at most three statements. */
+export async function rankPackages(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
+  const weights = await weightsOf(source, selection)
+  const scored = (await candidatesOf(source, selection)).map((row) => rankedRow(row, selection, weights)).toSorted(compareRanked)
+  // If there are fewer candidates than the limit per kind, there are no further matches.
+  if (scored.length < maxCandidatesPerKind || limit <= scored.length) return scored.slice(0, limit)
+  const known = new Set(scored.map(({ id }) => id))
+  const others = (await allOf(source, selection, limit)).filter(({ id }) => !known.has(id))
+  return [...scored, ...others].slice(0, limit)
 }
 
-/** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement per selection. */
-export async function countWords(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
-  const counts = (parts[0]?.terms.words ?? []).map(() => 0)
-  for (const { terms, reach } of parts) {
-    const each = terms.words.map((word) =>
-      dialectOf(source.backend).matching({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] }, 'brief'),
-    )
-    const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${maxCounted}) c) as n${index}`)
-    const row = await source.reads.get<Record<string, number | string>>(
-      `select ${columns.join(', ')}`,
-      ...each.flatMap(({ parameters }) => parameters),
-    )
-    for (const index of counts.keys()) counts[index] = (counts[index] ?? 0) + Number(row?.[`n${index}`] ?? 0)
-  }
-  return counts
+/** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement. */
+export async function countWords(source: Source, { terms, reach }: WordSelection): Promise<number[]> {
+  const each = terms.words.map((word) =>
+    dialectOf(source.backend).matching({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] }, 'brief'),
+  )
+  const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${maxCounted}) c) as n${index}`)
+  const row = await source.reads.get<Record<string, number | string>>(
+    `select ${columns.join(', ')}`,
+    ...each.flatMap(({ parameters }) => parameters),
+  )
+  return each.map((_, index) => Number(row?.[`n${index}`] ?? 0))
 }
 
-/** Returns the first names that start with `prefix`, in order, among the packages that match any of the given selections. */
-export async function completeIn(source: Source, parts: readonly Selection[], prefix: string, limit: number): Promise<string[]> {
-  const names: string[] = []
-  for (const part of parts) {
-    const { conditions, parameters } = documentConditions(source, part)
-    const rows = await source.reads.all<{ name: string }>(
-      `select d.name from ${documentsOf(part.reach)} d where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
-      prefix,
-      // `~` sorts after every character allowed in a name.
-      `${prefix}~`,
-      ...parameters,
-      limit,
-    )
-    names.push(...rows.map(({ name }) => name))
-  }
-  return parts.length === 1 ? names : names.toSorted().slice(0, limit)
+/** Returns the first names of selected packages that start with `prefix`, in order. */
+export async function completeIn(source: Source, selection: Selection, prefix: string, limit: number): Promise<string[]> {
+  const { conditions, parameters } = documentConditions(source, selection)
+  const rows = await source.reads.all<{ name: string }>(
+    `select d.name from package_search_documents d where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
+    prefix,
+    // `~` sorts after every character allowed in a name.
+    `${prefix}~`,
+    ...parameters,
+    limit,
+  )
+  return rows.map(({ name }) => name)
 }
 
 const maxCandidatesPerKind = 200
@@ -69,8 +57,8 @@ const maxCounted = 1000
 const compareRanked = (a: Ranked, b: Ranked) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)
 
 /** Returns the weight of each query word. Words are counted only in packages that the caller can see, so that weights reveal nothing about others. */
-async function weightsOf(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
-  return parts[0]?.terms.words.length === 1 ? [1] : (await countWords(source, parts)).map(rarityOf)
+async function weightsOf(source: Source, selection: WordSelection): Promise<number[]> {
+  return selection.terms.words.length === 1 ? [1] : (await countWords(source, selection)).map(rarityOf)
 }
 
 type Count = number | string
@@ -85,7 +73,7 @@ function rankedRow({ id, name, summary, ...row }: Row, { terms, reach }: WordSel
 }
 
 /** Returns whether the caller is anonymous. Anonymous callers must not learn download counts or what private packages depend on. */
-const isAnonymous = (reach: Reach) => reach === 'public' || reach === 'excerpts'
+const isAnonymous = (reach: Reach) => reach === 'public'
 
 /** SQL: orders documents `d` by popularity, then by name. */
 function byPopularity(reach: Reach): string {
@@ -96,19 +84,25 @@ function byPopularity(reach: Reach): string {
 /** Returns the candidates for scoring: packages with the exact name, and the most popular packages of each kind of match. */
 async function candidatesOf(source: Source, selection: WordSelection): Promise<Row[]> {
   const { reach, terms } = selection
-  const kinds = kindsOfMatch(terms).map(({ breadth, kind, api }) => {
-    const { sql, parameters } = joined(source, dialectOf(source.backend).withTerms(selection, breadth, { api }), selection)
+  const dialect = dialectOf(source.backend)
+  const byName = foundByName(dialect, selection)
+  const found = kindsOfMatch(terms).map((match) => ({
+    ...match,
+    from: joined(source, dialect.withTerms(selection, match.breadth, match), selection),
+  }))
+  const kinds = [...found, ...(byName ? [{ breadth: 'name', kind: 2, from: byName }] : [])].map(({ breadth, kind, from }, index) => {
     const exactFirst = breadth === 'name' ? `case when d.name in (${terms.names.map(() => '?').join(', ')}) then 0 else 1 end, ` : ''
     return {
-      sql: `select * from (select d.id, ${kind} as kind from ${sql} order by ${exactFirst}${byPopularity(reach)} limit ${maxCandidatesPerKind}) k${kind}${breadth}`,
-      parameters: [...parameters, ...(exactFirst ? terms.names : [])],
+      sql: `select * from (select d.id, ${kind} as kind from ${from.sql} order by ${exactFirst}${byPopularity(reach)} limit ${maxCandidatesPerKind}) k${index}`,
+      parameters: [...from.parameters, ...(exactFirst ? terms.names : [])],
     }
   })
   const dependents = isAnonymous(reach) ? 'd.public_dependents' : 'd.dependents'
+  const summary = byName ? "case when d.shown_to = 2 then d.summary else '' end" : 'd.summary'
   return source.reads.all<Row>(
-    `select d.package_id as id, d.name, d.summary, ${dependents} as dependents, d.likes, d.downloads, c.kind
+    `select d.package_id as id, d.name, ${summary} as summary, ${dependents} as dependents, d.likes, d.downloads, c.kind
      from (select id, max(kind) as kind from (${kinds.map(({ sql }) => sql).join(' union all ')}) every group by id) c
-     join ${documentsOf(reach)} d on d.id = c.id`,
+     join package_search_documents d on d.id = c.id`,
     ...kinds.flatMap(({ parameters }) => parameters),
   )
 }
@@ -127,11 +121,15 @@ function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: numb
 
 /** Returns all matches by popularity, without scores. */
 async function allOf(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
-  const found = dialectOf(source.backend).withTerms(selection, selection.terms.namesOnly ? 'name' : 'full')
-  const { sql, parameters } = joined(source, found, selection)
+  const dialect = dialectOf(source.backend)
+  const found = joined(source, dialect.withTerms(selection, selection.terms.namesOnly ? 'name' : 'full'), selection)
+  const byName = foundByName(dialect, selection)
+  const sources = byName ? [found, byName] : [found]
+  const columns = 'd.package_id, d.name, d.dependents, d.public_dependents, d.likes, d.downloads'
+  const documents = sources.map(({ sql }) => `select ${columns} from ${sql}`).join(' union all ')
   const rows = await source.reads.all<{ id: string; name: string }>(
-    `select d.package_id as id, d.name from ${sql} order by ${byPopularity(selection.reach)} limit ?`,
-    ...parameters,
+    `select d.package_id as id, d.name from (${documents}) d order by ${byPopularity(selection.reach)} limit ?`,
+    ...sources.flatMap(({ parameters }) => parameters),
     limit,
   )
   return rows.map(({ id, name }) => ({ id, name, score: 0, isOnlyMentioned: true }))
@@ -139,10 +137,9 @@ async function allOf(source: Source, selection: WordSelection, limit: number): P
 
 /** Joins a statement's result with the documents `d`. Returns the SQL that follows `from`. */
 function joined({ backend }: Source, { sql, parameters }: Statement, selection: Selection): Statement {
-  const { reach } = selection
   const conditions = rowConditions(selection)
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
   // Force the narrow index for sorting: reading thousands of full rows with their texts takes ten times as long.
-  const hint = backend === 'sqlite' && reach !== 'excerpts' ? ' indexed by package_search_documents_renown' : ''
-  return { sql: `(${sql}) m join ${documentsOf(reach)} d${hint} on d.id = m.id${where}`, parameters }
+  const hint = backend === 'sqlite' ? ' indexed by package_search_documents_renown' : ''
+  return { sql: `(${sql}) m join package_search_documents d${hint} on d.id = m.id${where}`, parameters }
 }

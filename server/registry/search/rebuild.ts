@@ -5,10 +5,10 @@ import { dayOf, lastDayBeforeWindow } from '../downloads/days.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { recount } from '../downloads/roll.ts'
 import { recountLikes } from '../likes/service.ts'
-import type { Here } from '../packages/hosting/hosted-here.ts'
+import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
 import type { Services } from '../../services.ts'
 import { readSetting, readSettingIn, type Setting, writeSetting } from '../../platform/settings/service.ts'
-import { refreshIndex } from './refresh-index.ts'
+import { refreshIndex, shownTo } from './refresh-index.ts'
 
 declare module '../../services.ts' {
   interface State {
@@ -30,7 +30,7 @@ export const reindexedTo: Setting<string | null> = { key: 'search.renewedTo', sc
 export const scheduleReindex = (em: EntityManager): Promise<void> => writeSetting(em, reindexedTo, beforeAll)
 
 /**
- * Indexes missing packages, and all packages after the index format has changed. Runs in the background: transactions last a few milliseconds, and
+ * Indexes packages whose document is missing or outdated, and all packages after the index format has changed. Runs in the background: transactions last a few milliseconds, and
  * the loop yields to requests after each package.
  */
 export async function completeIndex(services: Rebuilder): Promise<void> {
@@ -46,7 +46,7 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
       done += await indexAfter(indexer, reindexed, allPackages)
       await database.fork().transactional((em) => writeSetting(em, reindexedTo, null))
     }
-    done += await indexAfter(indexer, beforeAll, missingPackages)
+    done += await indexAfter(indexer, beforeAll, outdatedPackages)
     await recountDependents(services)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
@@ -82,14 +82,16 @@ const sliceMs = 15
 /** The services that indexing needs. */
 type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 
-/** Which packages to index, and how to record progress. */
-type IndexPlan = { where: string; recordProgress: (em: EntityManager, id: string) => Promise<void> }
+/** Which packages `p` to index, and how to record progress. */
+type IndexPlan = { where: string; parameters: (here: Here) => string[]; recordProgress: (em: EntityManager, id: string) => Promise<void> }
 
-const missingPackages: IndexPlan = {
-  where: 'not exists (select 1 from package_search_documents d where d.package_id = p.id)',
+/** Packages without a document, and packages that an instance of the previous release indexed by other rules of visibility. */
+const outdatedPackages: IndexPlan = {
+  where: `not exists (select 1 from package_search_documents d where d.package_id = p.id and d.shown_to = ${shownTo})`,
+  parameters: (here) => [hostedHere(here)],
   recordProgress: async () => {},
 }
-const allPackages: IndexPlan = { where: 'true', recordProgress: (em, id) => writeSetting(em, reindexedTo, id) }
+const allPackages: IndexPlan = { where: 'true', parameters: () => [], recordProgress: (em, id) => writeSetting(em, reindexedTo, id) }
 
 /** Schedules a full reindex when the index was built in another format. */
 async function scheduleIfFormatChanged(database: Services['database']): Promise<void> {
@@ -117,12 +119,12 @@ async function indexAfter(indexer: Indexer, start: string, plan: IndexPlan, repo
 }
 
 /** Returns the next batch of packages by id, and which of them to index. */
-async function windowAfter({ fork }: Indexer, start: string, { where }: IndexPlan) {
+async function windowAfter({ config, fork }: Indexer, start: string, { where, parameters }: IndexPlan) {
   const rows = await readRows<{ id: string; wanted: boolean | number }>(
     fork(),
     `select p.id, (${where}) and exists (select 1 from package_versions v where v.package_id = p.id and v.version = p.latest_version) as wanted
-     from (select id, latest_version from packages where id > ? order by id limit ${packagesAtOnce}) p order by p.id`,
-    [start],
+     from (select id, latest_version, visibility, is_unlisted from packages where id > ? order by id limit ${packagesAtOnce}) p order by p.id`,
+    [...parameters(config), start],
   )
   const end = rows.at(-1)?.id
   return end === undefined ? null : { end, ids: rows.flatMap(({ id, wanted }) => (wanted ? id : [])) }

@@ -3,25 +3,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPublicPackage } from '../packages/policy.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
-import { forgetExcerpts, requestExcerpts } from './complete-excerpts.ts'
 import { lockEntries } from './index-package.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
 
 /**
  * Updates the search documents of packages that became public or private, and of their public dependents: anonymous callers cannot find versions that
  * depend on a private package. A new package needs no call, because it is private and missing packages count as private. Locks visibility changes
- * until the transaction ends, which also invalidates caches of visible packages. Excerpts are recreated after the commit.
+ * until the transaction ends, which also invalidates caches of visible packages.
  */
 export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
   await markVisibilityChange(em)
   const affected = affectedBy(here, names)
   const unknown = await lockEntries(em, affected.sql, affected.parameters)
-  await forgetExcerpts(em, affected.sql, affected.parameters)
   const changed = await em.execute<{ id: string }[]>(`select id from packages where name in (${marksFor(names)}) order by id`, [...names])
   await refreshEach(em, here, new Set([...changed.map(({ id }) => id), ...unknown]))
   await updateReach(em, here, affected)
-  await requestExcerpts(em, here, affected.sql, affected.parameters)
 }
 
 type Subquery = { sql: string; parameters: string[] }

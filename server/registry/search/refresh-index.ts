@@ -5,7 +5,6 @@ import type { Visibility } from '../packages/entity.ts'
 import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
 import { isListed, isEntirelyPublic } from '../packages/policy.ts'
 import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
-import { removeExcerpt, storeExcerpt } from './excerpts.ts'
 import {
   type Analysis,
   notAnalyzed,
@@ -52,8 +51,6 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
   })
-  if (facts.isPublic && row.shown_to === 1) await storeExcerpt(em, here, { packageId, name, facts })
-  else if (row.has_excerpt) await removeExcerpt(em, packageId)
 }
 
 type PackageRow = {
@@ -67,15 +64,13 @@ type PackageRow = {
   is_discontinued: boolean | number
   has_retracted: boolean | number
   shown_to: ShownTo
-  has_excerpt: boolean | number
 }
 
 const selectPackage = (
   texts: string,
   analysis: string,
 ) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, ${texts}
-    exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
-    exists (select 1 from package_search_excerpts e where e.package_id = p.id) as has_excerpt, ${shownTo} as shown_to
+    exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted, ${shownTo} as shown_to
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version ${analysis} where p.id = ?`
 
 const selectWithTexts = selectPackage(`${textColumns},`, textTables)

@@ -163,12 +163,13 @@ builder.queryField('completeSearch', (t) =>
 
 const searcherOf = ({ viewer, scopes }: Context): Searcher => viewer && { id: viewer.id, scopes }
 
-type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher'>
+type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher' | 'here'>
 
 async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
   const { matches, hasNextPage, ...counts } = await searchPackages(context.database, {
     ...request,
     searcher: searcherOf(context),
+    here: context.config,
     limit: pageSizeOf({ first, last, before }),
   })
   const packages = new Map((await context.em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))

@@ -2,6 +2,7 @@ import { isServerAdmin } from '../../platform/roles/viewer.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import type { Scope } from '../../platform/roles/roles.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
+import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
 import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
@@ -12,11 +13,8 @@ export type Source = Pick<Database, 'reads' | 'backend'>
 /** The caller. Signed-in users find all listed packages; anonymous callers (null) find public ones. */
 export type Searcher = { id: string; scopes: ReadonlySet<Scope> } | null
 
-/**
- * Which documents a search covers: public and listed packages, all listed packages, unlisted packages, or excerpts. Excerpts represent public
- * packages some of whose versions are hidden from anonymous callers.
- */
-export type Reach = Audience | 'unlisted' | 'excerpts'
+/** Which documents a search covers: listed packages whose versions are all public, all listed packages, or unlisted packages. */
+export type Reach = Audience | 'unlisted'
 
 /** The search criteria: words, tags (at least one of each group in `all`, and none in `none`) and scores. */
 export type Selection = {
@@ -26,6 +24,8 @@ export type Selection = {
   none: readonly Tag[]
   /** Score comparisons, all of which must hold. */
   scores: readonly ScoreFilter[]
+  /** This server's address (`hostedHere`) if public packages with hidden versions are found, too, by name only (`foundByName`). */
+  byName?: string
 }
 
 /** Returns which documents the caller's searches cover by default. */
@@ -33,12 +33,6 @@ export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'p
 
 /** Returns the selection of all packages that the caller can find. */
 export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
-
-/** Returns the selections to query separately. For anonymous callers, these are one over full documents and one over excerpts, if there are any. */
-export async function partsOf<Part extends Selection>({ reads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
-  if (selection.reach !== 'public' || !(await reads.get('select id from package_search_excerpts limit 1'))) return [selection]
-  return [selection, { ...selection, reach: 'excerpts' }]
-}
 
 /** Converts a query into a selection for the caller. Returns null when nothing can match. */
 export async function selectionOf(source: Source, query: string, searcher: Searcher): Promise<Selection | null> {
@@ -58,6 +52,16 @@ export async function selectionOf(source: Source, query: string, searcher: Searc
     else alternatives.set(wanted.filter, [...(alternatives.get(wanted.filter) ?? []), tag])
   }
   return { reach: wantsUnlisted ? 'unlisted' : reachOf(searcher), terms, all: [...all, ...alternatives.values()], none, scores }
+}
+
+/**
+ * Includes public packages with hidden versions in a search by anonymous callers for words. Not in one with filters or a score: these would be
+ * compared with hidden versions.
+ */
+export function withPartlyPublic(selection: Selection, here: Here): Selection {
+  const { reach, terms, all, none, scores } = selection
+  const isWordsOnly = terms !== null && all.length === 0 && none.length === 0 && scores.length === 0
+  return reach === 'public' && isWordsOnly ? { ...selection, byName: hostedHere(here) } : selection
 }
 
 /** Filters of which a package has a single value. Several required values are therefore alternatives. */

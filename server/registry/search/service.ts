@@ -1,7 +1,8 @@
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
 import { countMatches, listPackages, type ListSort, readRank, type SearchMatch, type ListRange, writeCursor } from './listing.ts'
 import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
-import { everything, partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
+import type { Here } from '../packages/hosting/hosted-here.ts'
+import { everything, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
 import { correct, suggestNames } from './typos.ts'
 
 export type SearchSort = 'relevance' | ListSort
@@ -9,6 +10,7 @@ export type SearchSort = 'relevance' | ListSort
 export type SearchRequest = {
   /** The caller, or null for an anonymous caller. */
   searcher: Searcher
+  here: Here
   /** The query as typed. A blank query selects all packages. */
   query?: string | null | undefined
   /** Defaults to relevance, or to the update time for a query without words. */
@@ -36,49 +38,50 @@ export type SearchPage = {
  * matches, the search corrects one typing mistake.
  * @throws ApiError InvalidInput for a cursor of another search.
  */
-export async function searchPackages(source: Source, { searcher, query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
-  const selection = await selectionOf(source, query ?? '', searcher)
-  if (!selection) return nothing
-  const parts = await partsOf(source, selection)
+export async function searchPackages(
+  source: Source,
+  { searcher, here, query, sort, limit, offset, after }: SearchRequest,
+): Promise<SearchPage> {
+  const wanted = await selectionOf(source, query ?? '', searcher)
+  if (!wanted) return nothing
+  const selection = withPartlyPublic(wanted, here)
   const range = { limit: limit + 1, offset: offset ?? 0, after }
   const order = sort ?? (selection.terms ? 'relevance' : 'updated')
-  const { matches, ...found } = isByWords(parts)
-    ? await findWords(source, parts, { query: query ?? '', order, range })
-    : { matches: await listPackages(source, parts, sortOf(order), range), parts, searchedFor: null, unknown: null }
+  const { matches, ...found } = isByWords(selection)
+    ? await findWords(source, selection, { query: query ?? '', order, range })
+    : { matches: await listPackages(source, selection, sortOf(order), range), selection, searchedFor: null, unknown: null }
   const { unknown } = found
   return {
     matches: matches.slice(0, limit),
     hasNextPage: matches.length > limit,
     searchedFor: found.searchedFor,
-    totalCount: () => countMatches(source, found.parts),
-    didYouMean: async () => (unknown === null ? [] : suggestNames(source, unknown, reachesOf(parts))),
-    facets: () => facetsOf(source, found.parts, searcher),
+    totalCount: () => countMatches(source, found.selection),
+    didYouMean: async () => (unknown === null ? [] : suggestNames(source, unknown, selection.reach)),
+    facets: () => facetsOf(source, found.selection, searcher),
   }
 }
 
 /** The result of a search by words. `unknown`: the package name that the query spells, if the query as typed has no matches. */
-type Found = { matches: SearchMatch[]; parts: readonly [Selection, ...Selection[]]; searchedFor: string | null; unknown: string | null }
+type Found = { matches: SearchMatch[]; selection: Selection; searchedFor: string | null; unknown: string | null }
 type WordQuery = { query: string; order: SearchSort; range: ListRange }
 
-async function findWords(source: Source, typed: WordParts, { query, order, range }: WordQuery): Promise<Found> {
+async function findWords(source: Source, typed: WordSelection, { query, order, range }: WordQuery): Promise<Found> {
   const isRanked = order === 'relevance'
   const skipped = isRanked ? range.offset + (range.after ? readRank(range.after) : 0) : 0
   const wanted = isRanked ? skipped + range.limit : 0
   const ranked = await rankPackages(source, typed, Math.max(wanted, minRanked))
   const corrected = await correct(source, typed, { query, ranked, limit: Math.max(wanted, minRanked) })
-  const parts = corrected?.parts ?? typed
+  const selection = corrected?.selection ?? typed
   const best = corrected?.ranked ?? ranked
   return {
-    parts,
+    selection,
     searchedFor: corrected?.query ?? null,
-    unknown: ranked.length === 0 ? (typed[0].terms.names[0] ?? null) : null,
-    matches: isRanked ? best.slice(skipped, wanted).map(matchFrom(skipped)) : await listPackages(source, parts, sortOf(order), range),
+    unknown: ranked.length === 0 ? (typed.terms.names[0] ?? null) : null,
+    matches: isRanked ? best.slice(skipped, wanted).map(matchFrom(skipped)) : await listPackages(source, selection, sortOf(order), range),
   }
 }
 
-type WordParts = readonly [WordSelection, ...WordSelection[]]
-
-const isByWords = (parts: readonly [Selection, ...Selection[]]): parts is WordParts => parts.every(({ terms }) => terms !== null)
+const isByWords = (selection: Selection): selection is WordSelection => selection.terms !== null
 
 /** Minimum number of matches to read, enough to decide whether to correct the query (typos.ts). */
 const minRanked = 3
@@ -92,7 +95,7 @@ const matchFrom =
 /** Returns the first package names that start with `prefix`, in order, among the packages that the caller can find. */
 export async function completeNames(source: Source, searcher: Searcher, prefix: string, limit: number): Promise<string[]> {
   if (!/^\w+$/.test(prefix)) return []
-  return completeIn(source, await partsOf(source, everything(searcher)), prefix, limit)
+  return completeIn(source, everything(searcher), prefix, limit)
 }
 
 /** Completes an unfinished query: package names while the query is a single word, and filters with their values. The cost is bounded. */
@@ -101,8 +104,6 @@ export async function completeQuery(source: Source, searcher: Searcher, query: s
   const filters = await completeFilters(source, searcher, query, limit)
   return [...filters, ...names.map((name) => ({ query: name, label: name, count: null, isPackage: true }))].slice(0, limit)
 }
-
-const reachesOf = (parts: readonly Selection[]) => parts.map(({ reach }) => reach)
 
 /** The result of a query that contains only punctuation. */
 const nothing: SearchPage = {

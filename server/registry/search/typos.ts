@@ -1,49 +1,44 @@
-import { dialectOf, documentsOf, isWithin } from './dialects.ts'
+import { dialectOf, isWithin } from './dialects.ts'
 import { countWords, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
 import type { Reach, Source } from './selection.ts'
 import { respelled, spellingTerms, termsOf } from './terms.ts'
 
-type Parts = readonly [WordSelection, ...WordSelection[]]
-
 /** A query and its matches. `ranked` contains all matches if there are fewer than three. */
 type Typed = { query: string; ranked: readonly Ranked[]; limit: number }
 
-export type Corrected = { parts: Parts; query: string; ranked: Ranked[] }
+export type Corrected = { selection: WordSelection; query: string; ranked: Ranked[] }
 
 /**
  * Corrects a query that has no matches, or at most two packages that mention its words only in their READMEs. The one word that occurs in no name,
  * topic or description is replaced by a word from a package name that differs by one edit: an inserted, deleted, changed or swapped letter. Returns
  * null when no correction finds more packages.
  */
-export async function correct(source: Source, parts: Parts, { query, ranked, limit }: Typed): Promise<Corrected | null> {
+export async function correct(source: Source, selection: WordSelection, { query, ranked, limit }: Typed): Promise<Corrected | null> {
   if (ranked.length > 2 || ranked.some(({ isOnlyMentioned }) => !isOnlyMentioned)) return null
-  const unknown = (await countWords(source, parts)).flatMap((count, index) => (count === 0 ? [index] : []))
+  const unknown = (await countWords(source, selection)).flatMap((count, index) => (count === 0 ? [index] : []))
   const [index] = unknown
-  const typed = parts[0].terms.words[index ?? 0]?.exact[0] ?? ''
+  const typed = selection.terms.words[index ?? 0]?.exact[0] ?? ''
   if (index === undefined || unknown.length > 1 || !correctable.test(typed)) return null
-  const spelling = await nearestWord(source, parts, typed)
+  const spelling = await nearestWord(source, selection, typed)
   if (spelling === null) return null
-  const withSpelling = (part: WordSelection): WordSelection => ({ ...part, terms: respelled(part.terms, index, spelling) })
-  const corrected: Parts = [withSpelling(parts[0]), ...parts.slice(1).map(withSpelling)]
+  const corrected = { ...selection, terms: respelled(selection.terms, index, spelling) }
   const found = await rankPackages(source, corrected, limit)
-  return found.length > ranked.length ? { parts: corrected, query: replaceWord(query, typed, spelling), ranked: found } : null
+  return found.length > ranked.length ? { selection: corrected, query: replaceWord(query, typed, spelling), ranked: found } : null
 }
 
 /** Shorter words are one edit away from too many others. */
 const correctable = /^[a-z]{4,20}$/
 
 /** Returns the most frequent word in package names that is one edit away from `typed`. Ties are won by the package with more likes. */
-async function nearestWord(source: Source, parts: Parts, typed: string): Promise<string | null> {
+async function nearestWord(source: Source, { reach }: WordSelection, typed: string): Promise<string | null> {
   const counts = new Map<string, number>()
-  for (const { reach } of parts) {
-    const { sql, parameters } = dialectOf(source.backend).marked(reach, spellingTerms(typed))
-    const rows = await source.reads.all<{ name: string }>(
-      `select d.name from (${sql}) m join ${documentsOf(reach)} d on d.id = m.id where ${isWithin[reach]} order by d.likes desc, d.name limit 200`,
-      ...parameters,
-    )
-    const words = rows.flatMap(({ name }) => termsOf(name)).filter((word) => distance(typed, word) === 1)
-    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-  }
+  const { sql, parameters } = dialectOf(source.backend).marked(spellingTerms(typed))
+  const rows = await source.reads.all<{ name: string }>(
+    `select d.name from (${sql}) m join package_search_documents d on d.id = m.id where ${isWithin[reach]} order by d.likes desc, d.name limit 200`,
+    ...parameters,
+  )
+  const words = rows.flatMap(({ name }) => termsOf(name)).filter((word) => distance(typed, word) === 1)
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   const [nearest] = [...counts].toSorted(([, a], [, b]) => b - a)
   return nearest?.[0] ?? null
 }
@@ -53,13 +48,10 @@ const replaceWord = (query: string, word: string, spelling: string): string =>
   query.replace(new RegExp(String.raw`(?<![\p{L}\p{N}:"])${word}`, 'iu'), spelling)
 
 /** Returns package names within a small edit distance of `typed`, nearest first. */
-export async function suggestNames({ reads, backend }: Source, typed: string, reaches: readonly Reach[], limit = 3): Promise<string[]> {
+export async function suggestNames({ reads, backend }: Source, typed: string, reach: Reach, limit = 3): Promise<string[]> {
   if (!/^\w{4,64}$/.test(typed)) return []
-  const rows: { name: string }[] = []
-  for (const reach of reaches) {
-    const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
-    rows.push(...(await reads.all<{ name: string }>(sql, ...parameters)))
-  }
+  const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
+  const rows = await reads.all<{ name: string }>(sql, ...parameters)
   const slips = Math.max(1, Math.floor(typed.length / 4))
   return rows
     .map(({ name }) => ({ name, distance: distance(typed, name) }))
