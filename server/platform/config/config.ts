@@ -84,11 +84,11 @@ export function describeConfig(config: Config): string[] {
 
 /** Returns the lines of `describeConfig` for settings that differ from their default. */
 export function describeChanges(config: Config): string[] {
-  const defaults = Object.entries(variables).flatMap(([name, variable]) =>
+  const defaults = Object.entries(variables).flatMap(([name, variable]): [string, unknown][] =>
     'default' in variable ? [[name, variable.schema.parse(variable.default)]] : [],
   )
-  const { DATA_DIR, ...values } = Object.fromEntries(defaults)
-  const unchanged = { ...withDerivedPaths({ ...values, DATA_DIR: config.DATA_DIR }), DATA_DIR: resolve(DATA_DIR) }
+  const values = Object.fromEntries(defaults) as Config
+  const unchanged = { ...withDerivedPaths({ ...values, DATA_DIR: config.DATA_DIR }), DATA_DIR: resolve(values.DATA_DIR) }
   const hidden = new Set(describeConfig(unchanged))
   return describeConfig(config).filter((line) => !hidden.has(line))
 }
