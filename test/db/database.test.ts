@@ -29,7 +29,7 @@ it('refuses a schema of a newer version, unless that version declares compatibil
   await expect(open('unknown')).rejects.toThrow(refusal)
   if (config.DB_BACKEND === 'sqlite') await expect(open(version)).rejects.toThrow(refusal)
   else await (await open(version)).close()
-  // The newer version has not run the migrations that this version would run.
+  // A compatible database that lacks a migration is rejected too: this version must not migrate a database of a newer version.
   await connection.execute("delete from schema_migrations where name like '%_job_tokens'")
   await expect(open(version)).rejects.toThrow(refusal)
 })

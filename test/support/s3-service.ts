@@ -138,7 +138,7 @@ function ask(port: number, { method, path, headers, body }: S3Sent): Promise<S3A
       }, reject)
     })
     request.on('error', reject)
-    // The local service only accepts empty bodies in this encoding.
+    // The local service accepts an empty PUT body only in the aws-chunked encoding.
     request.end(isEmpty ? '0\r\n\r\n' : body)
   })
 }

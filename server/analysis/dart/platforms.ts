@@ -33,8 +33,8 @@ type Obstacle = { path: string[] }
 export type Hindrance = Obstacle & { tag: string }
 
 /**
- * Supported tags of SDKs, platforms and runtimes, and the reasons for missing ones. Unknown packages, such as those on pub.dev, are assumed to
- * support everything; `unknownPackages` lists them.
+ * The tags of the supported SDKs, platforms and runtimes, and the reason for each unsupported one. Dependencies that this server does not know, such
+ * as packages from pub.dev, are assumed to support everything; `unknownPackages` lists them.
  */
 export type PlatformSupport = { tags: string[]; hindrances: Hindrance[]; unknownPackages: string[] }
 

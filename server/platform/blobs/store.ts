@@ -64,7 +64,7 @@ export type BlobStore = {
    * null if the bytes do not exist or are too recent.
    */
   remove(sha256: string, removal: { at: Date; before?: Date }): Promise<number | null>
-  /** Lists removed bytes in no particular order. The same bytes may be listed more than once. */
+  /** Lists the bytes that were removed but not yet purged, in no particular order. The same bytes may be listed more than once. */
   listRemoved(): AsyncIterable<RemovedBytes>
   /** Restores removed bytes with a current modification time. Returns false if they do not exist. */
   restore(sha256: string): Promise<boolean>

@@ -29,10 +29,10 @@ export type FairLimiter = {
 }
 
 /**
- * Returns a limiter that runs at most `atOnce` calls concurrently with fair scheduling. Calls are grouped by a key, such as the caller's network, so
- * that one caller cannot delay others: the next call is taken from the key with the fewest running calls, and equal keys take turns. The two lanes
- * alternate while both have waiting calls. If a lane is full, the newest call of the key with the most waiting calls is rejected in favor of a key
- * with fewer.
+ * Returns a limiter that runs at most `atOnce` calls concurrently. Calls are grouped by a key, such as the caller's network, so that one caller
+ * cannot delay others: the next call is taken from the key with the fewest running calls, and keys with equally many take turns. Calls wait in the
+ * open or in the reserved lane; the lanes alternate while both have waiting calls. If a lane is full, a new call replaces the newest call of the key
+ * with the most waiting calls if its own key has fewer. Otherwise, it is rejected.
  * @throws the error of `refusal` for rejected calls, by default ApiError RateLimitExceeded.
  */
 export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: LimiterOptions): FairLimiter {

@@ -12,10 +12,11 @@ import { receiveWhole } from './receive-whole.ts'
 import { unknownUpload } from './service.ts'
 
 /**
- * Receives the archive of an upload. `announced` is the maximum body length in bytes, or null if unknown. A repeated upload replaces the bytes; after
- * the upload is finished, the body is read and ignored. A failure leaves the upload unchanged, so that the client can retry.
- * @throws ApiError NotFound when the upload is not the caller's or has expired; Conflict while another connection sends it; PackageRejected (413)
- * past MAX_UPLOAD_BYTES; RateLimitExceeded when the caller has staged too much; ServiceUnavailable when disk space is low.
+ * Receives the archive of an upload and stages it, replacing an archive sent earlier. If the upload is already finished, the body is read and
+ * discarded. If receiving fails, the upload keeps its state, so that the client can retry. `announced` is the Content-Length of the request, an upper
+ * bound for the size of the archive, or null if the header is missing.
+ * @throws ApiError NotFound if the upload belongs to another user or has expired; Conflict while another connection sends its archive;
+ * PackageRejected (413) above MAX_UPLOAD_BYTES; RateLimitExceeded if the caller has staged too much; ServiceUnavailable if disk space is low.
  */
 export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable, announced: number | null): Promise<void> {
   const limit = context.config.MAX_UPLOAD_BYTES

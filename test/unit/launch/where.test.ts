@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-/** Runs `npm run where` without npm. Returns its output, and the source line that it names with the one above. */
+/** Runs the script of `npm run where`. Returns its status, its stderr, the file that it prints, and the printed line with the line before. */
 function where(wanted: string) {
   const { stdout, stderr, status } = spawnSync(process.execPath, ['server/platform/launch/where.ts', wanted], {
     cwd: root,

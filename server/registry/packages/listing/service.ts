@@ -106,8 +106,8 @@ const currentSql: Record<Audience, string> = {
     from packages p where p.name = ? and ${isPublicPackage('p')}`,
 }
 /**
- * SQL column for the replacement. For the public audience it is null unless the replacement is a public package of this server, so that no private
- * name is revealed; that form binds `hostedHere`.
+ * SQL expression for the name of the replacement package. For the public it is null unless the replacement is a public package of this server, so
+ * that names of private packages stay hidden. The `public` expression has one parameter: `hostedHere`.
  */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
