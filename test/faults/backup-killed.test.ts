@@ -71,7 +71,7 @@ it.for(backends)(
       if (isHeld)
         expect([when, await command('backup', address)]).toMatchObject([
           when,
-          { code: 1, err: expect.stringContaining('a new one can begin') },
+          { code: 1, err: expect.stringContaining('a new backup can start') },
         ])
       await endHold(registry)
       expect([when, await command('backup', address)]).toMatchObject([when, { code: 0 }])

@@ -39,7 +39,7 @@ it.for(backends)(
     await second.result
     const snapshots = readdirSync(join(backups, 'snapshots')).filter((id) => existsSync(join(backups, 'snapshots', id, 'manifest.json')))
     expect(snapshots).toHaveLength(1)
-    expect(await ask('backup', backups).result).toMatchObject({ code: 1, out: expect.stringContaining('a new one can begin at') })
+    expect(await ask('backup', backups).result).toMatchObject({ code: 1, out: expect.stringContaining('a new backup can start at') })
     expect(await ask('verify', backups).result).toMatchObject({ code: 0, out: expect.stringContaining('Verified 1 backup,') })
 
     const folder = folderForTest()
