@@ -103,7 +103,7 @@ describe('decompression bombs', () => {
     ],
     ['a million entries', () => entries(1e6, (index) => `f${index}`), 'more than 65536 entries'],
     ['a million directories', () => entries(1e6, (index) => `${index}/a/b/c/d`), 'more than 65536 files and directories'],
-    ['long paths', () => entries(1e6, (index) => `${index}/${'long/'.repeat(190)}`.slice(0, -1)), 'more than 8388608 characters together'],
+    ['long paths', () => entries(1e6, (index) => `${index}/${'long/'.repeat(190)}`.slice(0, -1)), 'more than 8388608 characters in total'],
     ['a million laughs', yaml(`l0: &l0 ha\n${laughs}`), 'has an anchor (&l0)'],
     ['brackets 60,000 deep', yaml(`a: ${'['.repeat(60_000)}`), 'nested more than 64 deep'],
     ['100,000 commas', yaml(`a: [${','.repeat(100_000)}`), 'too many fields'],
