@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
-import { mountDocsAssets } from './analysis/docs/assets.ts'
+import { mountDocsAssets } from './analysis/docs/binary.ts'
 import { mountDoctor } from './operations/checks/doctor/answer.ts'
 import { mountConsole } from './platform/console/serve.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'

@@ -1,5 +1,5 @@
 import bcrypt from 'bcrypt'
-import { answerQuestions } from '../../platform/threads/answer.ts'
+import { answerQuestions } from '../../platform/threads/worker.ts'
 
 /** Hash a password at a cost, or compare it with a stored hash. */
 export type Task = { password: string; cost: number } | { password: string; stored: string }

@@ -1,7 +1,7 @@
 import { ZxcvbnFactory } from '@zxcvbn-ts/core'
 import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common'
 import { dictionary as english, translations } from '@zxcvbn-ts/language-en'
-import { answerQuestions } from '../../platform/threads/answer.ts'
+import { answerQuestions } from '../../platform/threads/worker.ts'
 
 /** A password, and words that make it easy to guess for anyone who knows the user and the server. */
 export type Question = { password: string; known: string[] }

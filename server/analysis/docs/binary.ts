@@ -3,18 +3,19 @@ import { gunzip } from 'node:zlib'
 import { audienceOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
-import { acceptedEncoding } from '../../platform/http/caching/compression.ts'
+import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
 import { isFresh, prefers, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isPackageName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { findDocs, type FoundVersion } from './find.ts'
-import { pageHeaders } from './headers.ts'
-import { PagesLost, regenerateLost } from './lost.ts'
-import { sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
-import { findPage, readPage } from './read-page.ts'
-import type { KnownDocs } from './service.ts'
+import { findDocs, type FoundVersion, type KnownDocs } from './service.ts'
+import { pageHeaders, sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
+import { PagesLost, regenerateLost, findPage, readPage } from './read-page.ts'
+import type { FastifyInstance } from 'fastify'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { refuseOtherMethods } from '../../platform/http/methods.ts'
 
 const readers = { access: 'browse', failurePage: sendRefusal } as const
 const found = { 303: { description: '`Location` is the URL of the documentation.' } }
@@ -105,3 +106,23 @@ async function send(context: Context, etag: string, size: number, read: () => Pr
 }
 
 const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
+
+const files = { 'docs.css': 'text/css; charset=utf-8', 'docs.js': 'text/javascript; charset=utf-8' }
+
+/**
+ * Serves the stylesheet and the script of documentation pages, without authentication, at a path that no package can have. Documentation pages have
+ * an opaque origin (see headers.ts), so these files are cross-origin for the browser.
+ */
+export function mountDocsAssets(app: FastifyInstance): void {
+  for (const [name, type] of Object.entries(files)) {
+    const path = `/documentation/-/${name}`
+    const content = readFileSync(new URL(`../api-pages/assets/${name}`, import.meta.url))
+    const etag = `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
+    app.get(path, { onSend: compressText }, async (request, reply) => {
+      reply.header('etag', etag).header('cache-control', 'public, max-age=300').header('cross-origin-resource-policy', 'cross-origin')
+      if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+      return reply.type(type).send(content)
+    })
+    refuseOtherMethods(app, path, ['GET'])
+  }
+}

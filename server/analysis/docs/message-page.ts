@@ -3,11 +3,30 @@ import type { Context } from '../../platform/access/context.ts'
 import type { ApiError } from '../../errors.ts'
 import { challenge } from '../../platform/http/failures.ts'
 import { noStore, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
-import { basePath } from '../../platform/http/public-url.ts'
-import type { FoundVersion } from './find.ts'
-import { pageHeaders } from './headers.ts'
-import { type ShownState, stateOf } from './service.ts'
-import { areDocsOn } from './switch.ts'
+import { basePath, publicUrl } from '../../platform/http/public-url.ts'
+import { type FoundVersion, type ShownState, stateOf, areDocsOn } from './service.ts'
+import type { FastifyReply } from 'fastify'
+import { cacheControlOf } from '../../platform/access/audience.ts'
+
+/**
+ * Sets the headers of a documentation page. The CSP sandbox gives the page an opaque origin, so it can access neither the console's storage and
+ * cookies nor the API. Scripts and styles are loaded only from the server's asset folder, so scripts from a package or from dartdoc do not run. Links
+ * open in normal, unsandboxed windows.
+ */
+export function pageHeaders(context: Context): FastifyReply {
+  const { request, reply, config } = context
+  const assets = `${publicUrl(request, config.SERVER_URL)}/documentation/-/`
+  // Over HTTPS the server sets `cross-origin-opener-policy`, but browsers block sandboxed pages that have this header.
+  return reply
+    .removeHeader('cross-origin-opener-policy')
+    .header(
+      'content-security-policy',
+      `default-src 'none'; script-src ${assets}; style-src ${assets}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; ` +
+        'sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox',
+    )
+    .header('cache-control', cacheControlOf(context, 'private, no-cache'))
+    .header('vary', 'accept-encoding, authorization, cookie')
+}
 
 type Message = { status: number; title: string; text: string; links: readonly { label: string; href: string }[] }
 

@@ -5,8 +5,7 @@ import { ofPublicVersion, PackageVersionRef } from '../../registry/packages/refs
 import { loadPackage } from '../../registry/packages/service.ts'
 import { loadScoringSettings } from '../../platform/settings/scoring.ts'
 import type { PackageVersion } from '../../registry/packages/entity.ts'
-import { type KnownDocs, loadAwaited, loadDocs, type ShownState, stateOf } from './service.ts'
-import { generatesDocs } from './switch.ts'
+import { type KnownDocs, loadAwaited, loadDocs, type ShownState, stateOf, generatesDocs } from './service.ts'
 
 type ApiDocumentation = { state: ShownState; url: string | null; docs: KnownDocs | null }
 

@@ -1,7 +1,5 @@
 import type { Criterion, Report, Section } from '../report/report.ts'
-import { type Finding, findingsIn, joined } from './findings.ts'
 import type { PanaSection, Summary } from './summary.ts'
-import { withoutUnmeasured, type Unmeasured } from './unmeasured.ts'
 
 /** Converts pana's output to a report. pana knows neither `sizes` nor whether the package is private. */
 export function toReport(
@@ -77,4 +75,135 @@ function idOf(section: string, title: string, index: number): string {
 function documentedIn(sections: PanaSection[]): Report['documented'] {
   const counts = sections.map(({ summary }) => /^(\d+) out of (\d+) API elements/m.exec(summary)).find((found) => found !== null)
   return counts ? { documented: Number(counts[1]), total: Number(counts[2]) } : null
+}
+
+/** A criterion extracted from the text of a section of pana's report. */
+export type Finding = {
+  title: string
+  granted: number
+  maximum: number
+  /** Tables and other content that does not describe a fault, as Markdown. */
+  remarks: string
+  faults: Fault[]
+}
+
+/** A fault that cost points, and how to fix the fault, if known; both as Markdown. */
+export type Fault = { fault: string; remedy: string }
+
+// Source: `_makeSummary` and `Issue.markdown` in lib/src/report/_common.dart of pana.
+const heading = /^### \[.\] (\d+)\/(\d+) points: (.*)$/m
+const folded = /^<details>\s*<summary>([\s\S]*?)<\/summary>([\s\S]*?)^<\/details>$/gm
+const place = /^`[^`\n]+:\d+:\d+`\n\n```\n[\s\S]*?\n```$/m
+/** An issue without a folded part, up to the next issue. Items that pana marks with a tick are not issues. */
+const unfolded = /^\* (?!✓)([\s\S]*?)(?=^\* |^<details>|$(?![\s\S]))/gm
+
+/**
+ * Extracts the criteria of a section. The text can contain text from the package that looks like a criterion. If the points do not add up, the
+ * section is returned as a single criterion.
+ */
+function findingsIn({ title, summary, grantedPoints, maxPoints }: PanaSection): Finding[] {
+  const [, ...parts] = summary.split(heading)
+  const findings: Finding[] = []
+  for (let at = 0; at + 3 < parts.length; at += 4) {
+    const [granted, maximum, name = '', body = ''] = parts.slice(at, at + 4)
+    findings.push({ title: name.trim(), granted: Number(granted), maximum: Number(maximum), ...contentOf(body) })
+  }
+  const sum = (key: 'granted' | 'maximum') => findings.reduce((total, finding) => total + finding[key], 0)
+  if (findings.length > 0 && sum('granted') === grantedPoints && sum('maximum') === maxPoints) return findings
+  return [{ title, granted: Math.min(grantedPoints, maxPoints), maximum: maxPoints, remarks: summary.trim(), faults: [] }]
+}
+
+function contentOf(body: string): Pick<Finding, 'remarks' | 'faults'> {
+  const faults: Fault[] = []
+  const open = body.replaceAll(folded, (_all, about: string, inside: string) => {
+    // A folded table is not a fault.
+    if (/^\s*\|/.test(inside)) return `${about.trim()}:\n\n${inside.trim()}`
+    const where = place.exec(inside)?.[0]
+    faults.push({ fault: joined(about, where ?? ''), remedy: inside.replace(where ?? '', '').trim() })
+    return ''
+  })
+  const remarks = open.replaceAll(unfolded, (_all, fault: string) => {
+    faults.push({ fault: fault.trim(), remedy: '' })
+    return ''
+  })
+  return { remarks: remarks.replaceAll(/\n{3,}/g, '\n\n').trim(), faults }
+}
+
+/** Joins non-empty paragraphs. */
+const joined = (...paragraphs: string[]): string =>
+  paragraphs
+    .map((paragraph) => paragraph.trim())
+    .filter(Boolean)
+    .join('\n\n')
+
+type Unmeasured = Report['notMeasured'][number]
+
+/** Conditions under which pana's results do not apply. */
+type Conditions = {
+  /** Whether only members can read the package. */
+  isPrivate: boolean
+}
+
+/**
+ * A rule for ignoring faults that the package is not responsible for, with the note to report instead. A null `fault` ignores the whole criterion.
+ */
+type Rule = { applies: (conditions: Conditions) => boolean; criterion: string; fault: RegExp | null; note: Unmeasured }
+
+const rules: Rule[] = [
+  {
+    applies: ({ isPrivate }) => isPrivate,
+    criterion: 'pubspec',
+    fault:
+      /^Failed to verify repository URL|\bURL (?:isn't valid|doesn't exist|is insecure)\.|doesn't have a `(?:homepage|repository)` entry|`(?:homepage|repository|issue_tracker|documentation)` entry, if present/,
+    note: {
+      id: 'urls',
+      title: 'URLs in the pubspec are public and secure',
+      reason: 'The package is private: its URLs need not be public.',
+    },
+  },
+  {
+    applies: ({ isPrivate }) => !isPrivate,
+    criterion: 'pubspec',
+    // pana grants the points anyway. On a closed network, no URL is reachable.
+    fault: /\bURL doesn't exist\.|^Failed to verify repository URL\.[\s\S]*(?:Unable to access git repository|not reachable)/,
+    note: {
+      id: 'url-reachability',
+      title: 'URLs of the pubspec can be reached, and the repository has this package',
+      reason: 'The URLs could not be reached from this server.',
+    },
+  },
+  {
+    applies: ({ isPrivate }) => isPrivate,
+    criterion: 'license',
+    fault: null,
+    note: { id: 'license', title: 'Use an OSI-approved license', reason: 'The package is private: it needs no open-source license.' },
+  },
+  {
+    applies: () => true,
+    criterion: 'example',
+    fault: /\b(?:cwebp|dwebp|gif2webp|webpmux|webpinfo)\b/,
+    note: { id: 'screenshots', title: 'Screenshots are valid', reason: 'The tools for checking images are not installed on this server.' },
+  },
+]
+
+/**
+ * Removes faults that the package is not responsible for. A criterion without remaining faults gets all points. Returns a null finding for a
+ * criterion that does not apply at all.
+ */
+function withoutUnmeasured(id: string, finding: Finding, conditions: Conditions): { finding: Finding | null; unmeasured: Unmeasured[] } {
+  const unmeasured: Unmeasured[] = []
+  let left: Finding | null = finding
+  for (const { applies, criterion, fault, note } of rules) {
+    if (criterion !== id || left === null || !applies(conditions)) continue
+    if (fault === null) {
+      unmeasured.push(note)
+      left = null
+      continue
+    }
+    const faults: Fault[] = left.faults.filter((one) => !fault.test(`${one.fault}\n${one.remedy}`))
+    if (faults.length === left.faults.length) continue
+    unmeasured.push(note)
+    left = { ...left, faults, granted: faults.length === 0 ? left.maximum : left.granted }
+  }
+  return { finding: left, unmeasured }
 }

@@ -1,12 +1,18 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
-import { payload } from '../../platform/graphql/payload.ts'
+import { payload, done } from '../../platform/graphql/payload.ts'
 import { packageName } from '../../registry/packages/parameters.ts'
 import { SdkInstallRef } from '../sdks/refs.ts'
 import { setDefaultSdk } from '../sdks/service.ts'
 import { countCoverage, countWork, defaultSdk, type SettingsState, settingsState, updateSettings } from './administer.ts'
 import { maxConcurrency } from '../../platform/settings/scoring.ts'
-import { regenerateDocs, rescore, scoreVersions } from './requests.ts'
+import { regenerateDocs, rescore, scoreVersions, analysisKind, panaKind } from './requests.ts'
+import type { LogLevel, ScoringLogEntry } from './entity.ts'
+import { clearLog, listLog } from './log.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { JobRef } from '../../platform/jobs/schema.ts'
+import { PackageVersion } from '../../registry/packages/entity.ts'
+import { PackageVersionRef } from '../../registry/packages/refs.ts'
 
 const CoverageRef = builder.objectRef<Awaited<ReturnType<typeof countCoverage>>>('ScoringCoverage').implement({
   description: 'How many versions are analyzed.',
@@ -136,5 +142,62 @@ builder.mutationField('rescoreAllVersions', (t) =>
     description:
       'Queues a new analysis of every version, newest first, for administrators. Useful after changing the SDK. Returns the number of queued versions.',
     resolve: (_root, _args, context) => scoreVersions(context, { again: true }),
+  }),
+)
+
+const LevelEnum = builder.enumType('ScoringLogLevel', {
+  description: 'Severity of a scoring log entry.',
+  values: {
+    INFO: { value: 'info', description: 'Normal operation.' },
+    WARNING: { value: 'warning', description: 'Completed with a problem.' },
+    ERROR: { value: 'error', description: 'Failure.' },
+  } satisfies Record<Uppercase<LogLevel>, { value: LogLevel; description: string }>,
+})
+
+const EntryRef = builder.objectRef<ScoringLogEntry>('ScoringLogEntry').implement({
+  description: 'An entry of the scoring log.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    at: t.expose('createdAt', { type: 'DateTime', description: 'When the entry was written.' }),
+    level: t.expose('level', { type: LevelEnum, description: 'Severity.' }),
+    package: t.exposeString('package', { nullable: true, description: 'Name of the affected package.' }),
+    version: t.exposeString('version', { nullable: true, description: 'The affected version.' }),
+    message: t.exposeString('message', { description: 'Message text.' }),
+  }),
+})
+
+builder.queryField('scoringLog', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: EntryRef,
+      description: 'Scoring log, newest entries first, for administrators. The last 1,000 entries are kept.',
+      args: {
+        level: t.arg({ type: LevelEnum, description: 'Only entries of this level.' }),
+        package: t.arg.string({ description: 'Only entries about the package with this name.' }),
+      },
+      resolve: (_root, args, { em }) => listLog(em, args, args),
+    },
+    { description: 'A page of the scoring log.' },
+    { description: 'An entry in a page.' },
+  ),
+)
+
+builder.mutationField('clearScoringLog', (t) =>
+  t.withAuth({ scope: 'admin' }).boolean({
+    description: 'Clears the scoring log, for administrators. Always true.',
+    resolve: (_root, _args, context) => done(clearLog(context)),
+  }),
+)
+
+const loadVersion = batched(
+  async (em, ids) => new Map((await em.find(PackageVersion, { id: { $in: ids } }, { populate: ['package'] })).map((one) => [one.id, one])),
+)
+
+builder.objectField(JobRef, 'version', (t) =>
+  t.field({
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The version to analyze. Null for other jobs, or if the version was deleted.',
+    resolve: ({ kind, subject }, _args, context) => (kind === analysisKind || kind === panaKind ? loadVersion(context, subject) : null),
   }),
 )

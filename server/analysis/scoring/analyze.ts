@@ -1,20 +1,18 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AnalysisFailed, type AnalysisResult } from '../report/analyze.ts'
-import { beginAttempt, markFailed } from '../docs/service.ts'
+import { beginAttempt, markFailed, areDocsOn } from '../docs/service.ts'
 import { readRow } from '../../platform/db/statements.ts'
 import { withoutSync } from '../../platform/db/sqlite/without-sync.ts'
-import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../../platform/jobs/handler.ts'
 import { untilAborted } from '../../platform/jobs/until-aborted.ts'
 import { makeJobFolder } from '../../platform/sandbox/job-folder.ts'
 import type { Services } from '../../services.ts'
-import { storeDocs } from './documentation.ts'
+import { storeDocs, beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 import { fetchArchive, readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
 import { analysisPayload, requestRepeats, versionsToRepeat } from './requests.ts'
 import { concurrencyLimit } from '../../platform/settings/scoring.ts'
-import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
 /**
  * Creates the handler for jobs that analyze a version with the built-in engine: report, public API and documentation. The work is committed without

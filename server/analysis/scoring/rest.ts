@@ -1,5 +1,6 @@
 import { ofDisplayedVersion, ofVersion } from '../../registry/packages/rest-answers.ts'
-import { route } from '../../platform/rest/route.ts'
+import { route, type Data, ok } from '../../platform/rest/route.ts'
+import { z } from 'zod'
 
 /** The response of pub.dev, extended by the state of the analysis. */
 const counts = 'likeCount downloads @flatten { downloadCount30Days: last30Days }'
@@ -34,6 +35,60 @@ export const scoreRoutes = [
       summary: 'Returns the full report of an analysis, and the error if the last analysis failed.',
       answer: 'package.version.score',
       ...ofVersion,
+    },
+  ),
+]
+
+const settings =
+  'permittedByEnvironment scoringEnabled docsEnabled concurrency timeoutSeconds defaultSdk @flatten { defaultSdk: uuid } workers { active queued } coverage { versions scored }'
+
+const queued = (field: string) => ({
+  from: (data: Data) => ({ status: 'queued', ...(data[field] as { jobId: string }) }),
+  schema: z.object({ status: z.literal('queued'), jobId: z.string() }),
+})
+
+/** Scoring endpoints for administrators. */
+export const scoringAdminRoutes = [
+  route(
+    'POST /api/admin/packages/:pkg/versions/:version/rescore',
+    'mutation ($pkg: String!, $version: SemVer!) { rescoreVersion(input: { package: $pkg, version: $version }) { jobId } }',
+    { summary: 'Queues a new analysis of the version. Fails with 409 while scoring is off.', answer: queued('rescoreVersion') },
+  ),
+  route(
+    'POST /api/admin/packages/:pkg/regenerate-docs',
+    'mutation ($pkg: String!) { regenerateDocumentation(input: { package: $pkg }) { jobId } }',
+    {
+      summary: "Regenerates the API documentation of the package's latest version. Fails with 409 while scoring or documentation is off.",
+      answer: queued('regenerateDocumentation'),
+    },
+  ),
+  route('POST /api/admin/sdk/score-remaining', 'mutation { queued: scoreRemainingVersions }', {
+    summary:
+      'Queues an analysis of every version without a report, newest first. Returns their number. Fails with 409 while scoring is off.',
+  }),
+  route(
+    'GET /api/admin/sdk/scoring-logs',
+    `query ($after: String) {
+      entries: scoringLog(first: 100, after: $after) { nodes { at level package version message } pageInfo { hasNextPage endCursor } }
+    }`,
+    {
+      summary: 'Lists the scoring log, newest entries first. The last 1,000 entries are kept.',
+      allNodes: 'entries',
+    },
+  ),
+  route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
+  route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {
+    summary: 'Returns the scoring settings, the coverage and the length of the queue.',
+    answer: 'scoringSettings',
+  }),
+  route(
+    'PUT /api/admin/sdk/settings',
+    `mutation ($input: UpdateScoringSettingsInput!) { updateScoringSettings(input: $input) { settings { ${settings} } } }`,
+    {
+      summary: 'Updates the given settings. `defaultSdk` is the id of an installed SDK.',
+      ids: { defaultSdk: 'SdkInstall' },
+      answer: 'updateScoringSettings.settings',
+      errorStatuses: [404],
     },
   ),
 ]

@@ -7,8 +7,7 @@ import { canSeeActivity } from '../../registry/packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../../registry/packages/refs.ts'
 import { loadPackage } from '../../registry/packages/service.ts'
 import { mentionsHiddenPackages } from './hidden-names.ts'
-import { logOf, renderRemark, reportOf } from './report.ts'
-import { versionTags } from './score.ts'
+import { logOf, renderRemark, reportOf, versionTags } from './report.ts'
 import { type Score, scoreOf, type ScoreStatus } from './status.ts'
 
 const ScoreStatusEnum = builder.enumType('ScoreStatus', {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Config } from '../../platform/config/config.ts'
-import { maxListing, readFrom, type Site, siteUnavailable } from './archive-site.ts'
+import { maxListing, readFrom, type Site, siteUnavailable, type Download, newest, type Release, sha256In } from './archive-site.ts'
 import type { SdkChannel } from './entity.ts'
 import { thisPlatform } from './platform.ts'
-import { type Download, newest, type Release, sha256In } from './release.ts'
 
 // Layout of Google's Dart archive: a Google Cloud Storage bucket that lists prefixes as XML, like S3. Each channels/<channel>/release/<version>/
 // contains VERSION (JSON) and sdk/dartsdk-<os>-<arch>-release.zip with its .sha256sum.

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Config } from '../../platform/config/config.ts'
-import { maxListing, readFrom, type Site, siteUnavailable } from './archive-site.ts'
+import { maxListing, readFrom, type Site, siteUnavailable, type Download, newest, type Release, sha256In } from './archive-site.ts'
 import { type SdkChannel, sdkChannels } from './entity.ts'
 import { thisPlatform } from './platform.ts'
-import { type Download, newest, type Release, sha256In } from './release.ts'
 
 // Layout of Flutter's archive: releases_<os>.json lists every release for an operating system, with the path and SHA-256 of its archive.
 

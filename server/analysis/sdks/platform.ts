@@ -1,4 +1,4 @@
-import { mkdir, statfs } from 'node:fs/promises'
+import { mkdir, statfs, lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathPart } from '../../platform/blobs/path-part.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -42,4 +42,61 @@ export async function freeBytes(config: Pick<Config, 'DATA_DIR'>): Promise<numbe
   await mkdir(root, { recursive: true, mode: 0o700 })
   const { bavail, bsize } = await statfs(root)
   return bavail * bsize
+}
+
+type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
+
+/** Estimated size of an unpacked SDK as a multiple of its archive size. */
+export const unpackedFactor = 4
+
+/**
+ * Checks that `bytes` fit on the disk in addition to the reserve that the server keeps free (MIN_FREE_BYTES).
+ * @throws InstallRefused when they do not fit.
+ */
+export async function requireFreeSpace(config: Settings, bytes: number): Promise<void> {
+  const free = await freeBytes(config)
+  if (free >= bytes + config.MIN_FREE_BYTES) return
+  throw new InstallRefused(
+    `There is not enough free disk space: about ${inMegabytes(bytes + config.MIN_FREE_BYTES)} are needed and ${inMegabytes(free)} are free. Free up disk space, then install the SDK again.`,
+  )
+}
+
+/** Whether an error means that the volume is full or the disk quota is exceeded. */
+export const isOutOfSpace = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException | null)?.code ?? '')
+
+export const inMegabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`
+
+/** An install that fails permanently: retrying does not help. The message is shown to administrators. */
+export class InstallRefused extends Error {
+  override readonly name = 'InstallRefused'
+}
+
+/** Name of the file that marks an SDK folder as complete. */
+export const markName = 'ready'
+
+/** Lists the installation attempts that have a folder on disk. */
+export async function listFolders(config: Pick<Config, 'DATA_DIR'>): Promise<Attempt[]> {
+  const names = await readdir(sdkRoot(config)).catch(() => [])
+  return names.flatMap((name) => {
+    const [, id, generation] = attemptForm.exec(name) ?? []
+    return id === undefined ? [] : [{ id, generation: Number(generation) }]
+  })
+}
+
+/**
+ * Deletes the folder of an attempt. Deletes the completion mark first, so that other processes stop using the SDK.
+ * @throws RangeError for an id that is not a plain file name.
+ */
+export async function removeFolder(config: Pick<Config, 'DATA_DIR'>, attempt: Attempt): Promise<void> {
+  const folder = attemptFolder(config, attempt)
+  await rm(join(folder, markName), { force: true })
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Returns the total size of all files in a folder, in bytes. */
+export async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) bytes += (await lstat(join(entry.parentPath, entry.name))).size
+  return bytes
 }

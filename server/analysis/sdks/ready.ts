@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
 import type { Services } from '../../services.ts'
 import { SdkInstall, type SdkKind } from './entity.ts'
-import { attemptFolder, thisPlatform } from './platform.ts'
+import { attemptFolder, markName, thisPlatform } from './platform.ts'
 
 /** An SDK that is usable on this machine. */
 export type ReadySdk = {
@@ -24,9 +24,6 @@ export type ReadySdk = {
   /** Path of the mark file, which exists while the SDK is complete. */
   mark: string
 }
-
-/** Name of the file that marks an SDK folder as complete. */
-export const markName = 'ready'
 
 type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
 
@@ -79,3 +76,6 @@ export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkIns
 }
 
 const defaultInstall = (em: EntityManager, kind: SdkKind) => em.findOne(SdkInstall, { kind, isDefault: true })
+
+/** Environment variables for a job that runs from a Flutter SDK, which is a Git checkout. Git rejects repositories owned by another account. */
+export const trustGit = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' }

@@ -1,11 +1,10 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { type InstallStatus, type SdkChannel, SdkInstall, type SdkKind } from './entity.ts'
-import { byServerAdmin, canManageSdks } from './policy.ts'
-import { type Platform, sdkRoot } from './platform.ts'
-import { freeBytes } from './platform.ts'
+import { isServerAdmin } from '../../platform/roles/viewer.ts'
+import { type Platform, sdkRoot, freeBytes } from './platform.ts'
 import { isUsable, pathsOf } from './ready.ts'
-import type { InstallProgress } from './progress.ts'
-import type { Release } from './release.ts'
+import type { InstallProgress } from './service.ts'
+import type { Release } from './archive-site.ts'
 
 type Values<Word extends string> = Record<Uppercase<Word>, { value: Word; description: string }>
 
@@ -55,9 +54,9 @@ export const SdkReleaseRef = builder.objectRef<Release>('SdkRelease').implement(
 export const SdkInstallRef = builder.objectRef<SdkInstall>('SdkInstall')
 builder.node(SdkInstallRef, {
   description: 'An SDK on this server: installed, being installed, or failed.',
-  authScopes: byServerAdmin,
+  authScopes: { scope: 'admin' },
   id: { resolve: (install) => install.id },
-  loadOne: (id, { em, scopes }) => (canManageSdks({ scopes }) ? em.findOne(SdkInstall, { id }) : null),
+  loadOne: (id, { em, scopes }) => (isServerAdmin({ scopes }) ? em.findOne(SdkInstall, { id }) : null),
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'Plain identifier, as used by the REST API.' }),
     kind: t.expose('kind', { type: SdkKindEnum, description: 'Kind of the SDK.' }),

@@ -4,7 +4,7 @@ import type { Services } from '../../services.ts'
 import { findDart, listDart } from './dart-archive.ts'
 import { type SdkChannel, type SdkKind, sdkKinds } from './entity.ts'
 import { findFlutter, listFlutter } from './flutter-archive.ts'
-import type { Download, Release } from './release.ts'
+import type { Download, Release } from './archive-site.ts'
 
 const keptMs = 3_600_000
 

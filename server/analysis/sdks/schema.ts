@@ -2,11 +2,21 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { done, payload } from '../../platform/graphql/payload.ts'
 import { watch } from '../../platform/graphql/subscriptions.ts'
 import { thisPlatform } from './platform.ts'
-import { byServerAdmin, canManageSdks } from './policy.ts'
-import { isOver, progressOf, tagOf } from './progress.ts'
+import { isServerAdmin } from '../../platform/roles/viewer.ts'
+import {
+  isOver,
+  progressOf,
+  tagOf,
+  findInstall,
+  installSdk,
+  listInstalls,
+  loadInstall,
+  rebuildSdk,
+  removeSdk,
+  setDefaultSdk,
+} from './service.ts'
 import { listReleases } from './releases.ts'
 import { SdkChannelEnum, SdkInstallProgressRef, SdkInstallRef, SdkKindEnum, SdkPlatformRef, SdkReleaseRef } from './refs.ts'
-import { findInstall, installSdk, listInstalls, loadInstall, rebuildSdk, removeSdk, setDefaultSdk } from './service.ts'
 
 const releaseArguments = builder.args((t) => ({
   channel: t.field({ type: SdkChannelEnum, required: true, description: 'Release channel.' }),
@@ -14,7 +24,7 @@ const releaseArguments = builder.args((t) => ({
 }))
 
 builder.queryFields((t) => ({
-  sdkReleases: t.withAuth(byServerAdmin).field({
+  sdkReleases: t.withAuth({ scope: 'admin' }).field({
     type: [SdkReleaseRef],
     extensions: { size: 200 },
     description:
@@ -22,26 +32,26 @@ builder.queryFields((t) => ({
     args: releaseArguments,
     resolve: async (_root, { channel, kind }, context) => (await listReleases(context, channel, kind)).releases,
   }),
-  sdkReleaseWarnings: t.withAuth(byServerAdmin).field({
+  sdkReleaseWarnings: t.withAuth({ scope: 'admin' }).field({
     type: ['String'],
     extensions: { size: 2 },
     description: 'A message for each archive that cannot be read and is therefore missing from `sdkReleases`. Administrators only.',
     args: releaseArguments,
     resolve: async (_root, { channel, kind }, context) => (await listReleases(context, channel, kind)).warnings,
   }),
-  sdkInstalls: t.withAuth(byServerAdmin).field({
+  sdkInstalls: t.withAuth({ scope: 'admin' }).field({
     type: [SdkInstallRef],
     extensions: { size: 20 },
     description: 'The SDKs on this server, whether installed, being installed or failed. Administrators only.',
     resolve: (_root, _args, { em }) => listInstalls(em),
   }),
-  sdkInstallProgress: t.withAuth(byServerAdmin).field({
+  sdkInstallProgress: t.withAuth({ scope: 'admin' }).field({
     type: SdkInstallProgressRef,
     description: 'The progress of an SDK install. Administrators only.',
     args: { installId: t.arg.id({ required: true, description: 'Plain identifier of the install.' }) },
     resolve: async (_root, { installId }, { em }) => progressOf(await findInstall(em, installId)),
   }),
-  sdkPlatform: t.withAuth(byServerAdmin).field({
+  sdkPlatform: t.withAuth({ scope: 'admin' }).field({
     type: SdkPlatformRef,
     description: 'The platform of the server. Administrators only.',
     resolve: () => thisPlatform(),
@@ -49,13 +59,13 @@ builder.queryFields((t) => ({
 }))
 
 builder.subscriptionField('sdkInstallProgress', (t) =>
-  t.withAuth(byServerAdmin).field({
+  t.withAuth({ scope: 'admin' }).field({
     type: SdkInstallProgressRef,
     description: 'Sends the progress of an SDK install, now and after every change, until it is ready or failed. Administrators only.',
     args: { installId: t.arg.id({ required: true, description: 'Plain identifier of the install.' }) },
     subscribe: (_root, { installId }, context) =>
       watch(context, {
-        permits: canManageSdks,
+        permits: isServerAdmin,
         read: async ({ em }) => {
           const install = await loadInstall(em, installId)
           return install && progressOf(install)
@@ -73,7 +83,7 @@ const InstallPayload = payload('SdkInstallPayload', 'The SDK after the change.',
 })
 
 builder.mutationField('installSdk', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description:
       'Starts to install an SDK; see `sdkInstallProgress` for its progress. Returns an SDK that is already installed or being installed unchanged. Restarts a failed install.',
@@ -91,7 +101,7 @@ builder.mutationField('installSdk', (t) =>
 )
 
 builder.mutationField('setDefaultSdk', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description: 'Makes an SDK that is ready the default of its kind.',
     typeOptions: { description: 'The SDK to make the default.' },
@@ -102,7 +112,7 @@ builder.mutationField('setDefaultSdk', (t) =>
 )
 
 builder.mutationField('rebuildSdk', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description: 'Downloads and installs an SDK again. The SDK is not usable until the install is ready.',
     typeOptions: { description: 'The SDK to rebuild.' },
@@ -113,7 +123,7 @@ builder.mutationField('rebuildSdk', (t) =>
 )
 
 builder.mutationField('removeSdk', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
     description: 'Removes an SDK, or stops its install. If it was the default, the newest ready SDK of the same kind becomes the default.',
     typeOptions: { description: 'The SDK to remove.' },

@@ -1,7 +1,11 @@
 import { randomInt } from 'node:crypto'
-import { lstat, readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { lstat, readdir, chmod, stat } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
 import { accountsInUse } from './processes.ts'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Permissions } from './command.ts'
+import { SandboxUnusable } from './capabilities.ts'
 
 /**
  * Group id and number of account ids for jobs of a server that runs as root. No system assigns these ids, so such an account owns nothing but the
@@ -31,3 +35,42 @@ async function ownersIn(place: string): Promise<number[]> {
   const found = await Promise.all((await readdir(place)).map((name) => lstat(join(place, name)).catch(() => null)))
   return found.flatMap((one) => one?.uid ?? [])
 }
+
+const execute = promisify(execFile)
+
+/**
+ * Transfers ownership of a job's folder to its account and makes the readable folders, such as an SDK, readable for all accounts. These contain no
+ * secrets.
+ */
+export async function transferFolders({ folder, readable }: Permissions, account: number): Promise<void> {
+  await execute('chown', ['-RP', `${account}:${jobGroup}`, folder])
+  for (const path of readable) if (!(await allows(path, 0o005))) await execute('chmod', ['-R', 'o+rX', path])
+}
+
+/**
+ * Allows every account to traverse the data directory to the folders of a job. The folders on the path cannot be listed, and their siblings are made
+ * inaccessible.
+ * @throws SandboxUnusable if a folder above the data directory cannot be traversed.
+ */
+export async function allowTraversal({ folder, readable }: Permissions, dataDir: string): Promise<void> {
+  const ways = [folder, ...readable]
+  const above = new Set(ways.flatMap(parentsOf))
+  for (const path of above) {
+    if (await allows(path, 0o001)) continue
+    if (path !== dataDir && !path.startsWith(dataDir + sep)) throw new SandboxUnusable(shutMessage(path))
+    await chmod(path, (await modeOf(path)) | 0o001)
+  }
+  if (!above.has(dataDir)) return
+  for (const name of await readdir(dataDir)) {
+    const path = join(dataDir, name)
+    if (!above.has(path) && !ways.includes(path) && (await modeOf(path)) & 0o007) await chmod(path, (await modeOf(path)) & 0o770)
+  }
+}
+
+const parentsOf = (path: string): string[] => (dirname(path) === path ? [] : [...parentsOf(dirname(path)), dirname(path)])
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o7777
+const allows = async (path: string, rights: number): Promise<boolean> => ((await modeOf(path)) & rights) === rights
+
+const shutMessage = (path: string) =>
+  `The server runs as root, so jobs run under separate accounts, which cannot access ${path}. Run chmod o+x on this folder, run the server under its own account, or install bubblewrap and set SCORING_SANDBOX=bwrap.`

@@ -48,3 +48,8 @@ async function detect(setting: string): Promise<Capabilities> {
   const sandbox = setting === '' ? null : setting.split(/\s+/)
   return { sandbox, bubblewrap: basename(setting) === 'bwrap', namespaces, root, limits: !programs.includes(false) }
 }
+
+/** Thrown when this machine cannot run untrusted programs. The message contains the reason and the remedy. */
+export class SandboxUnusable extends Error {
+  override readonly name = 'SandboxUnusable'
+}

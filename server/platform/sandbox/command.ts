@@ -1,6 +1,5 @@
-import { lstatSync, readlinkSync } from 'node:fs'
+import { lstatSync, readlinkSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { excludeFirstCpu } from '../threads/processors.ts'
 import { jobGroup } from './account.ts'
 import { proxySocket } from './proxy.ts'
 import type { Capabilities } from './capabilities.ts'
@@ -126,3 +125,77 @@ function systemFolders(): string[] {
     return found.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
   })
 }
+
+/**
+ * Returns a shell command that excludes the first of this process's CPUs for the shell and its children, so that one CPU is free for requests.
+ * Otherwise, Linux may let a computation continue for several milliseconds when a request arrives, regardless of its priority. Returns an empty
+ * string if there is only one CPU. Has no effect if `taskset` is missing.
+ */
+export function excludeFirstCpu(): string {
+  const others = withoutFirstCpu(allowedCpus())
+  return others ? `taskset -cp ${others} $$ >/dev/null 2>&1;` : ''
+}
+
+/** Returns a Linux CPU list, such as `0-3,8`, without its first CPU. Returns null if no CPU is left or the list is invalid. */
+export function withoutFirstCpu(list: string): string | null {
+  const [, first, last, rest] = /^(\d+)(?:-(\d+))?(?:,([\d,-]+))?$/.exec(list) ?? []
+  const next = Number(first) + 1
+  const range = last === undefined ? null : next < Number(last) ? `${next}-${last}` : last
+  return [range, rest].filter(Boolean).join(',') || null
+}
+
+function allowedCpus(): string {
+  try {
+    return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? ''
+  } catch {
+    return ''
+  }
+}
+
+/** Resource limits of a job. */
+export type Limits = {
+  /** Wall-clock time in seconds. */
+  seconds: number
+  /** CPU time per process, in seconds. */
+  cpuSeconds: number
+  /** Data memory per process, and resident memory of all processes together. */
+  memoryBytes: number
+  /** Maximum number of processes and threads. */
+  processes: number
+  /** Maximum size of a single file. */
+  fileBytes: number
+  /** Maximum size of the job's folder. */
+  folderBytes: number
+  /** Maximum number of open files per process. */
+  openFiles: number
+  /** Maximum output on stdout and stderr together, in bytes. */
+  outputBytes: number
+}
+
+const MB = 1024 * 1024
+
+/** Default limits, sufficient for the tools of an SDK on a large package. */
+export const defaultLimits: Limits = {
+  seconds: 600,
+  cpuSeconds: 900,
+  memoryBytes: 2048 * MB,
+  processes: 512,
+  fileBytes: 512 * MB,
+  folderBytes: 2048 * MB,
+  openFiles: 4096,
+  outputBytes: 32 * MB,
+}
+
+/**
+ * Returns a command prefix that sets the limits enforced by the kernel for each process. Memory is limited by RLIMIT_DATA, because Dart reserves far
+ * more address space than it uses. `existing` is the number of existing processes and threads of the same user, because the kernel counts per user.
+ */
+export const prlimit = (limits: Limits, existing: number): string[] => [
+  'prlimit',
+  '--core=0',
+  `--data=${limits.memoryBytes}`,
+  `--cpu=${limits.cpuSeconds}`,
+  `--fsize=${limits.fileBytes}`,
+  `--nofile=${limits.openFiles}`,
+  `--nproc=${limits.processes + existing}`,
+]

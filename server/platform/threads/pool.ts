@@ -28,7 +28,7 @@ export class ThreadFailed extends Error {
 const maxStartMs = 60_000
 
 /**
- * Returns a function that sends a question to a thread of a module (server/platform/threads/answer.ts) and resolves with its answer. Each thread answers one
+ * Returns a function that sends a question to a thread of a module (server/platform/threads/worker.ts) and resolves with its answer. Each thread answers one
  * question at a time. Threads are started on demand, one per concurrent question, and replaced if they fail. They keep the process alive only while a
  * question is pending.
  * @throws ThreadFailed

@@ -1,4 +1,4 @@
-import { answerQuestions } from '../../platform/threads/answer.ts'
+import { answerQuestions } from '../../platform/threads/worker.ts'
 import { renderMarkdown } from './render.ts'
 import { type LinkResolver, repositoryLinks } from './repository-links.ts'
 

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { expect, it } from 'vitest'
-import { isPrivate, lookupPublic, redirectTarget } from '../../../server/analysis/sdks/archive-request.ts'
+import { isPrivate, lookupPublic, redirectTarget } from '../../../server/analysis/sdks/archive-site.ts'
 
 const from = new URL('https://sdks.example.com/archive/3.11.0.zip')
 

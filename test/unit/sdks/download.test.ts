@@ -7,9 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { download } from '../../../server/analysis/sdks/installing/download.ts'
-import type { Pace } from '../../../server/analysis/sdks/installing/pace.ts'
-import { watchPace } from '../../../server/analysis/sdks/installing/pace.ts'
+import { download, type Pace, watchPace } from '../../../server/analysis/sdks/installing/download.ts'
 
 it('aborts a connection below the minimum transfer rate', () => {
   vi.useFakeTimers()

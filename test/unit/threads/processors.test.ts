@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { expect, it } from 'vitest'
-import { excludeFirstCpu, withoutFirstCpu } from '../../../server/platform/threads/processors.ts'
+import { excludeFirstCpu, withoutFirstCpu } from '../../../server/platform/sandbox/command.ts'
 
 it.each([
   ['0-1', '1'],

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { realpath, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { excludeFirstCpu } from '../../../platform/threads/processors.ts'
+import { excludeFirstCpu } from '../../../platform/sandbox/command.ts'
 import { AnalysisFailed } from './failure.ts'
 
 export type ProcessLimits = {

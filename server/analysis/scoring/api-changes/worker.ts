@@ -3,7 +3,7 @@ import type { ApiChanges } from '../../dart/changes.ts'
 import { compareSurfaces } from '../../dart/compare/compare.ts'
 import { judgeVersion } from '../../dart/judge-version.ts'
 import { type Surface, surfaceSchema } from '../../dart/surface.ts'
-import { answerQuestions } from '../../../platform/threads/answer.ts'
+import { answerQuestions } from '../../../platform/threads/worker.ts'
 
 type Side = { version: string; surface: Uint8Array }
 

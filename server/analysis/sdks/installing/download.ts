@@ -4,12 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
-import { requestFile } from '../archive-request.ts'
-import { reasonOf } from '../archive-site.ts'
-import { InstallRefused } from './refused.ts'
-import { type Pace, watchPace } from './pace.ts'
-import type { Download } from '../release.ts'
-import { inMegabytes, requireFreeSpace, unpackedFactor } from './disk-space.ts'
+import { requestFile, reasonOf, type Download } from '../archive-site.ts'
+import { InstallRefused, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
 import type { Track } from './track.ts'
 import { runTask } from '../unpack/run-task.ts'
 
@@ -167,3 +163,23 @@ const sizeOf = (path: string): Promise<number> =>
     ({ size }) => size,
     () => 0,
   )
+
+/** Minimum transfer rate: at least `bytes` every `ms` milliseconds. */
+export type Pace = { bytes: number; ms: number }
+
+/** Returns a signal that aborts when fewer than `bytes` arrive within `ms`. The caller reports received bytes to `received`. */
+export function watchPace(outer: AbortSignal, { bytes, ms }: Pace) {
+  const tooSlow = new AbortController()
+  const timer = setTimeout(() => tooSlow.abort(new Error('the transfer is too slow')), ms).unref()
+  let receivedBytes = 0
+  return {
+    signal: AbortSignal.any([outer, tooSlow.signal]),
+    received(count: number): void {
+      receivedBytes += count
+      if (receivedBytes < bytes) return
+      receivedBytes = 0
+      timer.refresh()
+    },
+    end: () => clearTimeout(timer),
+  }
+}

@@ -1,7 +1,7 @@
 import type { Work } from '../../../platform/jobs/handler.ts'
 import type { Services } from '../../../services.ts'
 import { type InstallStatus, SdkInstall } from '../entity.ts'
-import { withLines } from '../progress.ts'
+import { withLines } from '../service.ts'
 
 /** Interval in milliseconds for saving the progress and checking whether the install still exists. */
 const writeMs = 1000

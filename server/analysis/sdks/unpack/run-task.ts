@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { z } from 'zod'
-import { UnpackRefused } from './refusal.ts'
+import { UnpackRefused } from './folder.ts'
 import type { Task } from './unpack.ts'
 import type { Message } from './worker.ts'
 

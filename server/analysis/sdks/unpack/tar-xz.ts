@@ -4,8 +4,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { extract, type Header } from 'tar-stream'
 import xz from 'xz-decompress'
-import type { Folder } from './folder.ts'
-import { UnpackRefused } from './refusal.ts'
+import { type Folder, UnpackRefused } from './folder.ts'
 
 type Report = (done: number, total: number) => void
 type Entry = AsyncIterable<Uint8Array> & { header: Header; resume: () => void }

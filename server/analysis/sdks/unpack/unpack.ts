@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
-import { type Bounds, diskFullMessage, Folder, type Unpacked } from './folder.ts'
-import { refusalOf, UnpackRefused } from './refusal.ts'
+import { type Bounds, diskFullMessage, Folder, type Unpacked, refusalOf, UnpackRefused } from './folder.ts'
 import { readFromTarXz, unpackTarXz } from './tar-xz.ts'
 import { readFromZip, sizeOf, unpackZip } from './zip.ts'
 

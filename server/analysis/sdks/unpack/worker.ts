@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { lowerPriority } from '../../../platform/threads/low-priority.ts'
-import { UnpackRefused } from './refusal.ts'
+import { lowerPriority } from '../../../platform/threads/worker.ts'
+import { UnpackRefused } from './folder.ts'
 import { perform, type Task } from './unpack.ts'
 
 // Runs in a worker thread, since inflating and hashing gigabytes would block requests.

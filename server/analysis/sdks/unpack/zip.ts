@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
-import type { Folder } from './folder.ts'
-import { UnpackRefused } from './refusal.ts'
+import { type Folder, UnpackRefused } from './folder.ts'
 
 type Report = (done: number, total: number) => void
 

@@ -1,5 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
-import { answerQuestions } from '../../threads/answer.ts'
+import { answerQuestions } from '../../threads/worker.ts'
 
 /** Runs a passive checkpoint and returns the number of pages in the write-ahead log. Pages committed during the checkpoint stay in the log. */
 function checkpoint(path: string): number {
