@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readlink } from 'node:fs/promises'
 import { get } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { crc32c, encodeCrc32c } from '../../server/platform/blobs/crc32c.ts'
+import { crc32c, encodeCrc32c } from '../../server/platform/blobs/measured.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 

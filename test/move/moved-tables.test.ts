@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
 import { withClient } from '../../server/operations/backup/postgres-client.ts'
-import { planMove } from '../../server/operations/move/plan.ts'
-import { canonicalRow } from '../../server/operations/move/rows.ts'
-import { movedTables } from '../../server/operations/move/tables.ts'
+import { movedTables, planMove } from '../../server/operations/move/plan.ts'
+import { canonicalRow } from '../../server/operations/move/source.ts'
 import { testApp } from '../app.ts'
 
 /** Tables that each database fills by itself, with their source. */

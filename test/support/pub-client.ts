@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { crc32c, encodeCrc32c } from '../../server/platform/blobs/crc32c.ts'
+import { crc32c, encodeCrc32c } from '../../server/platform/blobs/measured.ts'
 
 export type PubAnswer = { status: number; headers: IncomingHttpHeaders; body: Buffer }
 

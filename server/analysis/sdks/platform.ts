@@ -1,6 +1,6 @@
 import { mkdir, statfs, lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathPart } from '../../platform/blobs/path-part.ts'
+import { pathPart } from '../../platform/blobs/names.ts'
 import type { Config } from '../../platform/config/config.ts'
 
 export type Platform = {

@@ -1,8 +1,7 @@
 import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { checkSearch } from '../../registry/search/health.ts'
-import { requireFreeSpace } from '../../platform/store/free-space.ts'
-import { writeAndRead } from '../../platform/store/write-and-read.ts'
+import { requireFreeSpace, writeAndRead } from '../../platform/store/health.ts'
 import { version } from '../../platform/config/version.ts'
 import { cachedCheck, type Check, watchedCheck } from './cached-check.ts'
 

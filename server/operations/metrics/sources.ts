@@ -5,7 +5,7 @@ import { checkHealth } from '../checks/service.ts'
 import { countLookups } from '../../platform/caches/caches.ts'
 import type { Log } from '../../platform/http/log.ts'
 import { readBacklog } from '../../platform/jobs/backlog.ts'
-import { freeBytesAt, localVolumes } from '../../platform/store/free-space.ts'
+import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
 import type { Services } from '../../services.ts'
 import type { Gauges } from './gauges.ts'
 

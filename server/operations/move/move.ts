@@ -3,19 +3,17 @@ import { dirname } from 'node:path'
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { continueSequences } from '../backup/restore/postgres.ts'
-import { syncDirectory } from '../../platform/blobs/directories.ts'
+import { syncDirectory } from '../../platform/blobs/durable-files.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { nameOfDatabase } from '../../platform/db/location/missing.ts'
 import { moveMarkerPath } from '../../platform/db/location/moved.ts'
 import { openDatabase } from '../../platform/db/open/orm.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { completeIndex } from '../../registry/search/rebuild.ts'
-import { type ComparedTable, compareTable, hasSameRows } from './compare-table.ts'
-import { copyTable } from './copy-table.ts'
-import { planMove } from './plan.ts'
-import { openSource } from './source.ts'
-import { copiedNote, openTarget } from './target.ts'
-import type { Move, MoveProgress, ReportProgress } from './progress.ts'
+import { type ComparedTable, compareTable, copyTable, hasSameRows } from './copy.ts'
+import { planMove, type PlannedTable } from './plan.ts'
+import { openSource, type Source } from './source.ts'
+import { copiedNote, openTarget, type Target } from './target.ts'
 
 /** Result of a database move, and whether it continued an interrupted one. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
@@ -124,3 +122,10 @@ async function clearChangedTables({ source, target, tables, report }: Move): Pro
   }
   if (changed.length > 0 || !isIndexed) await target.clear([...changed, ...index])
 }
+
+/** Progress of a move: the current step and table, and the number of processed rows or packages out of all. */
+export type MoveProgress = { step: 'checking' | 'copying' | 'comparing' | 'indexing'; table: string; done: number; total: number }
+/** Callback that receives the progress of a move. */
+type ReportProgress = (progress: MoveProgress) => void
+/** A running move: the databases, the tables and the progress callback. */
+type Move = { source: Source; target: Target; tables: PlannedTable[]; report: ReportProgress }

@@ -1,8 +1,7 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { byReference } from '../backup/restore/postgres-order.ts'
-import type { Column } from './rows.ts'
-import { movedTables } from './tables.ts'
+import type { Column } from './source.ts'
 
 /** A table to move: its columns, and the columns of its primary key, which define the order of rows. */
 export type PlannedTable = {
@@ -57,3 +56,52 @@ export function selectFromPostgres(table: PlannedTable): string {
 
 /** Quotes an SQL identifier for either database. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/**
+ * The tables whose rows are moved to another kind of database: everything that users and the server have written. All other tables contain derived
+ * data that is rebuilt.
+ */
+export const movedTables = [
+  'access_tokens',
+  'advisories',
+  'advisory_packages',
+  'archive_faults',
+  'audit_chain',
+  'audit_cuts',
+  'audit_entries',
+  'avatars',
+  'confusable_names',
+  'deleted_versions',
+  'domain_checks',
+  'integrity_reports',
+  'invites',
+  'job_tokens',
+  'jobs',
+  'legal_documents',
+  'oauth_requests',
+  'package_dependencies',
+  'package_downloads',
+  'package_likes',
+  'package_uploaders',
+  'package_versions',
+  'packages',
+  'publisher_claims',
+  'publisher_members',
+  'publishers',
+  'rendered_texts',
+  'reserved_names',
+  'score_reports',
+  'scoring_log',
+  'sdk_installs',
+  'server_addresses',
+  'server_settings',
+  'sessions',
+  'setup_codes',
+  'sign_in_origins',
+  'uploads',
+  'users',
+  'version_docs',
+  'version_documents',
+  'version_downloads',
+  'version_surfaces',
+]

@@ -1,19 +1,26 @@
-import { hash, randomUUID } from 'node:crypto'
-import { existsSync, fchmodSync, rmSync, statSync } from 'node:fs'
-import { open, opendir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
+import { hash } from 'node:crypto'
+import { existsSync, statSync } from 'node:fs'
+import { readdir, readFile, rename, rm, statfs, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { diskFull, storageAway } from '../../errors.ts'
 import { setMode } from '../config/make-folders.ts'
-import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
+import {
+  groupModes,
+  makeDirectories,
+  makeDirectoryBelow,
+  type Modes,
+  privateModes,
+  readMarker,
+  setModesBelow,
+  syncNames,
+  writeMarker,
+} from './durable-files.ts'
 import { bytesOf, streamFile } from './file-stream.ts'
-import { readMarker, writeMarker } from './marker-file.ts'
-import { listRemoved, purgeRemoved, restoreRemoved, moveToRemoved } from './filesystem-removed.ts'
-import { factsOf, hashOf, measure } from './measured.ts'
-import { groupModes, type Modes, privateModes, setModesBelow } from './modes.ts'
-import { isHash, stagedName, storedAt } from './names.ts'
-import { watchFreeSpace } from './free-space.ts'
-import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
-import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
+import { listRemoved, moveToRemoved, purgeRemoved, restoreRemoved } from './filesystem-removed.ts'
+import { hashOf } from './measured.ts'
+import { isHash, storedAt } from './names.ts'
+import { openStaging } from './staging.ts'
+import { type BlobStore, DamagedBytes } from './store.ts'
 import { openVerifier } from './verified-reads.ts'
 
 /**
@@ -22,124 +29,75 @@ import { openVerifier } from './verified-reads.ts'
  * may read the files; with `groupMayRead`, its group may read the stored files.
  */
 export async function openFilesystemBlobs(root: string, { groupMayRead = false } = {}): Promise<BlobStore> {
-  const [places, marker] = [placesBelow(root), join(root, 'store-id')]
+  const [stored, removed, marker] = [join(root, 'sha256'), join(root, 'removed'), join(root, 'store-id')]
+  const pathOf = (sha256: string) => join(stored, storedAt(sha256))
   const modes = groupMayRead ? groupModes : privateModes
-  await makePlaces(root, places, modes)
+  await makeFolders(root, { stored, hidden: [join(root, 'staging'), removed] }, modes)
   const [promoting, lasting] = [new Set<string>(), new Set<string>()]
-  const [space, verifier, syncs] = [watchFreeSpace(root), openVerifier(), openStagedSyncs(modes.file)]
+  const [space, staging] = [watchFreeSpace(root), openStaging(join(root, 'staging'), modes.file)]
   return {
-    stage: (name, source, limit) => space.write(async () => stage(syncs, places.staged(name), { source, limit, mode: modes.file })),
-    stageWhole: (name, bytes) => space.write(async () => stageWhole(syncs, places.staged(name), bytes)),
-    openStaged: async (name) => streamFile(places.staged(name)),
+    stage: (name, source, limit) => space.write(() => staging.stage(name, source, limit)),
+    stageWhole: (name, bytes) => space.write(() => staging.stageWhole(name, bytes)),
+    openStaged: async (name) => streamFile(staging.pathOf(name)),
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
         await space.write(async () => {
-          await syncs.settle(places.staged(name))
-          await promote(places.staged(name), places.blob(sha256), { stored: places.stored, lasting, modes })
+          await staging.settle(name)
+          await promote(staging.pathOf(name), pathOf(sha256), { stored, lasting, modes })
         })
       } finally {
         promoting.delete(sha256)
       }
     },
-    discard: async (name) => rm(places.staged(name), { force: true }),
-    ...readsOf(places, verifier),
+    discard: async (name) => rm(staging.pathOf(name), { force: true }),
+    ...readsOf(pathOf),
     link: async () => null,
-    has: async (sha256) => existsSync(places.blob(sha256)),
-    list: () => listStored(places.stored),
+    has: async (sha256) => existsSync(pathOf(sha256)),
+    list: () => listStored(stored),
     remove: async (sha256, { at, before = null }) =>
-      promoting.has(sha256) ? null : moveToRemoved(places.blob(sha256), places.removed, sha256, { at, before }),
-    listRemoved: () => listRemoved(places.removed),
-    restore: (sha256) => space.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256), modes)),
-    purge: (before) => purgeRemoved(places.removed, before),
-    collectStaged: (before) => collectStaged(places.staging, before),
+      promoting.has(sha256) ? null : moveToRemoved(pathOf(sha256), removed, sha256, { at, before }),
+    listRemoved: () => listRemoved(removed),
+    restore: (sha256) => space.write(async () => restoreRemoved(removed, sha256, pathOf(sha256), modes)),
+    purge: (before) => purgeRemoved(removed, before),
+    collectStaged: (before) => staging.collect(before),
     identity: () => readMarker(marker),
     identify: (id, { replace } = { replace: false }) => space.write(() => writeMarker(marker, id, { replace, mode: privateModes.file })),
     check: () => space.check(),
   }
 }
 
-/** Creates the folders of a store and sets the permissions of the folders and their content. */
-async function makePlaces(root: string, { staging, stored, removed }: ReturnType<typeof placesBelow>, modes: Modes): Promise<void> {
+/** Creates the folders of a store and sets the permissions of the folders and their content. Only the server may read the `hidden` ones. */
+async function makeFolders(root: string, { stored, hidden }: { stored: string; hidden: string[] }, modes: Modes): Promise<void> {
   await makeDirectories([root, stored], modes.folder)
-  await makeDirectories([staging, removed], privateModes.folder)
+  await makeDirectories(hidden, privateModes.folder)
   setMode(root, modes.folder)
-  for (const folder of [staging, removed]) setMode(folder, privateModes.folder)
+  for (const folder of hidden) setMode(folder, privateModes.folder)
   await setModesBelow(stored, modes)
 }
 
 /** Returns the read operations, which verify the content against its hash. */
-function readsOf(
-  places: ReturnType<typeof placesBelow>,
-  verifier: ReturnType<typeof openVerifier>,
-): Pick<BlobStore, 'open' | 'read' | 'place' | 'hash'> {
+function readsOf(pathOf: (sha256: string) => string): Pick<BlobStore, 'open' | 'read' | 'place' | 'hash'> {
+  const verifier = openVerifier()
   const check = (sha256: string) => (fd: number) => verifier.check(sha256, bytesOf(fd))
   return {
-    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), { range, isTaken, check: check(sha256) }),
+    open: async (sha256, range, isTaken) => streamFile(pathOf(sha256), { range, isTaken, check: check(sha256) }),
     async place(sha256) {
-      const stream = await streamFile(places.blob(sha256), { check: check(sha256) })
+      const stream = await streamFile(pathOf(sha256), { check: check(sha256) })
       stream.destroy()
       return storedAt(sha256)
     },
     async read(sha256) {
-      const bytes = await readFile(places.blob(sha256))
+      const bytes = await readFile(pathOf(sha256))
       if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)
       return bytes
     },
     async hash(sha256) {
-      const found = await hashOf(await streamFile(places.blob(sha256)))
+      const found = await hashOf(await streamFile(pathOf(sha256)))
       if (found !== sha256) verifier.forget(sha256)
       return found
     },
   }
-}
-
-/** Returns the paths of a store. Only valid staging names and complete hashes are accepted, so no path leads outside the root. */
-function placesBelow(root: string) {
-  const [staging, stored, removed] = [join(root, 'staging'), join(root, 'sha256'), join(root, 'removed')]
-  return {
-    staging,
-    stored,
-    removed,
-    staged: (name: string) => join(staging, stagedName(name)),
-    blob: (sha256: string) => join(stored, storedAt(sha256)),
-  }
-}
-
-/** Writes to a temporary name and renames the complete file, so that a retry never disturbs a reader of the first attempt. */
-async function stage(syncs: StagedSyncs, path: string, incoming: Incoming): Promise<StoredBytes> {
-  const partial = `${path}.${randomUUID()}`
-  try {
-    const stored = await write(partial, incoming)
-    await rename(partial, path)
-    syncs.note(path)
-    return stored
-  } catch (error) {
-    await rm(partial, { force: true })
-    throw error
-  }
-}
-
-type Incoming = { source: Readable; limit: number; mode: number }
-
-async function write(path: string, { source, limit, mode }: Incoming): Promise<StoredBytes> {
-  const measured = measure(source, limit)
-  await using file = await open(path, 'wx', mode)
-  fchmodSync(file.fd, mode)
-  for await (const chunk of measured.chunks) await file.appendFile(chunk)
-  await file.sync()
-  return measured.facts()
-}
-
-/** Writes directly to the final name. No reader knows the name before the write is complete. */
-async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Promise<StoredBytes> {
-  try {
-    await syncs.write(path, bytes)
-  } catch (error) {
-    await rm(path, { force: true })
-    throw error
-  }
-  return factsOf(bytes)
 }
 
 type Promotion = { stored: string; lasting: Set<string>; modes: Modes }
@@ -169,19 +127,6 @@ async function move(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Removes staged files written before `before` and returns their number. */
-async function collectStaged(staging: string, before: Date): Promise<number> {
-  let removed = 0
-  for await (const { name } of await opendir(staging)) {
-    const path = join(staging, name)
-    // Synchronous, so that no other code of this process runs between the check and the removal.
-    if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before.getTime()) continue
-    rmSync(path, { force: true })
-    removed++
-  }
-  return removed
-}
-
 /** Lists the stored files. Files whose name is not a SHA-256 are ignored. */
 async function* listStored(stored: string): AsyncGenerator<{ sha256: string; bytes: number; storedAt: Date }> {
   for (const prefix of await readdir(stored)) {
@@ -190,4 +135,46 @@ async function* listStored(stored: string): AsyncGenerator<{ sha256: string; byt
       if (facts) yield { sha256: name, bytes: facts.size, storedAt: facts.mtime }
     }
   }
+}
+
+/** Free space below which the volume counts as full. */
+const minFreeBytes = 1024 ** 2
+/** How long the store reports a full disk after a failed write. Space that is too small for an archive may otherwise look sufficient. */
+const fullForMs = 60_000
+
+/** Monitors the free space of the volume that contains `root`. */
+function watchFreeSpace(root: string) {
+  let fullAt = Number.NEGATIVE_INFINITY
+  return {
+    /** Runs a write and converts out-of-space and storage failures into errors for clients. @throws ApiError ServiceUnavailable. */
+    async write<Result>(work: () => Promise<Result>): Promise<Result> {
+      try {
+        const result = await work()
+        fullAt = Number.NEGATIVE_INFINITY
+        return result
+      } catch (error) {
+        if (isAway(error)) throw storageAway(error)
+        if (!isOutOfSpace(error)) throw error
+        fullAt = performance.now()
+        throw diskFull()
+      }
+    },
+    /** @throws ApiError ServiceUnavailable if the volume is full. @throws Error if the folder is not accessible. */
+    async check(): Promise<void> {
+      await readdir(root)
+      if (performance.now() - fullAt < fullForMs || (await isFull(root))) throw diskFull()
+    },
+  }
+}
+
+/** Returns whether the folders are missing, as with an unmounted volume, or the disk fails. */
+const isAway = (error: unknown) => ['ENOENT', 'EIO', 'EROFS', 'ESTALE', 'ENOTCONN'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+/** Returns whether the volume is full or the account's quota is exceeded. */
+const isOutOfSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+/** Returns whether the volume is full. File systems that do not count blocks or files report zero for both values. */
+async function isFull(root: string): Promise<boolean> {
+  const { blocks, bavail, bsize, files, ffree } = await statfs(root)
+  return (blocks > 0 && bavail * bsize < minFreeBytes) || (files > 0 && ffree === 0)
 }

@@ -1,5 +1,3 @@
-import { pathPart } from './path-part.ts'
-
 /** Returns the name of a staged file unchanged. @throws RangeError if the name could lead to another folder. */
 export const stagedName = (name: string): string => pathPart(name, /^[0-9a-z][0-9a-z-]{0,63}$/)
 
@@ -19,3 +17,13 @@ export function readRemovedName(name: string): { sha256: string; removedAt: Date
 export const isHash = (name: string): boolean => wholeHash.test(name)
 
 const wholeHash = /^[0-9a-f]{64}$/
+
+/**
+ * Validates a value that becomes part of a path or object key and returns it unchanged. Ids and hashes come from a database that may have been
+ * restored or edited.
+ * @throws RangeError if the value does not match `form`, which must match the whole value and must not allow `..` between separators.
+ */
+export function pathPart(value: string, form: RegExp): string {
+  if (!form.test(value)) throw new RangeError(`Not a valid file name: ${JSON.stringify(value.slice(0, 200))}`)
+  return value
+}

@@ -5,7 +5,10 @@ import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
 import { hasTable } from '../db/has-table.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
-import { type Place, type Problem, refusal } from './problems.ts'
+import { type Config, ConfigError } from '../config/config.ts'
+import { nameOfDatabase } from '../db/location/missing.ts'
+import { adminCommand } from '../config/version.ts'
+import { nameOfStore, type StoreConfig } from './open.ts'
 
 /** The identity of a database: its id, if it has one, and the archives of some of its versions. */
 type DatabaseSide = { id: string | null; archives: string[] }
@@ -111,4 +114,33 @@ async function readDatabase(orm: MikroORM): Promise<DatabaseSide> {
     connection.execute(`select archive_sha256 as sha256 from package_versions order by id ${order} limit ${sampleSize}`)
   const rows = [...(await some('asc')), ...(await some('desc'))]
   return { id, archives: [...new Set(rows.map(({ sha256 }) => sha256))] }
+}
+
+/** Reasons why a database and a store do not match. */
+type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange' | 'unfinished'
+
+/** The settings that identify a database and a store. */
+type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'> & StoreConfig
+
+/** Returns the error for a mismatch, with the remedy. */
+export function refusal(problem: Problem, place: Place): ConfigError {
+  const [store, database] = [`the archive store ${nameOfStore(place)}`, nameOfDatabase(place)]
+  if (problem === 'unfinished')
+    return new ConfigError([
+      `A restore of a backup into ${store} was interrupted, so the server does not start.`,
+      `Run it again, from the beginning: ${adminCommand} restore <place>. To start without the backup, configure an empty store and a new database.`,
+    ])
+  const why = {
+    other: `${store} belongs to another database than ${database}: their ids differ.`,
+    emptyDatabase: `${store} has archives, but ${database} has no packages: it is new, or this store belongs to another database.`,
+    emptyStore: `${database} has packages, but ${store} has no archives: it is new, not mounted, or belongs to another database.`,
+    strange: `${store} does not have the archives of the packages in ${database}.`,
+  }[problem]
+  const variable = place.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL'
+  const where = place.BLOB_BACKEND === 'filesystem' ? 'BLOB_PATH' : 'S3_BUCKET, S3_PREFIX'
+  return new ConfigError([
+    `${why.charAt(0).toUpperCase()}${why.slice(1)} Nothing was changed, and the server does not start.`,
+    `If they do not belong together, correct ${where} or ${variable} so that every database has its own store.`,
+    `If they do, for example after restoring a backup, assign the store to the database: ${adminCommand} adopt-store`,
+  ])
 }

@@ -5,7 +5,7 @@ import { toDate } from '../../platform/db/reads/reads.ts'
 import { insertRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { withoutSync } from '../../platform/db/sqlite/without-sync.ts'
 import { type ApiError, notFound, rateLimited } from '../../errors.ts'
-import { requireFreeSpace } from '../../platform/store/free-space.ts'
+import { requireFreeSpace } from '../../platform/store/health.ts'
 import { Upload } from './entity.ts'
 
 /** Lifetime of an upload until it is finished, in milliseconds. */

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { crc32c, encodeCrc32c } from '../../../server/platform/blobs/crc32c.ts'
+import { crc32c, encodeCrc32c } from '../../../server/platform/blobs/measured.ts'
 import { type BlobStore, DamagedBytes } from '../../../server/platform/blobs/store.ts'
 import { kindsOfStores, pathOf } from '../../support/blob-stores.ts'
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { makeDirectoryBelow, syncNames } from '../../../server/platform/blobs/directories.ts'
+import { makeDirectoryBelow, syncNames } from '../../../server/platform/blobs/durable-files.ts'
 
 it('syncs the name of a directory once, and again after it was removed', async () => {
   const base = mkdtempSync(join(tmpdir(), 'snug-directories-'))

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { streamBytes } from '../../../server/platform/blobs/s3/body.ts'
+import { streamBytes } from '../../../server/platform/blobs/s3/objects.ts'
 import { openS3Blobs } from '../../../server/platform/blobs/s3/s3.ts'
 import { pathOf, s3Config } from '../../support/blob-stores.ts'
 import { away, failFirst, large, store, testBucket } from '../../support/s3-bucket.ts'

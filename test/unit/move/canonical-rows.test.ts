@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { canonicalRow } from '../../../server/operations/move/rows.ts'
+import { canonicalRow } from '../../../server/operations/move/source.ts'
 
 const columns = (...types: string[]) => types.map((type, index) => ({ name: `c${index}`, type }))
 

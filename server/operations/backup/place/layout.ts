@@ -1,5 +1,4 @@
-import { storedAt } from '../../../platform/blobs/names.ts'
-import { pathPart } from '../../../platform/blobs/path-part.ts'
+import { pathPart, storedAt } from '../../../platform/blobs/names.ts'
 
 /** File name of the SQLite database in a snapshot. */
 export const sqliteFile = 'registry.sqlite'

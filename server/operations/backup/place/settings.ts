@@ -1,5 +1,4 @@
-import type { BucketUse } from '../../../platform/blobs/s3/problems.ts'
-import type { S3Config } from '../../../platform/blobs/s3/settings.ts'
+import type { BucketUse, S3Config } from '../../../platform/blobs/s3/settings.ts'
 import type { BucketAddress } from '../../../platform/config/bucket-address.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { partialKey } from './layout.ts'

@@ -4,7 +4,7 @@ import type { Config } from '../../../platform/config/config.ts'
 import { requireCreatable } from '../../../platform/config/make-folders.ts'
 import { reasonOf } from '../../../platform/config/path-errors.ts'
 import { isThere } from '../../../platform/db/location/is-there.ts'
-import { freeBytesAt, localVolumes } from '../../../platform/store/free-space.ts'
+import { freeBytesAt, localVolumes } from '../../../platform/store/health.ts'
 import { oldestNode, version } from '../../../platform/config/version.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
 

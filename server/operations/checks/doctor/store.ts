@@ -3,7 +3,7 @@ import { type Config, ConfigError } from '../../../platform/config/config.ts'
 import { isThere } from '../../../platform/db/location/is-there.ts'
 import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../../platform/store/identity.ts'
 import { nameOfStore, openBlobs } from '../../../platform/store/open.ts'
-import { writeAndRead } from '../../../platform/store/write-and-read.ts'
+import { writeAndRead } from '../../../platform/store/health.ts'
 import { type Check, examine } from './check.ts'
 import type { DatabaseFindings } from './database.ts'
 

@@ -3,7 +3,7 @@ import { weakSettings } from '../../../platform/config/weak.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { toDate } from '../../../platform/db/reads/reads.ts'
 import type { Services } from '../../../services.ts'
-import { freeBytesAt } from '../../../platform/store/free-space.ts'
+import { freeBytesAt } from '../../../platform/store/health.ts'
 import { nameOfStore } from '../../../platform/store/open.ts'
 import { checkStore, type Watched } from '../service.ts'
 

@@ -3,13 +3,15 @@ import {
   type CopyObjectCommandInput,
   DeleteObjectCommand,
   GetObjectCommand,
+  type GetObjectCommandOutput,
   HeadObjectCommand,
   ListObjectsV2Command,
+  PutObjectCommand,
 } from '@aws-sdk/client-s3'
-import type { Readable } from 'node:stream'
-import { bodyOf, streamBytes } from './body.ts'
+import { Readable } from 'node:stream'
 import type { Bucket } from './bucket.ts'
-import { isMissing, missing } from './errors.ts'
+import { failureOf, isMissing, isPrecondition, isUnsupported, missing } from './errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Metadata of an object. `sha256` (hex) is null if the service did not compute it for the whole object. */
 export type ObjectFacts = { key: string; etag: string; bytes: number; modifiedAt: Date; sha256: string | null }
@@ -93,4 +95,123 @@ export async function copyObject(bucket: Bucket, from: string, to: string, how: 
 /** Deletes an object, if it exists. */
 export async function deleteObject(bucket: Bucket, key: string): Promise<void> {
   await bucket.client.send(new DeleteObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
+}
+
+/** Number of consecutive interruptions without progress after which a download fails. */
+const maxBreaks = 3
+const pauseMs = 100
+
+/** The requested byte range (inclusive), a function that requests the body from a position, and the read timeout in milliseconds. */
+type Wanted = {
+  start: number
+  end: number
+  ask: (position: number, signal: AbortSignal) => Promise<Readable>
+  silentMs: number
+}
+
+/** Returns the body of a response as a stream. */
+function bodyOf({ Body }: Pick<GetObjectCommandOutput, 'Body'>): Readable {
+  if (Body instanceof Readable) return Body
+  throw new Error('The storage service responded without a body')
+}
+
+/**
+ * Streams bytes. If the body is interrupted or stalls, requests the rest and continues, so the client does not notice. Closing the stream aborts the
+ * request.
+ * @throws the error of the first `ask`.
+ */
+export async function streamBytes(wanted: Wanted): Promise<Readable> {
+  if (wanted.end < wanted.start) return Readable.from([], { objectMode: false })
+  const ended = new AbortController()
+  const stream = Readable.from(resuming(await wanted.ask(wanted.start, ended.signal), wanted, ended.signal), { objectMode: false })
+  stream.once('close', () => ended.abort())
+  return stream
+}
+
+async function* resuming(first: Readable, { start, end, ask, silentMs }: Wanted, signal: AbortSignal): AsyncGenerator<Buffer> {
+  let [position, breaks, body]: [number, number, Readable | null] = [start, 0, first]
+  while (position <= end) {
+    try {
+      body ??= await ask(position, signal)
+      for await (const chunk of withReadTimeout(body, silentMs)) {
+        const wanted = chunk.subarray(0, end + 1 - position)
+        position += wanted.length
+        breaks = 0
+        yield wanted
+        // The service may send more than requested.
+        if (wanted.length < chunk.length) return
+      }
+      if (position <= end) throw new Error(`The storage service sent ${position - start} bytes of ${end - start + 1}`)
+    } catch (error) {
+      if (++breaks >= maxBreaks || signal.aborted) throw failureOf(error)
+      await sleep(pauseMs * breaks)
+    }
+    body = null
+  }
+}
+
+/** Passes chunks through and destroys the body if no chunk arrives before the timeout. */
+async function* withReadTimeout(body: Readable, silentMs: number): AsyncGenerator<Buffer> {
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
+  try {
+    for (;;) {
+      const timer = setTimeout(() => body.destroy(new Error(`Received no data for ${silentMs} ms`)), silentMs)
+      const next = await chunks.next().finally(() => clearTimeout(timer))
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    body.destroy()
+  }
+}
+
+/**
+ * Returns the id in the marker object that identifies the owner of a store, or null if there is no such object. An invalid id is returned unchanged;
+ * it matches no owner.
+ */
+export async function readMarker(bucket: Bucket, key: string): Promise<string | null> {
+  try {
+    const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
+    return (await Body?.transformToString())?.trim() ?? ''
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/**
+ * Writes a marker object. Keeps an existing one unless `replace` is set.
+ * @returns the id in the marker, which another instance may have written first.
+ */
+export async function writeMarker(bucket: Bucket, key: string, id: string, { replace }: { replace: boolean }): Promise<string> {
+  if (replace) await put(bucket, key, id, {})
+  else await putFirst(bucket, key, id)
+  return (await readMarker(bucket, key)) ?? id
+}
+
+async function putFirst(bucket: Bucket, key: string, id: string): Promise<void> {
+  if (bucket.lacks.conditionalWrites) {
+    // Instances that share a database write the same id, so a race between them is harmless.
+    if ((await readMarker(bucket, key)) === null) await put(bucket, key, id, {})
+    return
+  }
+  try {
+    await put(bucket, key, id, { IfNoneMatch: '*' })
+  } catch (error) {
+    if (isPrecondition(error)) return
+    if (!isUnsupported(error)) throw error
+    bucket.lacks.conditionalWrites = true
+    await putFirst(bucket, key, id)
+  }
+}
+
+async function put(bucket: Bucket, key: string, id: string, condition: { IfNoneMatch?: string }): Promise<void> {
+  const request = {
+    Bucket: bucket.name,
+    Key: key,
+    Body: Buffer.from(`${id}\n`),
+    ChecksumAlgorithm: 'SHA256',
+    ...condition,
+  } as const
+  await bucket.client.send(new PutObjectCommand(request), bucket.inTime())
 }

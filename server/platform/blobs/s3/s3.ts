@@ -1,22 +1,17 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { LRUCache } from 'lru-cache'
 import type { Readable } from 'node:stream'
-import { serializeByKey } from '../serialize.ts'
 import { storedAt } from '../names.ts'
 import type { BlobStore, StoredBytes } from '../store.ts'
 import { openVerifier } from '../verified-reads.ts'
 import { type Bucket, openBucket } from './bucket.ts'
-import { collectStaged } from './collect.ts'
+import { collectStaged, uploadStream, uploadWhole } from './uploads.ts'
 import { reported } from './errors.ts'
-import { readMarker, writeMarker } from './marker.ts'
-import type { BucketUse } from './problems.ts'
-import { promote } from './promote.ts'
-import { listRemoved, purgeRemoved, restoreRemoved, moveToRemoved } from './removed.ts'
-import type { S3Config } from './settings.ts'
+import { deleteObject, factsOf, readMarker, streamObject, writeMarker } from './objects.ts'
+import type { BucketUse, S3Config } from './settings.ts'
+import { listRemoved, moveToRemoved, promote, purgeRemoved, restoreRemoved } from './lifecycle.ts'
 import { checkBucket } from './start-check.ts'
 import { readsOf } from './stored.ts'
-import { deleteObject, factsOf, streamObject } from './objects.ts'
-import { uploadStream, uploadWhole } from './uploads.ts'
 
 const archives: BucketUse = { what: 'The archive store', said: 'S3_BUCKET', variables: 'S3_', probes: 'staging/' }
 
@@ -79,4 +74,22 @@ async function openStaged(bucket: Bucket, name: string): Promise<Readable> {
 async function discard(bucket: Bucket, name: string): Promise<void> {
   const key = bucket.keys.staged(name)
   await reported(() => deleteObject(bucket, key))
+}
+
+/** Returns a queue per key: work with the same key runs one at a time, in call order. */
+function serializeByKey(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
+  const last = new Map<string, Promise<unknown>>()
+  return async (key, work) => {
+    const before = last.get(key)
+    const mine = (async () => {
+      await before?.catch(() => {})
+      return work()
+    })()
+    last.set(key, mine)
+    try {
+      return await mine
+    } finally {
+      if (last.get(key) === mine) last.delete(key)
+    }
+  }
 }

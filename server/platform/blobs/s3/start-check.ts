@@ -10,8 +10,7 @@ import { ConfigError } from '../../config/config.ts'
 import type { Bucket } from './bucket.ts'
 import { isUnsupported } from './errors.ts'
 import { deleteObject } from './objects.ts'
-import { addressOf, type BucketUse, bucketFailure } from './problems.ts'
-import type { S3Config } from './settings.ts'
+import { addressOf, bucketFailure, type BucketUse, type S3Config } from './settings.ts'
 
 /**
  * Maximum difference between the local clock and the clock of the service, in milliseconds. Services reject requests if it exceeds 15 minutes, and
