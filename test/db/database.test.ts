@@ -2,7 +2,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../server/platform/db/open/orm.ts'
-import { previousRelease } from '../../server/platform/db/schema/previous-release.ts'
+import { previousRelease } from '../../server/platform/db/schema/migrate.ts'
 import { version } from '../../server/platform/config/version.ts'
 import { testApp } from '../app.ts'
 

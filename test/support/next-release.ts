@@ -20,7 +20,7 @@ export function writeNextRelease(folder: string): string[] {
   for (const linked of ['node_modules', 'web']) symlinkSync(join(root, linked), join(folder, linked))
   write('package.json', readFileSync(join(root, 'package.json'), 'utf8').replace(`"version": "${version}"`, `"version": "${nextVersion}"`))
   const previousRelease = { version, lastMigration: migrationNames('postgres').at(-1) }
-  write('server/platform/db/schema/previous-release.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
+  write('server/platform/db/schema/migrate.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
   write(`server/platform/db/migrations/postgres/${nextMigration}.ts`, migration)
   return [process.execPath, join(folder, 'server', 'main.ts')]
 }

@@ -1,7 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as turn } from 'node:timers/promises'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { insertRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'

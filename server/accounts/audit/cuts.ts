@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { readRow } from '../../platform/db/statements.ts'
 import { type Place, start } from './chain.ts'
 

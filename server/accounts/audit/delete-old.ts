@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import type { Services } from '../../services.ts'
 import { lockSetting, readSetting } from '../../platform/settings/service.ts'
 import type { Place } from './chain.ts'

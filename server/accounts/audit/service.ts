@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { newId } from '../../platform/db/base.ts'
-import { currentTimeOf } from '../../platform/db/clock.ts'
+import { newId, currentTimeOf } from '../../platform/db/base.ts'
 import { insertRows } from '../../platform/db/statements.ts'
 import { AuditEntry } from './entity.ts'
 

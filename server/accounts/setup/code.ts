@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../../platform/db/base.ts'
-import { othersSince } from '../../platform/db/open/others.ts'
+import { othersSince } from '../../platform/db/open/servers.ts'
 import { equalSecrets, hmac, type Keys, sha256, validKeys } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
 import { SetupCode } from './entity.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../../platform/db/batched.ts'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { Services } from '../../services.ts'
 import { analysisKind, panaKind } from './requests.ts'

@@ -1,7 +1,7 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { pointsOf, type Report, reportSchema } from '../report/report.ts'
 import { recordEvents } from '../../accounts/audit/service.ts'
-import { currentTimeOf } from '../../platform/db/clock.ts'
+import { currentTimeOf } from '../../platform/db/base.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
 import { PermanentFailure } from '../../platform/jobs/handler.ts'
 import type { Here } from '../../registry/packages/hosting/hosted-here.ts'

@@ -1,7 +1,7 @@
 import { createBackup } from '../backup/create.ts'
 import { restoreBackup } from '../backup/restore/restore.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { sharedClock } from '../../platform/db/postgres/shared-clock.ts'
+import { sharedClock } from '../../platform/db/open/servers.ts'
 import { conflict } from '../../errors.ts'
 import { openStores } from '../../platform/store/open.ts'
 import { adminCommand } from '../../platform/config/version.ts'

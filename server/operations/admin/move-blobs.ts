@@ -1,5 +1,5 @@
 import { ConfigError } from '../../platform/config/config.ts'
-import { sharedClock } from '../../platform/db/postgres/shared-clock.ts'
+import { sharedClock } from '../../platform/db/open/servers.ts'
 import { conflict, invalidInput } from '../../errors.ts'
 import { areRemovalsHeld } from '../../platform/store/hold.ts'
 import { type MoveProgress, moveBlobs } from '../../platform/store/move.ts'

@@ -1,4 +1,4 @@
-import { sharedClock } from '../../platform/db/postgres/shared-clock.ts'
+import { sharedClock } from '../../platform/db/open/servers.ts'
 import { rebuildIndex } from '../../registry/search/rebuild.ts'
 import type { Operation, Outcome } from './command.ts'
 import { counted } from './counted.ts'

@@ -1,6 +1,6 @@
 import { audit } from '../../accounts/audit/service.ts'
 import { idOf } from '../../platform/db/base.ts'
-import { sharedClock } from '../../platform/db/postgres/shared-clock.ts'
+import { sharedClock } from '../../platform/db/open/servers.ts'
 import { notFound } from '../../errors.ts'
 import { AccessToken } from '../../accounts/tokens/entity.ts'
 import { withDescendants, revokeTree } from '../../accounts/tokens/revoke.ts'

@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { restrictToOwner } from '../../platform/db/location/private-files.ts'
+import { restrictToOwner } from '../../platform/db/location/files.ts'
 import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
 import { lineOf, namedBlobs } from './named-blobs.ts'
 import type { Snapshot } from './manifest.ts'

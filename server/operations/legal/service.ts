@@ -1,6 +1,6 @@
 import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { renderText } from '../../registry/markdown/service.ts'
 import type { Services } from '../../services.ts'
 import { defaultMarkdown } from './defaults.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { toDate, type Reads } from '../db/reads/reads.ts'
+import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Role, Scope } from '../roles/roles.ts'

@@ -39,3 +39,14 @@ export const commonOptions = (backend: Config['DB_BACKEND']) =>
       silent: true, // its output does not match the log format
     },
   }) satisfies Partial<CoreOptions>
+
+/** Current usage of a connection pool. */
+export type PoolState = {
+  pool: 'transactions' | 'reads'
+  /** Maximum number of connections. */
+  max: number
+  open: number
+  idle: number
+  /** Number of callers that wait for a connection. */
+  waiting: number
+}

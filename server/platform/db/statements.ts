@@ -1,7 +1,7 @@
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { BasePostgreSqlPlatform, type EntityManager, type MikroORM } from '@mikro-orm/sql'
 import { CompiledQuery, type ControlledTransaction, type QueryResult } from 'kysely'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { metered, type StatementWatch } from './meter.ts'
-import { numbered } from './numbered.ts'
 
 /** A value bound to a `?` parameter. Dates and booleans are converted to the representation of each database. */
 export type Value = string | number | boolean | Date | Uint8Array | null
@@ -72,3 +72,47 @@ function plain(value: Value): string | number | bigint | Uint8Array | null {
   if (typeof value === 'boolean') return value ? 1n : 0n
   return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value
 }
+
+/** Returns a `LIKE` pattern that matches texts containing the lower-cased `text`. Use it with `like ? escape '!'`. */
+export const containing = (text: string): string => containingAsTyped(text.toLowerCase())
+
+/** Returns the same pattern as `containing`, but keeps the case of `text`. */
+export const containingAsTyped = (text: string): string => `%${text.replace(/[!%_]/g, '!$&')}%`
+
+/**
+ * Returns whether the database has a table. On PostgreSQL, `to_regclass` replaces the ORM's query of the information schema, which takes milliseconds
+ * to plan on a new connection; every start checks several tables.
+ */
+export async function hasTable(orm: MikroORM, name: string): Promise<boolean> {
+  const connection = orm.em.getConnection()
+  const platform = orm.em.getPlatform()
+  if (!(platform instanceof BasePostgreSqlPlatform))
+    return (await platform.getSchemaHelper()?.tableExists(connection, name, undefined)) ?? false
+  const rows: unknown[] = await connection.execute('select 1 where to_regclass(?) is not null', [`public.${name}`])
+  return rows.length > 0
+}
+
+/** Returns a statement with PostgreSQL's numbered parameters (`$1`) in place of `?`. */
+export function numbered(sql: string): string {
+  let position = 0
+  return sql.replaceAll('?', () => `$${++position}`)
+}
+
+const storage = new AsyncLocalStorage<{ isRunning: boolean }>()
+
+/**
+ * Runs `work` without syncing its commits to disk. For work that takes minutes and is repeated if it is lost. The mode ends with `work`, also for
+ * background work that it started. On SQLite, such a commit survives a process crash at once and a power failure only after the next synced commit.
+ * PostgreSQL always syncs.
+ */
+export async function withoutSync<Value>(work: () => Promise<Value>): Promise<Value> {
+  const piece = { isRunning: true }
+  try {
+    return await storage.run(piece, work)
+  } finally {
+    piece.isRunning = false
+  }
+}
+
+/** Returns whether commits of the current work may skip the disk sync. */
+export const skipsSync = (): boolean => storage.getStore()?.isRunning ?? false

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ApiError, serviceUnavailable } from '../../errors.ts'
+import { ForeignKeyConstraintViolationException, NotFoundError, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type ApiError, serviceUnavailable, conflict } from '../../errors.ts'
 
 /** Thrown by this program, not by a driver, when the database did not respond in time or is known to be down. */
 export class DatabaseAway extends Error {
@@ -125,4 +126,16 @@ function causesOf(error: unknown, depth = 0): DriverError[] {
   const coded: DriverError = error
   const further = [coded.cause, coded.originalError, ...(Array.isArray(coded.errors) ? (coded.errors as unknown[]) : [])]
   return [coded, ...further.flatMap((one) => causesOf(one, depth + 1))]
+}
+
+/**
+ * Converts the error of a lost race into a conflict: a concurrent request deleted a row that the change needs, or inserted the same row. Returns null
+ * for other errors. On a retry, the checks before the write report the exact cause.
+ */
+export function raceConflict(error: unknown): ApiError | null {
+  if (error instanceof ForeignKeyConstraintViolationException || error instanceof NotFoundError)
+    return conflict('An object required for this change was just deleted. Reload, then try again.')
+  if (error instanceof UniqueConstraintViolationException)
+    return conflict('Someone else made the same change at the same time. Reload, then try again.')
+  return null
 }

@@ -1,7 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { raceConflict } from '../db/races.ts'
-import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
+import { raceConflict, isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../../errors.ts'
 import { noStore } from './caching/conditional.ts'
 import { closesAfterAnswer, stopDiscarding } from './discard.ts'

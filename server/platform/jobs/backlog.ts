@@ -1,4 +1,4 @@
-import { type Reads, toDate } from '../db/reads/reads.ts'
+import { type Reads, toDate } from '../db/reads.ts'
 
 /** Number of waiting, running and failed jobs by kind. */
 export type Backlog = {

@@ -1,8 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
-import { changeRows, readRow, readRows, type Value } from '../db/statements.ts'
-import { withoutSync } from '../db/sqlite/without-sync.ts'
+import { changeRows, readRow, readRows, type Value, withoutSync } from '../db/statements.ts'
 import { Job } from './entity.ts'
 
 /** A job that this process has claimed. */

@@ -3,7 +3,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
-import type { Reads } from '../db/reads/reads.ts'
+import type { Reads } from '../db/reads.ts'
 import { readRow } from '../db/statements.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { Job } from './entity.ts'

@@ -6,7 +6,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Config } from '../config/config.ts'
-import { isLocked, lockSqlite } from '../db/location/lock.ts'
+import { isLocked, lockSqlite } from '../db/location/files.ts'
 import { systemPath } from './capabilities.ts'
 import { killMarked, markOf } from './processes.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { z } from 'zod'
-import type { Reads } from '../db/reads/reads.ts'
+import type { Reads } from '../db/reads.ts'
 import { ServerSetting } from './entity.ts'
 
 /** A setting: its key, its schema and its default value. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore, RemovedBytes } from '../blobs/store.ts'
-import type { Reads } from '../db/reads/reads.ts'
+import type { Reads } from '../db/reads.ts'
 import { type Setting, readSetting, readSettingIn, writeSetting } from '../settings/service.ts'
 import { areRemovalsHeld } from './hold.ts'
 import { isOwnStore } from './identity.ts'

@@ -4,7 +4,7 @@ import { nameOfBucket, type S3Config } from '../blobs/s3/settings.ts'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import { explainPathError } from '../config/path-errors.ts'
-import { isThere } from '../db/location/is-there.ts'
+import { isThere } from '../db/location/files.ts'
 
 /** The settings of the archive store. */
 export type StoreConfig = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH' | 'BLOB_GROUP_READ'> & S3Config

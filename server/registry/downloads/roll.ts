@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
-import type { Reads } from '../../platform/db/reads/reads.ts'
+import type { Reads } from '../../platform/db/reads.ts'
 import type { Services } from '../../services.ts'
 import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { dayOf, lastDayBeforeWindow } from './days.ts'

@@ -1,5 +1,5 @@
 import { batched } from '../../platform/db/batched.ts'
-import type { Reads } from '../../platform/db/reads/reads.ts'
+import type { Reads } from '../../platform/db/reads.ts'
 import { dayOf, startOfDay, lastDayBeforeWindow } from './days.ts'
 
 /** Downloads of one week. In a list of weeks the oldest comes first, and the last one ends today. */

@@ -1,4 +1,4 @@
-import { type Parameter, toDate } from '../../platform/db/reads/reads.ts'
+import { type Parameter, toDate } from '../../platform/db/reads.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import { hostedHere } from '../packages/hosting/hosted-here.ts'

@@ -1,7 +1,7 @@
 import { raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
-import { containing } from '../../platform/db/contains.ts'
+import { containing } from '../../platform/db/statements.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { ConfusableName, ReservedName } from './entity.ts'
 

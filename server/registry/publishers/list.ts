@@ -2,7 +2,7 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
 import { batched } from '../../platform/db/batched.ts'
-import { containing } from '../../platform/db/contains.ts'
+import { containing } from '../../platform/db/statements.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import type { Membership } from './members.ts'
 

@@ -1,5 +1,5 @@
 import type { DatabaseConfig } from '../../platform/db/options.ts'
-import type { Parameter } from '../../platform/db/reads/reads.ts'
+import type { Parameter } from '../../platform/db/reads.ts'
 import { hasPublicVersion } from '../packages/policy.ts'
 import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'

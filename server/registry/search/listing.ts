@@ -1,4 +1,4 @@
-import type { Parameter } from '../../platform/db/reads/reads.ts'
+import type { Parameter } from '../../platform/db/reads.ts'
 import { invalidInput } from '../../errors.ts'
 import { dialectOf, foundByName, isWithin, scoreConditions, type Statement } from './dialects.ts'
 import type { Selection, Source } from './selection.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'

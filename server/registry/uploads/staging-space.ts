@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { rateLimited } from '../../errors.ts'
 import { Upload } from './entity.ts'

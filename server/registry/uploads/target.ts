@@ -1,4 +1,4 @@
-import { toDate } from '../../platform/db/reads/reads.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 
 /** The package to publish into, and whether the version number is already published or deleted there. */

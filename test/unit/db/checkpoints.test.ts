@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { checkpointInThread } from '../../../server/platform/db/sqlite/checkpoints.ts'
 import { SqliteWriter } from '../../../server/platform/db/sqlite/sqlite-writer.ts'
-import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
+import { guardWrites } from '../../../server/platform/db/location/moved.ts'
 
 it('checkpoints the WAL in a thread while the writing connection is in use', async () => {
   const { path, writer, insert, close } = openNotes(1000)

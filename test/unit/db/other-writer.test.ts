@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { sqliteReads } from '../../../server/platform/db/reads/sqlite-reads.ts'
+import { sqliteReads } from '../../../server/platform/db/sqlite/sqlite-reads.ts'
 
 it('detects writes of another process within milliseconds', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-reads-'))

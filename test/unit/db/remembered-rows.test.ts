@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { sqliteReads } from '../../../server/platform/db/reads/sqlite-reads.ts'
+import { sqliteReads } from '../../../server/platform/db/sqlite/sqlite-reads.ts'
 import { heldMemory } from '../../support/memory.ts'
 
 /** Opens a table of notes with texts of this length, and reads with a row cache of `maxRowBytes` bytes. */

@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createMutex, type Mutex } from '../../../server/platform/db/mutex.ts'
-import { Lease } from '../../../server/platform/db/sqlite/sqlite-lease.ts'
-import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
-import { skipsSync, withoutSync } from '../../../server/platform/db/sqlite/without-sync.ts'
+import { createMutex, type Mutex, Lease } from '../../../server/platform/db/sqlite/sqlite-lease.ts'
+import { guardWrites } from '../../../server/platform/db/location/moved.ts'
+import { skipsSync, withoutSync } from '../../../server/platform/db/statements.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
 let native: SqliteDatabase.Database

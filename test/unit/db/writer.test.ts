@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { SqliteWriter } from '../../../server/platform/db/sqlite/sqlite-writer.ts'
-import { guardWrites } from '../../../server/platform/db/location/write-guard.ts'
+import { guardWrites } from '../../../server/platform/db/location/moved.ts'
 
 const never = () => new Promise(() => {})
 

@@ -1,8 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isLocked, lockSqlite } from '../../../platform/db/location/lock.ts'
-import { makeFolder } from '../../../platform/db/location/private-files.ts'
+import { isLocked, lockSqlite, makeFolder } from '../../../platform/db/location/files.ts'
 
 const prefix = '.backup-'
 /** Lock file in each scratch folder, held by the process that uses the folder until the process ends. */

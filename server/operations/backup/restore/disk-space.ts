@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Config } from '../../../platform/config/config.ts'
-import { makeFolder } from '../../../platform/db/location/private-files.ts'
+import { makeFolder } from '../../../platform/db/location/files.ts'
 import { conflict } from '../../../errors.ts'
 import type { Stores } from '../../../platform/store/open.ts'
 import type { Manifest } from '../manifest.ts'

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from '../../../platform/config/config.ts'
 import { openUnlocked } from '../../../platform/db/open/orm.ts'
-import { sharedClock } from '../../../platform/db/postgres/shared-clock.ts'
+import { sharedClock } from '../../../platform/db/open/servers.ts'
 import { conflict } from '../../../errors.ts'
 import { type FailureDescription, describeFailure } from '../../../platform/jobs/failure.ts'
 import { openStores } from '../../../platform/store/open.ts'

@@ -6,7 +6,7 @@ import { lostPlace } from '../../backup/schedule/lost-place.ts'
 import { readState } from '../../backup/schedule/state.ts'
 import { readBucketAddress } from '../../../platform/config/bucket-address.ts'
 import type { Config } from '../../../platform/config/config.ts'
-import { isThere } from '../../../platform/db/location/is-there.ts'
+import { isThere } from '../../../platform/db/location/files.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { type Check, examine } from './check.ts'
 

@@ -1,10 +1,12 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { setTimeout } from 'node:timers/promises'
+import SqliteDatabase from 'better-sqlite3'
+import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
 import { nameOfDatabase } from '../../../platform/db/location/missing.ts'
 import { openForInspection } from '../../../platform/db/open/orm.ts'
 import { migrationsOf } from '../../../platform/db/schema/schema-state.ts'
-import { moveStateOf } from '../../../platform/db/location/write-guard.ts'
+import { moveStateOf } from '../../../platform/db/location/moved.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
@@ -97,11 +99,35 @@ async function checkFile(path: string): Promise<Check[]> {
   const check = { name: 'integrity' }
   const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <place>`
   try {
-    const { checkSqlite } = await import('../../../platform/db/sqlite/sqlite-check.ts')
     const problems = checkSqlite(path)
     if (problems.length > 0) return [{ ...check, status: 'failed', message: `The file is damaged: ${problems.join('; ')}`, advice }]
     return [{ ...check, status: 'ok', message: 'The file passed the integrity check.' }]
   } catch (error) {
     return [{ ...check, status: 'failed', message: `The file cannot be read: ${messageOf(error)}`, advice }]
+  }
+}
+
+const message = z.object({ integrity_check: z.string() })
+const reference = z.object({ table: z.string(), rowid: z.number().nullable(), parent: z.string() })
+/** Maximum number of problems that are reported. */
+const maxProblems = 10
+
+/**
+ * Checks every page and every foreign key of an SQLite file. Works while a server is running. Returns descriptions of the problems.
+ * @throws Error if the file cannot be read.
+ */
+function checkSqlite(path: string): string[] {
+  const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })
+  try {
+    const pages = z.array(message).parse(db.pragma(`integrity_check(${maxProblems})`))
+    const references = z.array(reference).parse(db.pragma('foreign_key_check'))
+    return [
+      ...pages.flatMap(({ integrity_check: said }) => (said === 'ok' ? [] : [said.replaceAll('\n', ' ')])),
+      ...references
+        .slice(0, maxProblems)
+        .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to a missing row of ${parent}`),
+    ]
+  } finally {
+    db.close()
   }
 }

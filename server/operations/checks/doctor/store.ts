@@ -1,6 +1,6 @@
 import type { BlobStore } from '../../../platform/blobs/store.ts'
 import { type Config, ConfigError } from '../../../platform/config/config.ts'
-import { isThere } from '../../../platform/db/location/is-there.ts'
+import { isThere } from '../../../platform/db/location/files.ts'
 import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../../platform/store/identity.ts'
 import { nameOfStore, openBlobs } from '../../../platform/store/open.ts'
 import { writeAndRead } from '../../../platform/store/health.ts'

@@ -1,7 +1,7 @@
 import { describeConfig } from '../../../platform/config/config.ts'
 import { weakSettings } from '../../../platform/config/weak.ts'
 import type { Context } from '../../../platform/access/context.ts'
-import { toDate } from '../../../platform/db/reads/reads.ts'
+import { toDate } from '../../../platform/db/reads.ts'
 import type { Services } from '../../../services.ts'
 import { freeBytesAt } from '../../../platform/store/health.ts'
 import { nameOfStore } from '../../../platform/store/open.ts'

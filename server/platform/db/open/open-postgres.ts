@@ -1,15 +1,15 @@
 import { MikroORM } from '@mikro-orm/postgresql'
-import { types as defaults, TypeOverrides } from 'pg'
+import { types as defaults, TypeOverrides, type QueryConfig } from 'pg'
 import { entities } from '../../../entities.ts'
-import { type OpenedDatabase } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { PostgresConnections } from '../postgres/postgres-connections.ts'
 import { PostgresOnConnections } from '../postgres/postgres-dialect.ts'
-import { postgresReads } from '../reads/postgres-reads.ts'
 import { PostgresWatch } from '../postgres/postgres-watch.ts'
+import { numbered } from '../statements.ts'
+import type { Parameter, Source } from '../reads.ts'
 
 /** Opens a PostgreSQL database with a pool for the ORM, a pool for reads and a monitoring connection. */
-export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<OpenedDatabase> {
+export async function openPostgres(config: DatabaseConfig, logging: Logging) {
   const { POSTGRES_URL = '', POSTGRES_POOL_MAX, POSTGRES_READ_POOL_MAX } = config
   const watch = await PostgresWatch.open(POSTGRES_URL)
   const connections = new PostgresConnections(config, watch, { max: POSTGRES_POOL_MAX, types: typesOfOrm() })
@@ -45,4 +45,29 @@ function typesOfOrm(): TypeOverrides {
   const { DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL } = defaults.builtins
   for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL]) types.setTypeParser(type, (text: string) => text)
   return types
+}
+
+/** Returns reads on their own connections. Nothing is cached, because other instances write to the same database. */
+function postgresReads(pool: PostgresConnections): Source {
+  const prepare = preparing()
+  const rows = async (sql: string, values: Parameter[]) => (await pool.query(prepare(sql, values))).rows
+  const row = async (sql: string, values: Parameter[]) => (await rows(sql, values))[0]
+  return { row, rows, recalled: row, pool, close: () => pool.close() }
+}
+
+/** Maximum number of prepared statements per connection. Each combination of search filters is its own statement. */
+const maxPrepared = 200
+
+/** Returns a function that builds a query for `pg`. The first `maxPrepared` statements are named, so a connection prepares them only once. */
+function preparing(): (sql: string, values: Parameter[]) => QueryConfig<unknown[]> {
+  const prepared = new Map<string, { name: string; text: string }>()
+  return (sql, values) => {
+    const known = prepared.get(sql)
+    if (known) return { ...known, values }
+    const text = numbered(sql)
+    if (prepared.size >= maxPrepared) return { text, values }
+    const statement = { name: `read_${prepared.size}`, text }
+    prepared.set(sql, statement)
+    return { ...statement, values }
+  }
 }

@@ -2,16 +2,15 @@ import { MikroORM } from '@mikro-orm/sqlite'
 import SqliteDatabase from 'better-sqlite3'
 import { entities } from '../../../entities.ts'
 import { checkpointInThread, maxLogPages } from '../sqlite/checkpoints.ts'
-import { type OpenedDatabase } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
-import { restrictToOwner } from '../location/private-files.ts'
+import { restrictToOwner } from '../location/files.ts'
 import { shareOf } from '../../caches/caches.ts'
-import { cacheSize, sqliteReads } from '../reads/sqlite-reads.ts'
+import { cacheSize, sqliteReads } from '../sqlite/sqlite-reads.ts'
 import { SqliteWriter } from '../sqlite/sqlite-writer.ts'
-import { guardWrites } from '../location/write-guard.ts'
+import { guardWrites } from '../location/moved.ts'
 
 /** Opens an SQLite file with one connection for the ORM and one for reads. */
-export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<OpenedDatabase> {
+export async function openSqlite(config: DatabaseConfig, logging: Logging) {
   const { CACHE_BYTES, SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
   const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })

@@ -1,20 +1,15 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { dirname } from 'node:path'
-import { setClock } from '../clock.ts'
-import { isThere } from '../location/is-there.ts'
-import { lockSqlite } from '../location/lock.ts'
+import { setClock } from '../base.ts'
+import { isThere, lockSqlite, makeFolder } from '../location/files.ts'
 import { meterStatements, type StatementWatch } from '../meter.ts'
 import { migrate, type MigrationListener } from '../schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../location/missing.ts'
-import { refuseMoved, refuseUnfinished } from '../location/moved.ts'
-import type { OpenedDatabase } from './opened.ts'
-import type { DatabaseConfig, Logging } from '../options.ts'
-import type { PoolState } from '../pool-state.ts'
-import { makeFolder } from '../location/private-files.ts'
-import { openReads, type Reads } from '../reads/reads.ts'
+import { refuseMoved, refuseUnfinished, type MoveState, moveStateOf } from '../location/moved.ts'
+import type { DatabaseConfig, Logging, PoolState } from '../options.ts'
+import { openReads, type Reads, type Source } from '../reads.ts'
 import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
 import { reportStatements } from '../statements.ts'
-import { type MoveState, moveStateOf } from '../location/write-guard.ts'
 import { adminCommand } from '../../config/version.ts'
 import { DatabaseAway } from '../unavailable.ts'
 
@@ -171,6 +166,18 @@ function lockFile(config: DatabaseConfig) {
   } catch (error) {
     throw explainMissing(error, config)
   }
+}
+
+/** An open database, SQLite or PostgreSQL. */
+type OpenedDatabase = {
+  orm: MikroORM
+  /** Returns the time shared by all instances. */
+  now: () => Date
+  /** Opens the connections for prepared reads. Call after migrating the schema. */
+  source: () => Promise<Source>
+  /** Returns the usage of the connections for transactions. */
+  pool: () => PoolState
+  close: () => Promise<void>
 }
 
 async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<OpenedDatabase> {

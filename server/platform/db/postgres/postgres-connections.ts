@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
 import { unmetered } from '../meter.ts'
-import type { DatabaseConfig } from '../options.ts'
-import type { PoolState } from '../pool-state.ts'
+import type { DatabaseConfig, PoolState } from '../options.ts'
 import type { PostgresWatch } from './postgres-watch.ts'
 import { DatabaseAway, endsConnection, isOutOfConnections, retryWhileOutOfConnections } from '../unavailable.ts'
 

@@ -4,7 +4,6 @@ import type { MikroORM } from '@mikro-orm/sql'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { migrationNames } from './migration-files.ts'
 import type { DatabaseConfig } from '../options.ts'
-import { previousRelease } from './previous-release.ts'
 import { applied, isMigrated, oldestKey, writerKey } from './schema-state.ts'
 import { version } from '../../config/version.ts'
 
@@ -84,3 +83,9 @@ async function load(backend: DatabaseConfig['DB_BACKEND'], name: string): Promis
   if (!found) throw new Error(`The migration ${name} is not in its file.`)
   return { name, class: found }
 }
+
+/**
+ * The previous release and its last migration. During a rolling upgrade, servers of that release use the same database, so later migrations may only
+ * add to the schema that it uses. Update this value when the version in package.json is raised.
+ */
+export const previousRelease = { version: '0.3.0', lastMigration: 'Migration20261121000081_job_tokens' }

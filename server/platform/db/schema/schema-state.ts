@@ -1,6 +1,6 @@
 import { BasePostgreSqlPlatform, type MikroORM } from '@mikro-orm/sql'
 import { ConfigError } from '../../config/config.ts'
-import { hasTable } from '../has-table.ts'
+import { hasTable } from '../statements.ts'
 import { unfinishedTable } from '../location/moved.ts'
 import { migrationNames } from './migration-files.ts'
 import type { DatabaseConfig } from '../options.ts'

@@ -3,10 +3,9 @@ import { LRUCache } from 'lru-cache'
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unmetered } from '../meter.ts'
-import type { Mutex } from '../mutex.ts'
-import { skipsSync } from './without-sync.ts'
+import { skipsSync } from '../statements.ts'
 import { DatabaseAway } from '../unavailable.ts'
-import type { WriteGuard } from '../location/write-guard.ts'
+import type { WriteGuard } from '../location/moved.ts'
 
 /** State shared by all leases: the connection, a function to reopen it, the lock, and the guard against moves. */
 export type Shared = {
@@ -191,3 +190,44 @@ const maxPrepared = 200
 /** Returns whether SQLite reports that the file is locked by another connection. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
+
+/** A FIFO mutex. */
+export type Mutex = {
+  /** Resolves when the caller holds the lock. @throws DatabaseAway on timeout. */
+  lock(): Promise<void>
+  /** Releases the lock. */
+  unlock(): void
+  /** Returns whether the lock is held, and the number of waiting callers. */
+  state(): { isLocked: boolean; waiting: number }
+}
+
+/** Creates a FIFO mutex. Callers wait at most `timeoutMs` milliseconds. */
+export function createMutex(timeoutMs: number): Mutex {
+  const waiting: (() => void)[] = []
+  let locked = false
+  return {
+    async lock() {
+      if (!locked) {
+        locked = true
+        return
+      }
+      await new Promise<void>((resolve, reject) => {
+        const begin = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        const timer = setTimeout(() => {
+          waiting.splice(waiting.indexOf(begin), 1)
+          reject(new DatabaseAway(`The database's connection was in use for more than ${timeoutMs} ms.`))
+        }, timeoutMs)
+        waiting.push(begin)
+      })
+    },
+    unlock() {
+      const next = waiting.shift()
+      if (next) next()
+      else locked = false
+    },
+    state: () => ({ isLocked: locked, waiting: waiting.length }),
+  }
+}

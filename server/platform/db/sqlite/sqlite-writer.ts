@@ -1,10 +1,9 @@
 import type { Database } from 'better-sqlite3'
 import { type Dialect, type Driver, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { unmetered } from '../meter.ts'
-import type { PoolState } from '../pool-state.ts'
-import { type Shared, Lease } from './sqlite-lease.ts'
-import { createMutex, type Mutex } from '../mutex.ts'
-import type { WriteGuard } from '../location/write-guard.ts'
+import type { PoolState } from '../options.ts'
+import { type Shared, Lease, createMutex, type Mutex } from './sqlite-lease.ts'
+import type { WriteGuard } from '../location/moved.ts'
 
 /**
  * The single write connection to an SQLite file. Kysely's own driver stays inside a transaction if ROLLBACK fails, and blocks the event loop while

@@ -1,4 +1,4 @@
-import { containing } from '../../../platform/db/contains.ts'
+import { containing } from '../../../platform/db/statements.ts'
 import { pageByKey } from '../../../platform/graphql/connections.ts'
 import { isPackageName } from '../../../platform/pub/package-name.ts'
 import type { Services } from '../../../services.ts'

@@ -1,5 +1,5 @@
 import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
-import type { Reads } from '../../../platform/db/reads/reads.ts'
+import type { Reads } from '../../../platform/db/reads.ts'
 
 /**
  * A package whose latest version depends on another package of this server. `isBare` means that the dependency has no registry URL, so clients

@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Reads } from '../../../platform/db/reads/reads.ts'
-import { toDate } from '../../../platform/db/reads/reads.ts'
+import { type Reads, toDate } from '../../../platform/db/reads.ts'
 import type { Services } from '../../../services.ts'
 import { ArchiveFault } from './entity.ts'
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Config } from '../../../platform/config/config.ts'
 import { batched } from '../../../platform/db/batched.ts'
-import type { Reads } from '../../../platform/db/reads/reads.ts'
+import type { Reads } from '../../../platform/db/reads.ts'
 import { normalHostedUrl } from '../../../platform/pub/hosted-url.ts'
 import { ServerAddress } from './address-entity.ts'
 import { hostedHere } from './hosted-here.ts'

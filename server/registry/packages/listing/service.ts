@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { toDate } from '../../../platform/db/reads/reads.ts'
+import { toDate } from '../../../platform/db/reads.ts'
 import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
 import type { Services } from '../../../services.ts'
 import type { Audience } from '../../../platform/access/audience.ts'

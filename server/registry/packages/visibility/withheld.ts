@@ -1,7 +1,7 @@
 import { audienceOf } from '../../../platform/access/audience.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
-import type { Reads } from '../../../platform/db/reads/reads.ts'
+import type { Reads } from '../../../platform/db/reads.ts'
 import { hostedHere } from '../hosting/hosted-here.ts'
 import { isHiddenDependency } from '../policy.ts'
 

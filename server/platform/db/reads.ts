@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
-import { metered, type StatementWatch } from '../meter.ts'
-import type { PostgresConnections } from '../postgres/postgres-connections.ts'
+import { metered, type StatementWatch } from './meter.ts'
+import type { PostgresConnections } from './postgres/postgres-connections.ts'
 
 export type Parameter = string | number | null
 

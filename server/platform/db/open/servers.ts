@@ -1,9 +1,18 @@
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { type EntityManager, BasePostgreSqlPlatform } from '@mikro-orm/sql'
+import type { DatabaseConfig } from '../options.ts'
 import { nameOfWatches } from '../postgres/postgres-watch.ts'
-import { toDate } from '../reads/reads.ts'
+import { toDate } from '../reads.ts'
+
+/** Returns a clock with the time shared by all instances, for commands that run outside of a server. On SQLite it is the local clock. */
+export async function sharedClock(em: EntityManager, { DB_BACKEND }: Pick<DatabaseConfig, 'DB_BACKEND'>): Promise<() => Date> {
+  if (DB_BACKEND === 'sqlite') return () => new Date()
+  const [row] = await em.execute<{ ms: string }[]>('select extract(epoch from clock_timestamp()) * 1000 as ms')
+  const offset = Number(row?.ms ?? Date.now()) - Date.now()
+  return () => new Date(Date.now() + offset)
+}
 
 /** Another server that runs on this database: the name of its connections and the time it connected. */
-export type OtherServer = { name: string; since: Date }
+type OtherServer = { name: string; since: Date }
 
 /** Milliseconds after which a silent server is considered dead. A running server queries the database time twice a second. */
 export const silenceMs = 30_000

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { entryBytes } from '../../caches/caches.ts'
 import { unmetered } from '../meter.ts'
-import type { Parameter, Source } from './reads.ts'
-import { isBusy } from '../sqlite/sqlite-lease.ts'
+import type { Parameter, Source } from '../reads.ts'
+import { isBusy } from './sqlite-lease.ts'
 
 /** Maximum number of prepared statements. Each combination of search filters is its own statement. */
 const maxPrepared = 200
