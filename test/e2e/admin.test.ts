@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
-import { expectSound } from '../support/looks.ts'
 
 /** Reads the secret from the dialog that shows it, and closes the dialog. */
 async function takeSecret(page: Page, title: string): Promise<string> {
@@ -200,35 +199,4 @@ it('transfers ownership of the server to another administrator', async () => {
   await page.getByRole('link', { name: 'Ownership' }).waitFor({ state: 'hidden' })
   await page.goto('/admin/ownership')
   await page.getByText('Only the owner of this server can see this page.').waitFor()
-})
-
-it('has no accessibility violations or overflow on any page, in light and dark mode, on desktop and mobile', async () => {
-  await using app = await consoleApp()
-  const owner = await app.owner()
-  const member = await app.member({ displayName: 'Mona Member' })
-  await app.admin({ displayName: 'Adam Admin' })
-  await app.viewer({ displayName: 'Vera Viewer', isActive: false })
-  await owner.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy Invited', mode: 'invite' })
-  await owner.put(`/api/admin/users/${member.id}`, { role: 'admin' })
-  await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
-  const page = await openPage(app.url)
-  await startSession(page, app.url, owner.email)
-  const addresses = {
-    overview: '/admin',
-    people: '/admin/users',
-    'new-person': '/admin/users?new=1',
-    'no-people': '/admin/users?email=zzz',
-    person: `/admin/users/${member.id}`,
-    owner: `/admin/users/${owner.id}`,
-    audit: '/admin/audit?from=2020-01-01',
-    ownership: '/admin/ownership',
-  }
-  for (const [name, address] of Object.entries(addresses)) {
-    await page.goto(address)
-    await page
-      .getByRole(name === 'new-person' ? 'dialog' : 'heading')
-      .first()
-      .waitFor()
-    await expectSound(page, name)
-  }
 })
