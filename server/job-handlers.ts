@@ -1,5 +1,4 @@
-import { backupJob } from './operations/backup/schedule/job.ts'
-import { backupKind } from './operations/backup/schedule/plan.ts'
+import { backupJob, backupKind } from './operations/backup/schedule/job.ts'
 import { checkKind, integrityCheck } from './operations/integrity/service.ts'
 import { removePages } from './analysis/docs/store.ts'
 import type { Handlers } from './platform/jobs/handler.ts'

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { scheduleBackups } from '../../server/operations/backup/schedule/plan.ts'
+import { scheduleBackups } from '../../server/operations/backup/schedule/job.ts'
 import { examineBackups } from '../../server/operations/checks/doctor/backups.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'

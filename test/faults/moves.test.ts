@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
-import { withClient } from '../../server/operations/backup/postgres-client.ts'
+import { withClient } from '../../server/operations/backup/postgres.ts'
 import { admin } from '../support/admin-process.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { withClient } from '../../server/operations/backup/postgres-client.ts'
+import { withClient } from '../../server/operations/backup/postgres.ts'
 import { movedTables, planMove } from '../../server/operations/move/plan.ts'
 import { canonicalRow } from '../../server/operations/move/source.ts'
 import { testApp } from '../app.ts'

@@ -12,7 +12,7 @@ import {
   partialKey,
   snapshotKey,
   snapshotsKey,
-} from '../../server/operations/backup/place/layout.ts'
+} from '../../server/operations/backup/place/place.ts'
 import type { Config } from '../../server/platform/config/config.ts'
 import type { TestApp } from '../app.ts'
 import { createDatabase } from './postgres.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { PlaceConfig } from '../backup/place/settings.ts'
-import type { SnapshotConfig } from '../backup/snapshot.ts'
+import type { SnapshotConfig } from '../backup/create.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { StoreConfig } from '../../platform/store/open.ts'
 

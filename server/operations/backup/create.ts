@@ -2,16 +2,17 @@ import { join } from 'node:path'
 import { conflict } from '../../errors.ts'
 import { type HeldRemovals, holdRemovals } from '../../platform/store/hold.ts'
 import { version } from '../../platform/config/version.ts'
-import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
-import { listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
-import { parseBlobList } from './named-blobs.ts'
+import { type FaultyBlob, listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
+import { forEachConcurrently, type NamedBlob, parseBlobList } from './blob-lists.ts'
 import { linesOf } from './place/files.ts'
 import { claimPlace } from './owner.ts'
-import { blobList, manifestKey, snapshotId, snapshotKey } from './place/layout.ts'
-import { type DataConfig, describeOverlap } from './place/apart.ts'
+import { type BackupPlace, blobKey, blobList, manifestKey, snapshotId, snapshotKey } from './place/place.ts'
+import { type DataConfig, describeOverlap } from './place/settings.ts'
 import { openPlace } from './place/open.ts'
-import type { BackupPlace } from './place/place.ts'
-import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { addAbortSignal } from 'node:stream'
+import { type BlobStore, DamagedBytes } from '../../platform/blobs/store.ts'
+import type { Config } from '../../platform/config/config.ts'
 
 /** Everything that is needed to create a backup: the database, the blob stores, the clock and the configuration. */
 export type BackupSource = BlobSource & { config: SnapshotConfig & DataConfig }
@@ -21,7 +22,7 @@ export type CompletedBackup = { manifest: Manifest; copied: number }
 /** Options of a backup: a signal that cancels it, and a progress callback. */
 type BackupOptions = { signal?: AbortSignal; report?: Report }
 /** Progress callback. Receives the number of blobs processed so far. */
-export type Report = (done: number) => void
+type Report = (done: number) => void
 
 /**
  * Creates a backup in a folder or bucket while the server is running: first a consistent snapshot of the database, then every blob that the
@@ -105,4 +106,86 @@ async function remove(place: BackupPlace, id: string): Promise<void> {
 async function clear(place: BackupPlace): Promise<void> {
   await place.clear()
   for (const { id, isWhole } of await listSnapshots(place)) if (!isWhole) await place.remove(snapshotKey(id))
+}
+
+/** The database and the stores that blobs are copied from. */
+type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'], BlobStore>; now: () => Date }
+/** Result of a copy: the number and total size of the listed blobs, how many were newly copied, and which are missing or corrupt on the server. */
+type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: FaultyBlob[] }
+
+/**
+ * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. A blob whose version is
+ * deleted while the backup runs is restored from the removed blobs, copied, and removed again. Missing and corrupt blobs are reported and do not
+ * stop the copy.
+ */
+async function copyBlobs(
+  source: BlobSource,
+  place: BackupPlace,
+  list: AsyncIterable<NamedBlob>,
+  { signal, report }: { signal: AbortSignal; report?: ((done: number) => void) | undefined },
+): Promise<CopiedBlobs> {
+  const done: CopiedBlobs = { count: 0, bytes: 0, copied: 0, lacking: [] }
+  const isThere = place.inventory()
+  await forEachConcurrently(list, async (blob) => {
+    signal.throwIfAborted()
+    done.count++
+    report?.(done.count)
+    done.bytes += blob.bytes
+    if (await isThere(blob)) return
+    const problem = await copyOne(source, place, blob, signal)
+    if (problem) return void done.lacking.push({ sha256: blob.sha256, problem })
+    done.copied++
+  })
+  return done
+}
+
+async function copyOne(
+  source: BlobSource,
+  place: BackupPlace,
+  blob: NamedBlob,
+  signal: AbortSignal,
+): Promise<FaultyBlob['problem'] | null> {
+  const blobs = source.stores[blob.store]
+  const copy = async () => {
+    const bytes = addAbortSignal(signal, await blobs.open(blob.sha256))
+    await place.put(blobKey(blob.sha256), bytes, blob)
+  }
+  try {
+    await copy().catch(async (error: unknown) => {
+      if (!isMissing(error) || !(await blobs.restore(blob.sha256))) throw error
+      try {
+        await copy()
+      } finally {
+        await removeAgain(source, blobs, blob.sha256)
+      }
+    })
+    return null
+  } catch (error) {
+    if (error instanceof DamagedBytes) return 'damaged'
+    if (isMissing(error)) return 'missing'
+    throw error
+  }
+}
+
+/** Removes a blob that was restored only for the backup, unless a version refers to it again. */
+async function removeAgain({ em, now }: BlobSource, blobs: BlobStore, sha256: string): Promise<void> {
+  const named = await em.execute<unknown[]>(
+    'select 1 from package_versions where archive_sha256 = ? union all select 1 from version_docs where sha256 = ?',
+    [sha256, sha256],
+  )
+  if (named.length === 0) await blobs.remove(sha256, { at: now() })
+}
+
+const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+/** The settings that are needed to take a database snapshot. */
+export type SnapshotConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
+
+/**
+ * Copies the database into a folder at one point in time while it is in use, along with the list of blobs that it refers to.
+ * @throws Error when the database is unreachable or the folder is not writable; AbortError once `signal` is aborted.
+ */
+async function takeSnapshot(config: SnapshotConfig, folder: string, signal: AbortSignal): Promise<Snapshot> {
+  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite-snapshot.ts')).snapshotSqlite(config.SQLITE_PATH, folder, signal)
+  return (await import('./postgres-snapshot.ts')).snapshotPostgres(config.POSTGRES_URL ?? '', folder, signal)
 }

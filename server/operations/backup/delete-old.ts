@@ -1,14 +1,11 @@
 import { ApiError } from '../../errors.ts'
 import { holdRemovals } from '../../platform/store/hold.ts'
 import type { BackupSource } from './create.ts'
-import { damaged } from './place/damaged.ts'
+import { damaged, linesIn } from './place/files.ts'
 import { listBackups, type Manifest, readManifest } from './manifest.ts'
-import { type NamedBlob, parseBlobList } from './named-blobs.ts'
-import { linesIn } from './place/files.ts'
-import { blobKey, blobList, fileKey, manifestKey, snapshotKey } from './place/layout.ts'
-import { requireSorted, createLookup } from './place/lookup.ts'
+import { createLookup, type NamedBlob, parseBlobList, requireSorted } from './blob-lists.ts'
+import { type BackupPlace, blobKey, blobList, fileKey, hashIn, manifestKey, snapshotKey } from './place/place.ts'
 import { openPlace } from './place/open.ts'
-import { type BackupPlace, hashIn } from './place/place.ts'
 
 /** The backups that were deleted, and the number and total size of the deleted blobs. */
 export type DeletedBackups = { backups: string[]; blobs: number; bytes: number }

@@ -3,9 +3,8 @@ import { text } from 'node:stream/consumers'
 import { z } from 'zod'
 import { factsOf } from '../../platform/blobs/measured.ts'
 import { conflict, notFound } from '../../errors.ts'
-import { damaged } from './place/damaged.ts'
-import { fileForm, isSnapshotId, manifestKey, tableForm } from './place/layout.ts'
-import type { BackupPlace } from './place/place.ts'
+import { damaged } from './place/files.ts'
+import { type BackupPlace, fileForm, isSnapshotId, manifestKey, tableForm } from './place/place.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 const fileShape = z.object({ name: z.string().regex(fileForm), bytes: z.int().nonnegative(), sha256 })

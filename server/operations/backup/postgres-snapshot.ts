@@ -3,10 +3,10 @@ import type { Client } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { z } from 'zod'
 import type { Snapshot, SnapshotTable } from './manifest.ts'
-import { namedBlobs } from './named-blobs.ts'
+import { namedBlobs } from './blob-lists.ts'
 import { type Measured, writeHashed } from './place/files.ts'
-import { blobList, tableFile } from './place/layout.ts'
-import { withClient } from './postgres-client.ts'
+import { blobList, tableFile } from './place/place.ts'
+import { withClient } from './postgres.ts'
 
 /** Copies every table in one read-only transaction, which sees a consistent state of the database. */
 export async function snapshotPostgres(url: string, folder: string, signal: AbortSignal): Promise<Snapshot> {

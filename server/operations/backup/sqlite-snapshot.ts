@@ -1,13 +1,13 @@
-import SqliteDatabase from 'better-sqlite3'
+import SqliteDatabase, { type Database } from 'better-sqlite3'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { restrictToOwner } from '../../platform/db/location/files.ts'
 import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
-import { lineOf, namedBlobs } from './named-blobs.ts'
-import type { Snapshot } from './manifest.ts'
+import { lineOf, namedBlobs } from './blob-lists.ts'
+import type { Snapshot, SnapshotTable } from './manifest.ts'
 import { hashFile, writeHashed } from './place/files.ts'
-import { blobList, sqliteFile } from './place/layout.ts'
-import { summarizeTables } from './sqlite-tables.ts'
+import { blobList, sqliteFile } from './place/place.ts'
+import { createHash } from 'node:crypto'
 
 /** Number of pages copied before yielding to the event loop (1 MiB). */
 const pagesAtOnce = 256
@@ -71,4 +71,32 @@ function factsOf(db: SqliteDatabase.Database): { storeId: string; migrations: st
   const value = db.prepare("select value from server_settings where key = 'store.id'").pluck().get()
   const names = db.prepare('select name from schema_migrations order by name').pluck().all()
   return { storeId: z.string().parse(JSON.parse(z.string().parse(value))), migrations: z.array(z.string()).parse(names) }
+}
+
+/** Returns the row count and hash of every table of an SQLite copy. Virtual tables are covered only by the hash of the file. */
+export async function summarizeTables(db: Database, signal: AbortSignal): Promise<SnapshotTable[]> {
+  const names = db.prepare("select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite_%'")
+  const tables: SnapshotTable[] = []
+  for (const name of z.array(z.string()).parse(names.pluck().all()).toSorted()) tables.push(await summarize(db, name, signal))
+  return tables
+}
+
+async function summarize(db: Database, name: string, signal: AbortSignal): Promise<SnapshotTable> {
+  const statement = db.prepare(`select * from "${name}"`).safeIntegers().raw()
+  const sum = createHash('sha256')
+  let rows = 0
+  for (const row of statement.iterate()) {
+    sum.update(`${JSON.stringify(z.array(z.unknown()).parse(row).map(plain))}\n`)
+    rows++
+    if (!isSliceOver()) continue
+    signal.throwIfAborted()
+    await nextSlice()
+  }
+  return { name, columns: statement.columns().map((column) => column.name), rows, sha256: sum.digest('hex') }
+}
+
+/** Converts an SQLite value to JSON in a form that preserves its type. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return { integer: String(value) }
+  return Buffer.isBuffer(value) ? { blob: value.toString('base64') } : value
 }

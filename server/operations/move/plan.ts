@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
-import { byReference } from '../backup/restore/postgres-order.ts'
+import { byReference } from '../backup/postgres.ts'
 import type { Column } from './source.ts'
 
 /** A table to move: its columns, and the columns of its primary key, which define the order of rows. */

@@ -1,7 +1,6 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
-import { hasTable, lockDatabase, requireNoServer } from '../backup/postgres-client.ts'
-import { byReference } from '../backup/restore/postgres-order.ts'
+import { byReference, hasTable, lockDatabase, requireNoServer } from '../backup/postgres.ts'
 import { migrate } from '../../platform/db/schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../../platform/db/location/missing.ts'
 import { refuseMoved, unfinishedTable } from '../../platform/db/location/moved.ts'

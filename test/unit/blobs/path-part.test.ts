@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { blobKey, fileKey, manifestKey, snapshotKey, tableFile } from '../../../server/operations/backup/place/layout.ts'
+import { blobKey, fileKey, manifestKey, snapshotKey, tableFile } from '../../../server/operations/backup/place/place.ts'
 import { removedName, stagedName, storedAt } from '../../../server/platform/blobs/names.ts'
 import { attemptFolder } from '../../../server/analysis/sdks/platform.ts'
 

@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { DamagedBytes } from '../../../platform/blobs/store.ts'
+import { conflict } from '../../../errors.ts'
 
 /** Size in bytes and SHA-256 of written or read data. */
 export type Measured = { bytes: number; sha256: string }
@@ -80,3 +81,6 @@ export async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<s
   }
   if (rest !== '') yield rest
 }
+
+/** Builds the error for a backup file whose checksum does not match. */
+export const damaged = (path: string) => conflict(`The backup is damaged: ${path} is missing or corrupt. Use another backup.`)

@@ -8,10 +8,22 @@ import { requireCreatable } from '../../../platform/config/make-folders.ts'
 import { reasonOf } from '../../../platform/config/path-errors.ts'
 import { isThere, makeFolder } from '../../../platform/db/location/files.ts'
 import { conflict } from '../../../errors.ts'
-import { damaged } from './damaged.ts'
-import { expecting, writeHashed } from './files.ts'
-import { blobKey, blobsKey, fileKey, ownerKey, partialKey, snapshotKey, snapshotsKey } from './layout.ts'
-import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile, type SnapshotFiles } from './place.ts'
+import { damaged, expecting, writeHashed } from './files.ts'
+import {
+  type BackupPlace,
+  type BlobFacts,
+  blobKey,
+  blobsKey,
+  fileKey,
+  type Found,
+  hashIn,
+  type NamedFile,
+  ownerKey,
+  partialKey,
+  type SnapshotFiles,
+  snapshotKey,
+  snapshotsKey,
+} from './place.ts'
 
 /** Opens a backup location in a folder. All files are readable by the current user only. */
 export function folderPlace(root: string): BackupPlace {

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
 import { type BucketAddress, readBucketAddress } from '../../../platform/config/bucket-address.ts'
-import { invalidInput } from '../../../errors.ts'
+import { ApiError, invalidInput } from '../../../errors.ts'
 import { folderPlace } from './folder.ts'
 import type { BackupPlace } from './place.ts'
-import type { PlaceConfig } from './settings.ts'
+import { describeOverlap, type PlaceConfig } from './settings.ts'
+import { type Config, ConfigError } from '../../../platform/config/config.ts'
+import type { Log } from '../../../platform/http/log.ts'
 
 /**
  * Opens a backup location: a folder, or part of a bucket given as `s3://bucket/prefix`. Makes no requests yet.
@@ -24,3 +26,38 @@ function bucketIn(address: string): BucketAddress | null {
     throw invalidInput(`The place for backups cannot be used: ${error instanceof Error ? error.message : String(error)}.`)
   }
 }
+
+/**
+ * Checks that scheduled backups, if configured, can be created in BACKUP_TO, without writing anything. An unreachable bucket is logged and does
+ * not prevent the start.
+ * @throws ConfigError when the location cannot be used.
+ */
+export async function checkBackupPlace(config: Config, log: Log): Promise<void> {
+  const { BACKUP_TO } = config
+  if (BACKUP_TO === undefined) return
+  const bucket = readBucketAddress(BACKUP_TO)
+  const within = describeOverlap(config, BACKUP_TO)
+  if (within !== null) throw new ConfigError([`BACKUP_TO: ${BACKUP_TO} ${within}. Name a place apart from the data.`])
+  try {
+    await (await openPlace(config, BACKUP_TO)).inspect()
+  } catch (error) {
+    const isAway = bucket && !(error instanceof ConfigError || error instanceof ApiError)
+    if (!isAway) throw refusal(error)
+    log.warning(`No backup can be made at the moment: ${messageOf(error)}`)
+  }
+}
+
+/**
+ * Creates the folder for scheduled backups, if configured.
+ * @throws ConfigError when it cannot be created.
+ */
+export async function makeBackupFolder(config: Config): Promise<void> {
+  const { BACKUP_TO } = config
+  if (BACKUP_TO === undefined || readBucketAddress(BACKUP_TO)) return
+  await (await openPlace(config, BACKUP_TO)).prepare().catch((error: unknown) => {
+    throw refusal(error)
+  })
+}
+
+const refusal = (error: unknown) => new ConfigError([`BACKUP_TO: ${messageOf(error)}`])
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

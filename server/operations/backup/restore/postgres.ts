@@ -10,13 +10,10 @@ import { unfinished, unfinishedTable } from '../../../platform/db/location/moved
 import { openWithoutTimeouts } from '../../../platform/db/open/open-postgres.ts'
 import { openDatabase } from '../../../platform/db/open/orm.ts'
 import { conflict } from '../../../errors.ts'
-import { damaged } from '../place/damaged.ts'
+import { damaged, readInto } from '../place/files.ts'
 import type { Manifest, SnapshotTable } from '../manifest.ts'
-import { readInto } from '../place/files.ts'
-import { tableFile } from '../place/layout.ts'
-import type { SnapshotFiles } from '../place/place.ts'
-import { hasTable, lockDatabase, withClient } from '../postgres-client.ts'
-import { byReference } from './postgres-order.ts'
+import { type SnapshotFiles, tableFile } from '../place/place.ts'
+import { byReference, hasTable, lockDatabase, withClient } from '../postgres.ts'
 import { occupied, settingsLeftOut, type Target } from './target.ts'
 
 /**

@@ -7,11 +7,9 @@ import { syncDirectory } from '../../../platform/blobs/durable-files.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { lockSqlite, makeFolder } from '../../../platform/db/location/files.ts'
 import { openDatabase } from '../../../platform/db/open/orm.ts'
-import { damaged } from '../place/damaged.ts'
+import { damaged, writeHashed } from '../place/files.ts'
 import type { Manifest } from '../manifest.ts'
-import { writeHashed } from '../place/files.ts'
-import { sqliteFile } from '../place/layout.ts'
-import type { SnapshotFiles } from '../place/place.ts'
+import { type SnapshotFiles, sqliteFile } from '../place/place.ts'
 import { settingsLeftOut, type Target } from './target.ts'
 
 /**

@@ -8,8 +8,10 @@ import { type Handler, handler, type Work } from '../../../platform/jobs/handler
 import type { Services } from '../../../services.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import type { CompletedBackup } from '../create.ts'
-import { changeState } from './state.ts'
+import { changeState, readSchedule } from './state.ts'
 import type { Outcome, ThreadMessage } from './thread.ts'
+import { nextRun } from '../../../platform/config/cron.ts'
+import { enqueue } from '../../../platform/jobs/queue.ts'
 
 /** Handles a backup job: creates a backup, deletes old ones, and records the outcome. */
 export function backupJob({ config, database, log, now }: Services, place: string): Handler {
@@ -70,4 +72,26 @@ function inThread(config: Config, place: string, { signal, progress }: Work): Pr
   worker.once('error', reject)
   worker.once('exit', () => reject(new Error('The backup thread exited without a result.')))
   return promise.finally(() => signal.removeEventListener('abort', stop))
+}
+
+/** Kind and subject of backup jobs. Sharing one subject prevents concurrent backups. */
+export const backupKind = 'backup'
+const everything = 'everything'
+
+/**
+ * Enqueues a backup when one is due. Backups missed while no server was running are made up by a single one. Safe to call on any number of
+ * instances: only one of them enqueues the job. Returns whether a backup was due.
+ */
+export async function scheduleBackups({ config, database, now }: Pick<Services, 'config' | 'database' | 'now'>): Promise<boolean> {
+  const at = now()
+  const schedule = await readSchedule(config, database.reads, at)
+  if (!schedule || (schedule.askedAt !== null && (schedule.nextAt === null || schedule.nextAt > at))) return false
+  return changeState(database.fork(), async ({ askedAt }, em) => {
+    // The schedule starts when it is first seen, so that a new server does not back up immediately.
+    if (askedAt === null) return [{ askedAt: at.toISOString() }, false]
+    const due = nextRun(config.BACKUP_SCHEDULE, new Date(askedAt))
+    if (!due || due > at) return [{}, false]
+    await enqueue(em, { kind: backupKind, subject: everything }, at)
+    return [{ askedAt: at.toISOString() }, true]
+  })
 }

@@ -9,7 +9,7 @@ import { lowerPriority } from '../../../platform/threads/worker.ts'
 import { createBackup, type CompletedBackup } from '../create.ts'
 import { openPlace } from '../place/open.ts'
 import { type DeletedBackups, deleteOldBackups } from '../delete-old.ts'
-import { lostPlace } from './lost-place.ts'
+import { lostPlace } from '../owner.ts'
 
 /** The new backup, the deleted old backups, and the error if deleting them failed. Old backups are deleted only once the new one is complete. */
 export type Outcome = { made: CompletedBackup; deleted: DeletedBackups | null; problem: string | null }

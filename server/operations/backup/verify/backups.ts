@@ -1,12 +1,10 @@
 import { notFound } from '../../../errors.ts'
 import { listBackups, type Manifest, readManifest } from '../manifest.ts'
-import { parseBlobList } from '../named-blobs.ts'
+import { forEachConcurrently, parseBlobList } from '../blob-lists.ts'
 import { linesIn } from '../place/files.ts'
-import { blobKey, blobList } from '../place/layout.ts'
+import { type BackupPlace, blobKey, blobList, hashIn } from '../place/place.ts'
 import { openPlace } from '../place/open.ts'
-import { type BackupPlace, hashIn } from '../place/place.ts'
 import type { PlaceConfig } from '../place/settings.ts'
-import { forEachConcurrently } from '../concurrency.ts'
 import { type Findings, openFindings, type Verified } from './findings.ts'
 
 /**
@@ -51,7 +49,7 @@ async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Ma
     listed.add(sha256)
     if (!lacking.has(sha256)) needed.set(sha256, bytes)
   }
-  const { verifyCopy } = manifest.database === 'sqlite' ? await import('./sqlite-copy.ts') : await import('./postgres-copy.ts')
+  const { verifyCopy } = manifest.database === 'sqlite' ? await import('./sqlite.ts') : await import('./postgres.ts')
   await verifyCopy(files, manifest, listed, findings)
 }
 

@@ -1,9 +1,9 @@
 import SqliteDatabase from 'better-sqlite3'
 import type { Client } from 'pg'
 import { z } from 'zod'
-import { withClient } from '../postgres-client.ts'
-import type { SnapshotConfig } from '../snapshot.ts'
-import { verifySqliteFile } from './sqlite-checks.ts'
+import { withClient } from '../postgres.ts'
+import type { SnapshotConfig } from '../create.ts'
+import { verifySqliteFile } from './sqlite.ts'
 import type { Findings } from './findings.ts'
 
 /** Verifies that every foreign key in the database refers to an existing row. */

@@ -1,11 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { hash } from 'node:crypto'
 import type { BlobStore } from '../../../platform/blobs/store.ts'
-import { forEachConcurrently } from '../concurrency.ts'
-import { type Stamped, verifyAuditOrder } from './audit-order.ts'
-import type { NamedBlob } from '../named-blobs.ts'
-import type { SnapshotConfig } from '../snapshot.ts'
-import { type Findings, openFindings, type Verified } from './findings.ts'
+import { forEachConcurrently, type NamedBlob } from '../blob-lists.ts'
+import { type Findings, openFindings, type Stamped, type Verified, verifyAuditOrder } from './findings.ts'
+import type { SnapshotConfig } from '../create.ts'
 import { verifyReferences } from './references.ts'
 
 export type Place = { em: EntityManager; config: SnapshotConfig; stores: Record<NamedBlob['store'], BlobStore> }

@@ -1,14 +1,11 @@
-import SqliteDatabase from 'better-sqlite3'
+import SqliteDatabase, { type Database } from 'better-sqlite3'
 import { lstatSync } from 'node:fs'
 import { z } from 'zod'
-import { type Stamped, verifyAuditOrder } from './audit-order.ts'
+import { type Findings, type Stamped, verifyAuditOrder } from './findings.ts'
 import type { Manifest } from '../manifest.ts'
-import { namedBlobs } from '../named-blobs.ts'
-import { sqliteFile } from '../place/layout.ts'
-import type { SnapshotFiles } from '../place/place.ts'
-import { verifySqliteFile } from './sqlite-checks.ts'
-import { summarizeTables } from '../sqlite-tables.ts'
-import type { Findings } from './findings.ts'
+import { namedBlobs } from '../blob-lists.ts'
+import { type SnapshotFiles, sqliteFile } from '../place/place.ts'
+import { summarizeTables } from '../sqlite-snapshot.ts'
 
 /** Verifies the copy of an SQLite database: built-in checks, the rows of every table, referenced blobs and the order of the audit log. */
 export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
@@ -41,4 +38,14 @@ const stamped = z.object({ id: z.string(), at: z.number() })
 
 function* entriesOf(db: SqliteDatabase.Database): Generator<Stamped> {
   for (const row of db.prepare('select id, created_at as at from audit_entries order by id').iterate()) yield stamped.parse(row)
+}
+
+const violations = z.array(z.object({ table: z.string(), rowid: z.number().nullable(), parent: z.string() }))
+
+/** Runs the built-in checks of SQLite: the integrity of pages and indexes, and foreign keys. */
+export function verifySqliteFile(db: Database, where: string, findings: Findings): void {
+  for (const line of z.array(z.string()).parse(db.prepare('pragma integrity_check').pluck().all()))
+    if (line !== 'ok') findings.add(where, line)
+  for (const { table, rowid, parent } of violations.parse(db.pragma('foreign_key_check')))
+    findings.add(where, `The row ${rowid} of ${table} refers to a missing row of ${parent}`)
 }

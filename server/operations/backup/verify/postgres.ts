@@ -1,9 +1,7 @@
-import { verifyAuditOrder, type Stamped } from './audit-order.ts'
+import { type Findings, type Stamped, verifyAuditOrder } from './findings.ts'
 import type { Manifest } from '../manifest.ts'
 import { linesIn } from '../place/files.ts'
-import { tableFile } from '../place/layout.ts'
-import type { SnapshotFiles } from '../place/place.ts'
-import type { Findings } from './findings.ts'
+import { type SnapshotFiles, tableFile } from '../place/place.ts'
 
 /** Verifies the copied tables of a PostgreSQL database: row counts, referenced blobs and the order of the audit log. */
 export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { nameOfServers } from '../../platform/db/postgres/postgres-watch.ts'
 import { conflict } from '../../errors.ts'
+import { z } from 'zod'
 
 /** Runs `work` on a separate connection without statement timeouts. Uncommitted changes are rolled back. */
 export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
@@ -14,7 +15,7 @@ export async function withClient<Result>(url: string, work: (client: Client) => 
 }
 
 /** Opens a connection without timeouts. The caller must end it. */
-export async function connect(url: string): Promise<Client> {
+async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'snug backup', keepAlive: true })
   // Ignored, since a lost connection also fails the running query, which reports the error.
   client.on('error', () => {})
@@ -62,3 +63,28 @@ export async function requireNoServer(client: Client): Promise<void> {
 /** Returns whether the schema has a table with this name. */
 export const hasTable = async (client: Client, name: string): Promise<boolean> =>
   (await client.query('select where to_regclass($1) is not null', [name])).rowCount === 1
+
+const rowsShape = z.array(z.object({ name: z.string(), needs: z.array(z.string()) }))
+
+/**
+ * Sorts the tables of the schema so that each comes after the tables that its foreign keys refer to.
+ * @throws Error for circular references.
+ */
+export async function byReference(client: Client): Promise<string[]> {
+  const { rows } = await client.query(
+    `select c.relname as name, coalesce(json_agg(r.relname) filter (where r.relname is not null), '[]') as needs
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       left join pg_constraint k on k.conrelid = c.oid and k.contype = 'f' and k.confrelid <> c.oid
+       left join pg_class r on r.oid = k.confrelid
+     where n.nspname = current_schema() and c.relkind = 'r' group by c.relname order by c.relname`,
+  )
+  const waiting = new Map(rowsShape.parse(rows).map(({ name, needs }) => [name, needs]))
+  const ordered: string[] = []
+  while (waiting.size > 0) {
+    const free = [...waiting].filter(([, needs]) => needs.every((need) => !waiting.has(need))).map(([name]) => name)
+    if (free.length === 0) throw new Error(`These tables refer to each other in a circle: ${[...waiting.keys()].join(', ')}`)
+    for (const name of free) waiting.delete(name)
+    ordered.push(...free)
+  }
+  return ordered
+}
