@@ -3,7 +3,7 @@ import { newSecret } from '../server/platform/access/token-secret.ts'
 import { newId } from '../server/platform/db/base.ts'
 import { insertRows, readRow } from '../server/platform/db/statements.ts'
 import { sha256 } from '../server/platform/http/keys.ts'
-import { allowedScopes, type Role, type Scope } from '../server/platform/roles/roles.ts'
+import { allowedScopes, type Role, type Scope } from '../server/platform/access/roles.ts'
 import type { Services } from '../server/services.ts'
 import { hashPassword } from '../server/accounts/users/hashing.ts'
 

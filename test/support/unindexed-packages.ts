@@ -1,6 +1,6 @@
 import { newId } from '../../server/platform/db/base.ts'
 import { Package, PackageVersion } from '../../server/registry/packages/entity.ts'
-import { versionKey } from '../../server/platform/pub/sort-key.ts'
+import { versionKey } from '../../server/platform/pub/version.ts'
 import type { TestApp } from '../app.ts'
 
 /** Adds packages with one version each to the database, without search index entries. */

@@ -1,5 +1,5 @@
 import type { Context } from '../../platform/access/context.ts'
-import { isServerAdmin, mayChangeOwnAccount } from '../../platform/roles/viewer.ts'
+import { isServerAdmin, mayChangeOwnAccount } from '../../platform/access/roles.ts'
 import type { AuditEntry } from './entity.ts'
 import { securityOf } from './history.ts'
 

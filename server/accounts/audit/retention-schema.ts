@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
-import { isServerOwner } from '../../platform/roles/viewer.ts'
+import { isServerOwner } from '../../platform/access/roles.ts'
 import { lastCut } from './cuts.ts'
 import { type AuditRetention, countOlder, maxRetentionDays, minRetentionDays, readRetention, updateRetention } from './retention.ts'
 

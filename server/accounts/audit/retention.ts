@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof } from '../../platform/access/proof.ts'
+import { requireRecentProof } from '../../platform/access/guards.ts'
 import { lockSetting, readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { AuditEntry } from './entity.ts'
 import { audit } from './service.ts'

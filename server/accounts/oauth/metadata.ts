@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Context } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { scopes } from '../../platform/roles/roles.ts'
+import { scopes } from '../../platform/access/roles.ts'
 
 const metadata = z.object({
   issuer: z.url(),

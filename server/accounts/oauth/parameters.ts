@@ -1,4 +1,4 @@
-import { type Scope, scopes } from '../../platform/roles/roles.ts'
+import { type Scope, scopes } from '../../platform/access/roles.ts'
 import { OauthError } from './errors.ts'
 import { isLoopbackRedirect } from './redirect-uri.ts'
 

@@ -2,7 +2,7 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
 import { containing, containingAsTyped } from '../../platform/db/statements.ts'
-import { type Role } from '../../platform/roles/roles.ts'
+import type { Role } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
 
 export type UserFilter = {

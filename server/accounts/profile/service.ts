@@ -2,7 +2,7 @@ import { LockMode, type RequiredEntityData, UniqueConstraintViolationException }
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { unauthenticated } from '../../platform/access/refusal.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import { insufficientPermissions, invalidInput } from '../../errors.ts'
 import { clearSessionCookies, isSecure } from '../../platform/http/cookies.ts'
 import { revokeSessions } from '../sessions/service.ts'

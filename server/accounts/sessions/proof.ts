@@ -1,6 +1,6 @@
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { unauthenticated } from '../../platform/access/refusal.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import { provePassword } from '../users/prove-password.ts'
 import { Session } from './entity.ts'
 

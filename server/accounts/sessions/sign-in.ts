@@ -11,7 +11,7 @@ import { nextSlice } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
-import type { Viewer } from '../../platform/roles/viewer.ts'
+import type { Viewer } from '../../platform/access/roles.ts'
 import { Session } from './entity.ts'
 import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } from './origin.ts'
 

@@ -3,7 +3,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { displayName, email } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
-import { isBrowsingOn } from '../../platform/access/browsing.ts'
+import { isBrowsingOn } from '../../platform/access/audience.ts'
 import { isSetUp } from '../../platform/access/setup-gate.ts'
 import { completeSetup, refuseAfterSetup, verifySetupCode } from './service.ts'
 

@@ -2,7 +2,7 @@ import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { isMomentKey, momentKey, newestFirst, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import { personId } from '../users/person-id.ts'
-import { type Scope } from '../../platform/roles/roles.ts'
+import type { Scope } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
 
 export type TokenFilter = {

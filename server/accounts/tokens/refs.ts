@@ -1,5 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import type { Scope } from '../../platform/roles/roles.ts'
+import type { Scope } from '../../platform/access/roles.ts'
 
 export const TokenScope = builder.enumType('TokenScope', {
   description: 'Permissions of a token. Each scope includes the previous ones.',

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
-import { roles } from '../../platform/roles/roles.ts'
+import { roles } from '../../platform/access/roles.ts'
 import { Base } from '../../platform/db/base.ts'
 
 /** A user account. `passwordHash` is null until an invitation is accepted. */

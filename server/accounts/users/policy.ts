@@ -1,5 +1,4 @@
-import type { Role } from '../../platform/roles/roles.ts'
-import { type Actor, type Credential, isServerAdmin, mayChangeOwnAccount, type Viewer } from '../../platform/roles/viewer.ts'
+import { type Role, type Actor, type Credential, isServerAdmin, mayChangeOwnAccount, type Viewer } from '../../platform/access/roles.ts'
 import type { User } from './entity.ts'
 
 // Rules for actions on accounts. GraphQL, REST and the `viewerCan…` fields share them.

@@ -1,8 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { basePath } from '../../platform/http/public-url.ts'
-import type { Role } from '../../platform/roles/roles.ts'
-import type { Viewer } from '../../platform/roles/viewer.ts'
+import type { Role, Viewer } from '../../platform/access/roles.ts'
 
 /** The public fields of an account. Both a database row and a viewer have them. */
 export type PublicUser = Viewer & { passwordHash?: string | null | undefined }

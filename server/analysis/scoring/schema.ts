@@ -1,7 +1,7 @@
 import type { Criterion, Report, Section } from '../report/report.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { audienceOf } from '../../platform/access/audience.ts'
-import { viewerCan } from '../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../platform/access/policy.ts'
 import type { PackageVersion } from '../../registry/packages/entity.ts'
 import { canSeeActivity } from '../../registry/packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../../registry/packages/refs.ts'

@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { type InstallStatus, type SdkChannel, SdkInstall, type SdkKind } from './entity.ts'
-import { isServerAdmin } from '../../platform/roles/viewer.ts'
+import { isServerAdmin } from '../../platform/access/roles.ts'
 import { type Platform, sdkRoot, freeBytes } from './platform.ts'
 import { isUsable, pathsOf } from './ready.ts'
 import type { InstallProgress } from './service.ts'

@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { done, payload } from '../../platform/graphql/payload.ts'
 import { watch } from '../../platform/graphql/subscriptions.ts'
 import { thisPlatform } from './platform.ts'
-import { isServerAdmin } from '../../platform/roles/viewer.ts'
+import { isServerAdmin } from '../../platform/access/roles.ts'
 import {
   isOver,
   progressOf,

@@ -1,7 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { done } from '../../platform/graphql/payload.ts'
-import { byServerAdmin } from '../../platform/jobs/policy.ts'
-import { JobRef } from '../../platform/jobs/schema.ts'
+import { byServerAdmin, JobRef } from '../../platform/jobs/schema.ts'
 import { cancelJob } from './service.ts'
 
 builder.mutationField('cancelJob', (t) =>

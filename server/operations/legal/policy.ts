@@ -1,4 +1,4 @@
-import { isServerOwner } from '../../platform/roles/viewer.ts'
+import { isServerOwner } from '../../platform/access/roles.ts'
 
 /** Returns whether the caller may change and preview legal pages: only the owner of the server may. Reading them is public. */
 export const canUpdate = isServerOwner

@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
-import { JobCountsRef } from '../../platform/jobs/refs.ts'
+import { JobCountsRef } from '../../platform/jobs/schema.ts'
 import { countDownloads30d } from '../../registry/downloads/roll.ts'
 import type { Relation } from './relations.ts'
 import {

@@ -3,10 +3,9 @@ import type { Socket } from 'node:net'
 import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
-import type { Role, Scope } from '../roles/roles.ts'
+import type { Role, Scope, Credential, Viewer } from './roles.ts'
 import { isJobSecret, isSecret, secretIn } from './token-secret.ts'
-import type { Credential, Viewer } from '../roles/viewer.ts'
-import { splitArchiveName } from '../pub/archive-name.ts'
+import { splitArchiveName } from '../pub/package-name.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
 

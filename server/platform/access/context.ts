@@ -7,8 +7,7 @@ import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
 import { secretIn, prefixOf } from './token-secret.ts'
-import { effectiveScopes, type Scope } from '../roles/roles.ts'
-import type { Credential, Viewer } from '../roles/viewer.ts'
+import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
 import { isRefusedForMove } from '../db/unavailable.ts'
 
 /** The context of a request for resolvers and routes. REST, GraphQL and binary routes create one per request. */

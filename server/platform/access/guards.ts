@@ -1,8 +1,9 @@
-import { AuthScopeFailureType } from '@pothos/plugin-scope-auth'
-import type { Scope } from '../roles/roles.ts'
+import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
+import type { Scope } from './roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
 import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
-import { unauthenticated, refusal } from './refusal.ts'
+import { publicUrl } from '../http/public-url.ts'
+import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
 
 /**
  * Enforces the `scope` rule of the schema builder in binary routes: the caller is signed in, free to act, and currently holds the scope.
@@ -31,4 +32,61 @@ export function requireBrowse(context: Context): void | Promise<void> {
 export function requireOwnAccount(context: Context): SignedInContext {
   if (isSignedIn(context) && canChangeOwnAccount(context)) return context
   throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'ownAccount', parameter: true, error: null })
+}
+
+/** Returns the error for a request that lacks a scope: 401 for anonymous callers, otherwise 403 with the reason. */
+export function refusal(context: Context, failure: AuthFailure): ApiError {
+  const { request, viewer, credential, config } = context
+  if (!viewer || !credential) return unauthenticated(context)
+  if (credential.kind === 'session' && viewer.mustChangePassword) {
+    return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+  }
+  const lacking = lackingScope(failure)
+  if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
+  if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
+  if (lacking && credential.kind === 'token') {
+    const scope = { ownAccount: 'write', browse: 'read' }[lacking] ?? lacking
+    return insufficientPermissions(
+      `This access token lacks the scope "${scope}". Create another one at ${publicUrl(request, config.SERVER_URL)}/settings/tokens if your role allows it.`,
+    )
+  }
+  return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
+}
+
+/** Returns the 401 error. Only the advice in the message depends on whether a credential was missing or invalid. */
+export function unauthenticated(
+  { request, config }: Pick<Context, 'request' | 'config'>,
+  isMissing = request.headers.authorization === undefined,
+): ApiError {
+  const here = publicUrl(request, config.SERVER_URL)
+  const advice = `Create a token at ${here}/settings/tokens and add it with: dart pub token add ${here}`
+  return missingAuthentication(isMissing ? `Authentication is required. ${advice}` : `The token is invalid, expired or revoked. ${advice}`)
+}
+
+/**
+ * Rejects a request with an invalid token even where anonymous access is allowed, since its sender expects to be signed in.
+ * @throws ApiError MissingAuthentication.
+ */
+export function refuseUselessCredential(context: Context): void {
+  if (!context.viewer && context.request.headers.authorization !== undefined) throw unauthenticated(context)
+}
+
+function lackingScope(failure: AuthFailure): string | null {
+  if (failure.kind === AuthScopeFailureType.AuthScope) return failure.scope === 'scope' ? String(failure.parameter) : failure.scope
+  if (failure.kind === AuthScopeFailureType.AnyAuthScopes || failure.kind === AuthScopeFailureType.AllAuthScopes) {
+    return failure.failures.map(lackingScope).find((scope) => scope !== null) ?? null
+  }
+  return null
+}
+
+/** How long a password confirmation is valid for sensitive operations, which an unlocked browser alone should not allow. */
+const recentMs = 10 * 60_000
+
+/**
+ * Requires that the session's password was confirmed in the last ten minutes, by signing in or explicitly. Tokens are limited by their scopes
+ * instead.
+ * @throws ApiError InsufficientPermissions with a marker that makes the console ask for the password and retry.
+ */
+export function requireRecentProof({ credential, now }: Pick<SignedInContext, 'credential' | 'now'>): void {
+  if (credential.kind === 'session' && credential.provedAt.getTime() + recentMs <= now().getTime()) throw passwordProofRequired()
 }

@@ -1,7 +1,7 @@
-import type { Scope } from '../roles/roles.ts'
-import { isServerOwner, mayChangeOwnAccount, passwordIsDue } from '../roles/viewer.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { type Scope, isServerOwner, mayChangeOwnAccount, passwordIsDue, type Actor } from './roles.ts'
 import { mayBrowseAnonymously } from './audience.ts'
-import type { Context } from './context.ts'
+import { type Context, isSignedIn } from './context.ts'
 
 // Rules that depend on the credential only. GraphQL fields express them as scopes of the builder, binary routes as guards.
 
@@ -22,3 +22,12 @@ export const canBrowse = (context: Context): boolean | Promise<boolean> =>
 
 /** Returns whether the caller acts as the owner of the server. */
 export const canActAsOwner = (context: Context): boolean => isFreeToAct(context) && isServerOwner(context)
+
+/** Applies a policy to the caller, for `viewerCan…` fields. False for anonymous callers. */
+export async function viewerCan<Thing>(
+  context: Context,
+  rule: (em: EntityManager, actor: Actor, thing: Thing) => Promise<boolean>,
+  thing: Thing,
+): Promise<boolean> {
+  return isSignedIn(context) && rule(context.em, context, thing)
+}

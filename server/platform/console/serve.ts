@@ -9,7 +9,7 @@ import { prefers } from '../http/caching/conditional.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
-import { isBrowsingOn } from '../access/browsing.ts'
+import { isBrowsingOn } from '../access/audience.ts'
 
 /** The console's Content-Security-Policy. The API reference (rest/reference.ts) and the OAuth error page (oauth/page.ts) have their own. */
 const policy =

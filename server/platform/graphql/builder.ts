@@ -5,9 +5,9 @@ import ValidationPlugin from '@pothos/plugin-validation'
 import WithInputPlugin from '@pothos/plugin-with-input'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
-import { refusal } from '../access/refusal.ts'
+import { refusal } from '../access/guards.ts'
 import { invalidInput, notFound } from '../../errors.ts'
-import type { Scope } from '../roles/roles.ts'
+import type { Scope } from '../access/roles.ts'
 import { canActAsOwner, canBrowse, canChangeOwnAccount, holdsScope, isFreeToAct } from '../access/policy.ts'
 
 /** Schema types with arbitrary output shapes. */

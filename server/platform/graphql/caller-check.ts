@@ -1,7 +1,7 @@
 import { RequestCache } from '@pothos/plugin-scope-auth'
 import { type GraphQLField, type GraphQLSchema, Kind, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../access/context.ts'
-import { refusal } from '../access/refusal.ts'
+import { refusal } from '../access/guards.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { addressKey, type LimitName } from '../http/limits/limits.ts'

@@ -10,7 +10,7 @@ import {
 import { setTimeout as wait } from 'node:timers/promises'
 import { withinBudget } from '../access/budget.ts'
 import { type Context, plainContext, renewContext } from '../access/context.ts'
-import { unauthenticated } from '../access/refusal.ts'
+import { unauthenticated } from '../access/guards.ts'
 import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } from '../../errors.ts'
 import { addressKey } from '../http/limits/limits.ts'
 import { masked, noteReason } from './errors.ts'

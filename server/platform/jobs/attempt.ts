@@ -1,7 +1,6 @@
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
-import { describeFailure, outageOf } from './failure.ts'
-import type { FailureLog } from './failure-log.ts'
+import { describeFailure, outageOf, type FailureLog } from './failure.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
 import { backOffMs, fail, finish, type ClaimedJob, type Progress, release, renew } from './lease.ts'
 

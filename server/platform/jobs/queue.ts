@@ -2,12 +2,12 @@
 // one of the two or require a separate server.
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { AsyncResource } from 'node:async_hooks'
 import { newId } from '../db/base.ts'
-import type { Reads } from '../db/reads.ts'
+import { type Reads, toDate } from '../db/reads.ts'
 import { readRow } from '../db/statements.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { Job } from './entity.ts'
-import { wakeAfterCommit } from './wake.ts'
 
 export type NewJob = {
   kind: string
@@ -112,3 +112,59 @@ export function collectJobs(em: EntityManager, now: Date): Promise<number> {
     ],
   })
 }
+
+/** Listeners of this process's workers, by database driver: a change enqueues jobs with only its entity manager at hand. */
+const listeners = new WeakMap<object, Set<() => void>>()
+
+/** Calls `listener` after each commit of this process that enqueues a job. Returns a function that unsubscribes. */
+export function onJobCommitted(em: EntityManager, listener: () => void): () => void {
+  // Run outside of the caller's async context. Otherwise, the ORM would run the listener's statements in the caller's transaction.
+  const wake = AsyncResource.bind(listener)
+  const driver = em.getDriver()
+  const heard = listeners.get(driver) ?? new Set()
+  listeners.set(driver, heard.add(wake))
+  return () => void heard.delete(wake)
+}
+
+const keepers = new WeakMap<object, (id: string) => void>()
+
+/** Calls `keep` with the id of each job that this process enqueues, in the async context of the caller. */
+export const onEnqueued = (em: EntityManager, keep: (id: string) => void): void => void keepers.set(em.getDriver(), keep)
+
+/** Wakes this process's workers when the transaction of `em`, which enqueued a job, is committed. Wakes them at once if there is no transaction. */
+export function wakeAfterCommit(em: EntityManager, jobId?: string): void {
+  if (jobId !== undefined) keepers.get(em.getDriver())?.(jobId)
+  const wakeAll = () => {
+    for (const wake of listeners.get(em.getDriver()) ?? []) wake()
+  }
+  // The entity manager of a transaction has its own event manager.
+  if (em.isInTransaction()) em.getEventManager().registerSubscriber({ afterTransactionCommit: wakeAll })
+  else wakeAll()
+}
+
+/** Number of waiting, running and failed jobs by kind. */
+type Backlog = {
+  counts: { kind: string; state: 'queued' | 'running' | 'failed'; total: number }[]
+  /** Age in seconds of the oldest due job; 0 if no job is due. */
+  oldestDueSeconds: number
+}
+
+/** Maximum count per kind and state, which bounds the cost of counting. */
+const maxCount = 10_000
+
+/** Returns the backlog of the workers. Each queue is counted up to 10,000, so the cost does not grow with its length. */
+export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
+  const rows = await reads.all<{ kind: string; state: 'queued' | 'running' | 'failed'; total: number | string }>(countSql)
+  const oldest = await reads.get<{ run_at: number | string | Date | null }>("select min(run_at) as run_at from jobs where state = 'queued'")
+  const dueMs = oldest?.run_at == null ? 0 : now.getTime() - toDate(oldest.run_at).getTime()
+  // PostgreSQL returns counts as strings.
+  return { counts: rows.map(({ total, ...row }) => ({ ...row, total: Number(total) })), oldestDueSeconds: Math.max(dueMs, 0) / 1000 }
+}
+
+// Finds the kinds by one index lookup each (loose index scan).
+const countSql = `with recursive kinds (kind) as (
+    select min(kind) from jobs union all select (select min(kind) from jobs where kind > kinds.kind) from kinds where kinds.kind is not null)
+  select kinds.kind, states.state,
+    (select count(*) from (select 1 from jobs where jobs.kind = kinds.kind and jobs.state = states.state limit ${maxCount}) counted) as total
+  from kinds cross join (select 'queued' as state union all select 'running' union all select 'failed') states
+  where kinds.kind is not null`

@@ -2,10 +2,12 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { watch } from '../graphql/subscriptions.ts'
 import { Job, type JobState } from './entity.ts'
-import { listJobs } from './list.ts'
-import { byServerAdmin, canSeeJobs } from './policy.ts'
 import { countJobs, retryJob } from './queue.ts'
-import { JobCountsRef } from './refs.ts'
+import { isServerAdmin } from '../access/roles.ts'
+import { newestFirst } from '../graphql/connections.ts'
+
+/** Only server administrators may list, cancel and retry jobs: the rule of `isServerAdmin` as an auth scope. */
+export const byServerAdmin = { scope: 'admin' } as const
 
 const JobStateEnum = builder.enumType('JobState', {
   description: 'State of a job.',
@@ -22,7 +24,7 @@ builder.node(JobRef, {
   description: 'A background job.',
   authScopes: byServerAdmin,
   id: { resolve: (job) => job.id },
-  loadOne: (id, { em, scopes }) => (canSeeJobs({ scopes }) ? em.findOne(Job, { id }) : null),
+  loadOne: (id, { em, scopes }) => (isServerAdmin({ scopes }) ? em.findOne(Job, { id }) : null),
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'UUID of the job, as used in the REST API and the log.' }),
     kind: t.exposeString('kind', { description: 'Kind of the job.' }),
@@ -60,12 +62,24 @@ builder.queryField('jobs', (t) =>
         kind: t.arg.string({ description: 'Only jobs of this kind.' }),
         subject: t.arg.string({ description: 'Only jobs with this subject.' }),
       },
-      resolve: (_root, args, { em }) => listJobs(em, args, args),
+      resolve: (_root, args, { em }) => {
+        const { state, kind, subject } = args
+        return newestFirst(em, Job, { ...(state && { state }), ...(kind && { kind }), ...(subject && { subject }) }, args)
+      },
     },
     { description: 'A page of jobs.' },
     { description: 'A job in a page.' },
   ),
 )
+
+export const JobCountsRef = builder.objectRef<Awaited<ReturnType<typeof countJobs>>>('JobCounts').implement({
+  description: 'Number of background jobs in each state.',
+  fields: (t) => ({
+    queued: t.exposeInt('queued', { description: 'Waiting.' }),
+    running: t.exposeInt('running', { description: 'Running.' }),
+    failed: t.exposeInt('failed', { description: 'Failed.' }),
+  }),
+})
 
 builder.queryField('jobCounts', (t) =>
   t.withAuth(byServerAdmin).field({
@@ -82,7 +96,7 @@ builder.subscriptionField('jobProgress', (t) =>
     args: { id: t.arg.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
     subscribe: (_root, { id }, context) =>
       watch<Job>(context, {
-        permits: canSeeJobs,
+        permits: isServerAdmin,
         read: ({ em }) => em.findOne(Job, { id: id.id }),
         tag: ({ state, attempts, phase, done, total }) => [state, attempts, phase, done, total].join(' '),
         isLast: ({ state }) => state === 'done' || state === 'failed',

@@ -3,11 +3,10 @@ import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { withMeter } from '../db/meter.ts'
 import { attempt, type Attempt } from './attempt.ts'
-import { describeFailure } from './failure.ts'
-import { type FailureLog, openFailureLog } from './failure-log.ts'
+import { describeFailure, type FailureLog, openFailureLog } from './failure.ts'
 import type { Handlers } from './handler.ts'
 import { claim, type ClaimedJob } from './lease.ts'
-import { onJobCommitted } from './wake.ts'
+import { onJobCommitted } from './queue.ts'
 
 export type WorkerOptions = {
   /** Number of shared slots for concurrent jobs. Kinds with their own slots are not included. */

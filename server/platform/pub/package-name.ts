@@ -1,3 +1,5 @@
+import { parseVersion } from './version.ts'
+
 /** Returns whether a text has the form of a package name. Includes reserved words, which a few old packages have as their name. */
 export const isPackageName = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(text)
 
@@ -19,3 +21,16 @@ const reservedWords = new Set(
   hide if implements import in inline interface is late library mixin new null of on operator part required rethrow return sealed set super switch this
   throw true try type var void while with yield`.split(/\s+/),
 )
+
+/** Returns the URL of a version's archive. `+` needs no escaping in a path (RFC 3986 §3.3). */
+export const archiveUrl = (serverUrl: string, name: string, version: string): string =>
+  `${serverUrl}/api/archives/${archiveFile(name, version)}`
+
+/** Returns the file name of a version's archive. */
+export const archiveFile = (name: string, version: string): string => `${name}-${version}.tar.gz`
+
+/** Splits `<name>-<version>.tar.gz` into name and version. Names contain no hyphens, versions may. Returns null for other file names. */
+export function splitArchiveName(file: string): { name: string; version: string } | null {
+  const [, name = '', version = ''] = /^(\w+)-(.+)\.tar\.gz$/.exec(file) ?? []
+  return isPackageName(name) && parseVersion(version) ? { name, version } : null
+}

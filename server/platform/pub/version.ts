@@ -1,5 +1,5 @@
 /** A dot-separated part of a pre-release or of build metadata. */
-export type Identifier = bigint | string
+type Identifier = bigint | string
 
 /** A version as parsed by pub_semver. Numbers have arbitrary size. */
 export type Version = {
@@ -87,4 +87,39 @@ function compareLists(a: readonly Identifier[], b: readonly Identifier[]): numbe
   if (right === undefined) return 1
   if (typeof left !== typeof right) return typeof left === 'bigint' ? -1 : 1
   return left < right ? -1 : 1
+}
+
+/**
+ * Returns an ASCII key whose byte order (memcmp: SQLite BINARY, PostgreSQL COLLATE "C") equals the order of `compareParsed`. Every part is
+ * self-delimiting, so no key is a prefix of another. Throws a RangeError for a non-canonical version.
+ */
+export function versionKey(text: string): string {
+  const { release, preRelease, build } = known(text)
+  return release.map(positive).join('') + (preRelease.length > 0 ? list(preRelease) : afterEveryList) + list(build)
+}
+
+/** Sorts a stable version after all its pre-releases. */
+const afterEveryList = '~'
+
+/**
+ * Encodes a list of identifiers. `A` ends the list and sorts before `B` (negative), `C` (positive) and `D` (text): shorter lists sort first, numbers
+ * before texts.
+ */
+const list = (parts: Identifier[]) => `${parts.map(identifier).join('')}A`
+
+function identifier(part: Identifier): string {
+  if (typeof part === 'string') return `D${part}!`
+  return part < 0n ? `B${negative(-part)}` : `C${positive(part)}`
+}
+
+/** Encodes a number with a prefix character for its length, so that longer numbers sort later. 64 digits at most keep the prefix printable. */
+function positive(value: bigint): string {
+  const digits = value.toString()
+  return String.fromCharCode(32 + digits.length) + digits
+}
+
+/** Encodes the absolute value of a negative number with inverted length and digits, so that longer numbers sort first. */
+function negative(value: bigint): string {
+  const digits = value.toString()
+  return String.fromCharCode(126 - digits.length) + digits.replace(/\d/g, (digit) => String(9 - Number(digit)))
 }

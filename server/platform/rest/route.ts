@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Method } from '../http/methods.ts'
 import type { Context, IdentifyByKey } from '../access/context.ts'
 import type { ApiError } from '../../errors.ts'
-import type { Scope } from '../roles/roles.ts'
+import type { Scope } from '../access/roles.ts'
 
 /**
  * Authorization rule of an endpoint: anyone (`open`), anyone if public packages are enabled (`browse`), a known caller, a session, or a credential

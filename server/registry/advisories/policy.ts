@@ -1,4 +1,4 @@
-import { isServerAdmin } from '../../platform/roles/viewer.ts'
+import { isServerAdmin } from '../../platform/access/roles.ts'
 
 /**
  * Server admins can see, import, withdraw and remove all advisories. Other users see only the parts of an advisory that concern a package they can

@@ -9,7 +9,7 @@ import { type ByteRange, requestedRange } from '../../platform/http/caching/rang
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { findArchive, linkToArchive, openArchive, proxyPathFor } from '../packages/listing/archive.ts'
 import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
-import { archiveUrl, splitArchiveName } from '../../platform/pub/archive-name.ts'
+import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { countDownload } from './tally.ts'
 

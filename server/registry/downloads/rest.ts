@@ -1,5 +1,5 @@
 import { ofPackage } from '../packages/rest-answers.ts'
-import { unauthenticated } from '../../platform/access/refusal.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import { route } from '../../platform/rest/route.ts'
 
 export const downloadRoutes = [

@@ -1,6 +1,6 @@
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { builder } from '../../platform/graphql/builder.ts'
-import { viewerCan } from '../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../platform/access/policy.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { UserRef } from '../../accounts/users/refs.ts'
 import type { Package } from './entity.ts'

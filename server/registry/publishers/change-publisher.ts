@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { insufficientPermissions, notFound } from '../../errors.ts'
-import { adviceForAdmin } from '../../platform/roles/viewer.ts'
+import { adviceForAdmin } from '../../platform/access/roles.ts'
 import { Publisher } from './entity.ts'
 import type { PublisherRule } from './policy.ts'
 

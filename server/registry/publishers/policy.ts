@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../../platform/db/batched.ts'
-import { type Actor, isServerAdmin, mayWrite } from '../../platform/roles/viewer.ts'
+import { type Actor, isServerAdmin, mayWrite } from '../../platform/access/roles.ts'
 import { PublisherMember, type PublisherRole } from './entity.ts'
 
 // Permissions. REST and GraphQL both apply these rules, and the `viewerCan…` fields return their results.

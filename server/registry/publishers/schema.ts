@@ -5,7 +5,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
-import { viewerCan } from '../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../platform/access/policy.ts'
 import { canAdministerPublisher, canDeletePublisher, canSeeMembers, canSeePublisherActivity, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 

@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
-import { viewerCan } from '../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../platform/access/policy.ts'
 import { checkDomainNow, loadDomainCheck } from './domain-check.ts'
 import type { DomainCheck } from './domain-check-entity.ts'
 import { publisherName } from './input.ts'

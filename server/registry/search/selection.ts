@@ -1,6 +1,5 @@
-import { isServerAdmin } from '../../platform/roles/viewer.ts'
+import { isServerAdmin, type Scope } from '../../platform/access/roles.ts'
 import type { Audience } from '../../platform/access/audience.ts'
-import type { Scope } from '../../platform/roles/roles.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
 import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
 import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'

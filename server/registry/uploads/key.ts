@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { type Identity, identityById } from '../../platform/access/authenticate.ts'
-import { unauthenticated } from '../../platform/access/refusal.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { equalSecrets, hmac, type Keys, validKeys } from '../../platform/http/keys.ts'
-import type { Credential } from '../../platform/roles/viewer.ts'
+import type { Credential } from '../../platform/access/roles.ts'
 import type { Services } from '../../services.ts'
 import { unknownUpload } from './service.ts'
 

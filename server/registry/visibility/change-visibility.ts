@@ -9,9 +9,9 @@ import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { canChangeVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
 import { readSetting } from '../../platform/settings/service.ts'
-import { type Actor, adviceForAdmin } from '../../platform/roles/viewer.ts'
+import { type Actor, adviceForAdmin } from '../../platform/access/roles.ts'
 import { closureOf } from './closure.ts'
-import { publicPackagesSwitch } from '../../platform/access/browsing.ts'
+import { publicPackagesSwitch } from '../../platform/access/audience.ts'
 
 export type VisibilityChange = {
   package: string

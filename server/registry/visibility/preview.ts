@@ -4,7 +4,7 @@ import { type Chain, publicDependents } from '../packages/dependents/breakage.ts
 import { Package, type Visibility } from '../packages/entity.ts'
 import { notAdministered } from '../packages/changes/change-package.ts'
 import { canChangeVisibility, canPreviewVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
-import { adviceForAdmin } from '../../platform/roles/viewer.ts'
+import { adviceForAdmin } from '../../platform/access/roles.ts'
 import { closureOf } from './closure.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
 

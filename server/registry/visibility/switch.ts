@@ -2,9 +2,9 @@ import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { Package } from '../packages/entity.ts'
-import { requireRecentProof } from '../../platform/access/proof.ts'
+import { requireRecentProof } from '../../platform/access/guards.ts'
 import { lockSetting, readSetting, writeSetting } from '../../platform/settings/service.ts'
-import { publicPackagesSwitch, type PublicPackagesSwitch } from '../../platform/access/browsing.ts'
+import { publicPackagesSwitch, type PublicPackagesSwitch } from '../../platform/access/audience.ts'
 
 /** Whether this server has public packages: what the environment permits and what administrators chose. */
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }

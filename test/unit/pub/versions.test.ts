@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { latestOf, latestPrereleaseOf } from '../../../server/registry/packages/versions/latest.ts'
-import { versionKey } from '../../../server/platform/pub/sort-key.ts'
-import { fitsClient, isPrerelease, parseVersion } from '../../../server/platform/pub/version.ts'
+import { versionKey, fitsClient, isPrerelease, parseVersion } from '../../../server/platform/pub/version.ts'
 import { published, version } from '../../support/arbitraries.ts'
 import { compareVersions } from '../../support/versions.ts'
 

@@ -1,5 +1,5 @@
 import { builder } from '../../../platform/graphql/builder.ts'
-import { viewerCan } from '../../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../../platform/access/policy.ts'
 import { insufficientPermissions } from '../../../errors.ts'
 import { canSeeActivity } from '../policy.ts'
 import { PackageRef } from '../refs.ts'

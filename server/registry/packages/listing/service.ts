@@ -9,7 +9,7 @@ import { hostedHere } from '../hosting/hosted-here.ts'
 import { hasPublicVersion, isPublicVersion, isPublicPackage } from '../policy.ts'
 import { readWithheld, withoutNames } from '../visibility/withheld.ts'
 import { visibilityMark } from '../visibility/mark.ts'
-import { archiveUrl } from '../../../platform/pub/archive-name.ts'
+import { archiveUrl } from '../../../platform/pub/package-name.ts'
 import { latestOf } from '../versions/latest.ts'
 
 /** A compressed package listing. The ETag is weak because the compressed and uncompressed forms share it. */

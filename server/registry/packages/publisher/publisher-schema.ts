@@ -1,4 +1,4 @@
-import { viewerCan } from '../../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../../platform/access/policy.ts'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { canSeeUnlistedPackages } from '../../publishers/policy.ts'
 import { PublisherRef } from '../../publishers/refs.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { payload } from '../../../platform/graphql/payload.ts'
-import { viewerCan } from '../../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../../platform/access/policy.ts'
 import { invalidInput } from '../../../errors.ts'
 import { packageName } from '../parameters.ts'
 import { ofPublicPackage, PackageRef } from '../refs.ts'

@@ -1,7 +1,7 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { payload } from '../../../platform/graphql/payload.ts'
 import type { Context } from '../../../platform/access/context.ts'
-import { viewerCan } from '../../../platform/access/viewer-can.ts'
+import { viewerCan } from '../../../platform/access/policy.ts'
 import type { PackageVersion } from '../entity.ts'
 import { packageName } from '../parameters.ts'
 import { canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil } from '../policy.ts'

@@ -12,8 +12,7 @@ import { pubspecOf } from './pubspec.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 import { invalidInput } from '../../../errors.ts'
 import { type Constraint, parseConstraint } from '../../../platform/pub/constraint.ts'
-import { versionKey } from '../../../platform/pub/sort-key.ts'
-import { parseVersion } from '../../../platform/pub/version.ts'
+import { versionKey, parseVersion } from '../../../platform/pub/version.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined }
