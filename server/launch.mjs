@@ -1,17 +1,39 @@
-// Entry point of every npm script. Plain JavaScript without dependencies, because on a fresh checkout it runs before anything is installed, on
-// whatever Node version the machine has.
+// Prepares a checkout for the npm scripts. Plain JavaScript without dependencies, because on a fresh checkout it runs before anything is installed,
+// with the Node version of the machine.
+//
+//   node server/launch.mjs build    installs the dependencies and builds the console and the server, if needed
+//   node server/launch.mjs start    does the same, then starts the server
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import * as commands from './platform/launch/commands.mjs'
-import { ensureInstalled } from './platform/launch/install.mjs'
-import { fail } from './platform/launch/process.mjs'
-import { announceStart, start } from './platform/launch/start.mjs'
+import { fail } from './platform/launch/environment.mjs'
+import { ensureBuilt, ensureInstalled, nodePath } from './platform/launch/prepare.mjs'
 
-const known = { start, ...commands }
-
+const [command] = process.argv.slice(2)
+if (command !== 'build' && command !== 'start') fail('Usage: node server/launch.mjs build|start', 64)
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
-const [name = 'start', ...args] = process.argv.slice(2)
-if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}". Available commands: ${Object.keys(known).join(', ')}.`, 64)
-if (name === 'start') announceStart()
-await ensureInstalled()
-const code = await known[name](args)
-if (code) process.exitCode = code // keeps an exit code that the server has already set
+ensureInstalled()
+ensureBuilt('console')
+ensureBuilt('server')
+if (command === 'start') startServer()
+
+/**
+ * Runs the server until it exits, with a heap that is collected before it doubles; one GC thread, since four would compete with requests; and one
+ * malloc arena, since arenas of other threads would keep the memory used for compiling.
+ */
+function startServer() {
+  const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1']
+  const env = { ...process.env, MALLOC_ARENA_MAX: '1' }
+  const server = spawn(nodePath(), [...options, 'server/platform/launch/snug.mjs', 'start'], { stdio: 'inherit', env })
+  // On Windows, the console sends Ctrl-C to the server as well, and `kill` would end it without a shutdown.
+  const forward = (signal) => process.platform === 'win32' || server.kill(signal)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward)
+  // npm forwards SIGTERM only to the shell that runs the script, which exits without forwarding it.
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent || !process.env.npm_lifecycle_event) return
+    clearInterval(watch)
+    forward('SIGTERM')
+  }, 500)
+  server.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
+}

@@ -13,6 +13,8 @@ const workers = Math.ceil(availableParallelism() * 1.5)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
+process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/snug` // every test process loads the whole server
+
 /** Tests of the app run on both databases, except those in these folders and in folders named `postgres`. */
 const apart = ['unit', 'e2e', 'faults', 'measured'].map((folder) => `test/${folder}/**`)
 const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart })

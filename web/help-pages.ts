@@ -31,6 +31,7 @@ export interface HelpSection {
 
 const folder = join(import.meta.dirname, 'help')
 const index = join(folder, 'README.md')
+const isIndex = (file: string) => basename(file) === 'README.md'
 
 /**
  * Vite plugin that renders the help pages (help/*.md), so that the browser needs no Markdown parser. Each page is a module with a `HelpPage`.
@@ -45,14 +46,14 @@ export function helpPages(): Plugin {
         const [file = '', query] = id.split('?')
         const watched = query === 'search' ? pageFiles() : [file]
         for (const path of watched) this.addWatchFile(path)
-        const value = query === 'search' ? watched.flatMap(sectionsOf) : file === index ? contents() : pageOf(file)
+        const value = query === 'search' ? watched.flatMap(sectionsOf) : isIndex(file) ? contents() : pageOf(file)
         return { code: `export default ${JSON.stringify(value)}`, moduleType: 'js' }
       },
     },
   }
 }
 
-const pageFiles = () => globSync(join(folder, '*.md')).filter((file) => file !== index)
+const pageFiles = () => globSync(join(folder, '*.md')).filter((file) => !isIndex(file))
 const nameOf = (file: string) => basename(file, '.md')
 
 function pageOf(file: string): HelpPage {

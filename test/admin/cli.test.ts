@@ -14,7 +14,7 @@ import { dartFiles, zipOf } from '../support/sdk-archives.ts'
 // Each run of the command starts a new process.
 vi.setConfig({ testTimeout: 90_000 })
 
-const launcher = fileURLToPath(new URL('../../server/launch.mjs', import.meta.url))
+const launcher = fileURLToPath(new URL('../../server/platform/launch/snug.mjs', import.meta.url))
 
 type Result = { code: number; out: string; err: string }
 

@@ -150,6 +150,6 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function backUp({ folder, env }: Stock): Promise<void> {
-  const command = ['server/launch.mjs', 'admin', 'backup', join(folder, 'backups')]
+  const command = ['server/platform/launch/snug.mjs', 'admin', 'backup', join(folder, 'backups')]
   await promisify(execFile)(process.execPath, command, { cwd: checkout, env: { ...process.env, ...env } })
 }

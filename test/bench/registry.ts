@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import packageFile from '../../package.json' with { type: 'json' }
 import { packageArchive } from '../support/archive.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { nextPort, type Server, startServer } from './processes.ts'
@@ -27,8 +26,8 @@ export function settings(folder: string, port: number): Record<string, string> {
   }
 }
 
-/** Command that `npm start` runs. */
-export const startCommand = ['sh', '-c', packageFile.scripts.start]
+/** Starts the built server with the same options as `npm start`. */
+export const startCommand = [join(checkout, 'server/platform/launch/snug.mjs'), 'start']
 
 /** Starts the server with an empty database, writes its output to a file, and creates an owner and a token. */
 export async function startRegistry(folder: string, variables: Record<string, string> = {}): Promise<Registry> {

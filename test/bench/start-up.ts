@@ -13,7 +13,7 @@ export type StartUp = { npm: number; node: number; idle: number }
  */
 export async function measureStartUp(folder: string, times: number): Promise<StartUp> {
   const data = mkdtempSync(join(folder, 'start-'))
-  await startOnce(data, startCommand) // builds the console if necessary, fills Node's compile cache, creates the database
+  await startOnce(data, startCommand) // fills Node's compile cache, creates the database
   const [npm, node, idle]: [number[], number[], number[]] = [[], [], []]
   for (let time = 0; time < times; time++) {
     npm.push((await startOnce(data, ['npm', 'start'])).milliseconds)

@@ -76,7 +76,7 @@ it.for(backends)(
 
     // After adopt-store, the store belongs to the other database, and the previous database is refused.
     const adoptStore = (database: Record<string, string>) =>
-      execFileSync(process.execPath, ['server/launch.mjs', 'admin', 'adopt-store'], {
+      execFileSync(process.execPath, ['server/platform/launch/snug.mjs', 'admin', 'adopt-store'], {
         env: { JWT_SECRET: secretForTests, DATA_DIR: folder, PATH: process.env.PATH, ...database },
         encoding: 'utf8',
       })

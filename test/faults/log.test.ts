@@ -12,7 +12,7 @@ async function startInto(stdout: number, env: Record<string, string> = {}) {
   const port = String(await freePort())
   const url = `http://localhost:${port}`
   const settings = { SERVER_URL: url, JWT_SECRET: secretForTests, LISTEN_PORT: port, DATA_DIR: folderForTest(), SCORING_ENABLED: 'false' }
-  const child = spawn(process.execPath, ['server/launch.mjs', 'start'], {
+  const child = spawn(process.execPath, ['server/platform/launch/snug.mjs', 'start'], {
     env: { PATH: process.env.PATH, ...settings, ...env },
     stdio: ['ignore', stdout, 'pipe'],
   })

@@ -18,7 +18,7 @@ const { version, dependencies } = JSON.parse(readFileSync(join(root, 'package.js
 /** Builds the release package and unpacks it, with a PATH that contains only Node. */
 function unpackPackage() {
   const [made, machine] = [folderForTest(), folderForTest()]
-  execFileSync(process.execPath, ['server/launch.mjs', 'makePackage', '--into', made], { cwd: root, stdio: 'pipe' })
+  execFileSync(process.execPath, ['server/platform/launch/package.ts', '--into', made], { cwd: root, stdio: 'pipe' })
   const archive = readdirSync(made).find((name) => name.endsWith('.tar.gz')) ?? ''
   execFileSync('tar', ['-xzf', join(made, archive), '-C', machine])
   const [bin, data] = [join(machine, 'bin'), join(machine, 'data')]

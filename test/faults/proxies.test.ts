@@ -13,7 +13,7 @@ import { root } from '../support/sources.ts'
 
 // Runs the proxy configurations of server/platform/deploy in front of two instances,
 // with partial failures that must not become an outage.
-const command = [process.execPath, join(root, 'server/launch.mjs'), 'start']
+const command = [process.execPath, join(root, 'server/platform/launch/snug.mjs'), 'start']
 const proxies = {
   nginx: (instances: string[]) => startNginx({ instances }),
   caddy: async (instances: string[]) => (await startCaddy({ instances })).port,

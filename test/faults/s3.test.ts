@@ -10,7 +10,10 @@ import { folderForTest, ownersToken, publishTo, secretForTests, type Server, sta
 /** Runs `npm run admin -- move-blobs filesystem` next to a running server. */
 function moveToFolder({ url }: Server, folder: string, env: Record<string, string>) {
   const settings = { SERVER_URL: url, JWT_SECRET: secretForTests, DATA_DIR: folder, PATH: process.env.PATH, ...env }
-  const command = spawn(process.execPath, ['server/launch.mjs', 'admin', 'move-blobs', 'filesystem'], { env: settings, detached: true })
+  const command = spawn(process.execPath, ['server/platform/launch/snug.mjs', 'admin', 'move-blobs', 'filesystem'], {
+    env: settings,
+    detached: true,
+  })
   return {
     kill: () => process.kill(-(command.pid ?? 0), 'SIGKILL'),
     out: text(command.stdout),

@@ -6,7 +6,7 @@ import { Pair } from '../support/two-instances.ts'
 import { folderForTest, json, ownersToken } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
-const here = [process.execPath, join(root, 'server/launch.mjs'), 'start']
+const here = [process.execPath, join(root, 'server/platform/launch/snug.mjs'), 'start']
 /** Folder of the unpacked previous release. If set, the test upgrades from that release. */
 const { PREVIOUS_PACKAGE } = process.env
 

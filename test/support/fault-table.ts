@@ -24,8 +24,8 @@ declare module 'vitest' {
 /** Maximum time in seconds from the end of a fault until writes succeed again. */
 export const maxSecondsToWrite = 5
 
-/** Set by `npm run faults` for the full number of publishes. A run of all tests uses fewer. */
-export const isFullRun = process.env.FAULTS === 'full'
+/** Whether the full number of publishes is used, as by `npm run faults`. A run of all tests uses fewer. */
+export const isFullRun = process.env.npm_lifecycle_event === 'faults'
 
 /** Returns the table as text with one line per fault. */
 export function faultTable(rows: readonly FaultRow[]): string {

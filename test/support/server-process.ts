@@ -11,7 +11,7 @@ export type Server = { process: ChildProcess; url: string; log: () => string; ex
 
 export const secretForTests = 'a secret for tests that is long enough'
 
-/** Starts the built server as `npm start` does. Resolves when it is ready or has exited. */
+/** Starts the built server, as `npm start` does after building it. Resolves when it is ready or has exited. */
 export async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
   const port = env.LISTEN_PORT ?? String(await freePort())
   const url = `http://localhost:${port}`
@@ -25,7 +25,7 @@ export async function start(folder: string, env: Record<string, string> = {}): P
     SCORING_ENABLED: 'false',
     ...env,
   }
-  return launch([process.execPath, 'server/launch.mjs', 'start'], url, { env: { PATH: process.env.PATH, ...settings } })
+  return launch([process.execPath, 'server/platform/launch/snug.mjs', 'start'], url, { env: { PATH: process.env.PATH, ...settings } })
 }
 
 /** Starts a server with a command. Resolves when it is ready or has exited. */

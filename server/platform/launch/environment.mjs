@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import * as util from 'node:util'
-import { fail } from './process.mjs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 
 /** Exit code EX_CONFIG of sysexits.h. */
 const badConfiguration = 78
@@ -30,32 +29,36 @@ export function makeEnvironmentFile() {
   console.log(`Created .env with ${missing.join(' and ')}.${hint}`)
 }
 
-/** Whether Node can parse `.env` files (20.12 or newer). */
-export const canReadEnvironmentFile = 'parseEnv' in util
-
-/** Loads `.env` of the working directory. Existing variables take precedence, also over the other form of NAME and NAME_FILE. */
+/**
+ * Loads `.env` of the working directory. Existing variables take precedence, also over the other form of NAME and NAME_FILE. Exits if the file is not
+ * readable, because starting without its settings could start a different server.
+ */
 export function loadEnvironmentFile() {
-  if (!hasEnvironmentFile()) return
+  if (!existsSync('.env')) return
   const given = { ...process.env }
-  for (const [name, value] of Object.entries(util.parseEnv(readFileSync('.env', 'utf8'))))
+  for (const [name, value] of Object.entries(parseEnv(readEnvironmentFile())))
     if (given[name] === undefined && !given[otherOf(name)]) process.env[name] = value
 }
 
 const otherOf = (name) => (name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`)
 
-/**
- * Whether the working directory has a `.env`. Exits if the file is not readable, because starting without its settings could start a different
- * server.
- */
-export function hasEnvironmentFile() {
-  if (!existsSync('.env')) return false
+function readEnvironmentFile() {
   try {
-    accessSync('.env', constants.R_OK)
+    return readFileSync('.env', 'utf8')
   } catch (error) {
-    fail(
-      `Cannot read .env in ${process.cwd()} (${error.code}). Make the server's account its owner (chown), or remove the file.`,
-      badConfiguration,
-    )
+    const hint = "Make the server's account its owner (chown), or remove the file."
+    return fail(`Cannot read .env in ${process.cwd()} (${error.code}). ${hint}`, badConfiguration)
   }
-  return true
+}
+
+/** Exits if the running Node does not support TypeScript, as 22.18 and newer do. */
+export function requireNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major < 22 || (major === 22 && minor < 18)) fail(`Snug requires Node 22.18 or newer. This is Node ${process.versions.node}.`)
+}
+
+/** Prints an error and exits. */
+export function fail(message, code = 1) {
+  console.error(message)
+  process.exit(code)
 }

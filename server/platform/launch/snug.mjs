@@ -1,11 +1,11 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=8 --heap-growing-percent=50 --v8-pool-size=1
-// Starts a packaged Snug (see package.ts). Requires only Node. Settings (.env) and data are read from the working directory, so an upgrade only
-// replaces the package folder. The first line sets the same options as the start script in package.json, for systems that run this file directly.
+// Runs the build of the server, in a package (see package.ts) or a checkout. Requires only Node. Settings (.env) and data are read from the working
+// directory, so an upgrade only replaces the package folder. The first line sets the same options as server/launch.mjs, for systems that run this
+// file directly.
 import { readFileSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { loadEnvironmentFile, makeEnvironmentFile } from './environment.mjs'
-import { fail, isCapable } from './process.mjs'
+import { fail, loadEnvironmentFile, makeEnvironmentFile, requireNode } from './environment.mjs'
 
 const known = { start, admin, ready, version, help, '--version': version, '--help': help }
 const usage = `Usage: snug [command]
@@ -18,21 +18,26 @@ const usage = `Usage: snug [command]
 
 const [name = 'start', ...args] = process.argv.slice(2)
 if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}".\n\n${usage}`, 64)
-if (!isCapable()) fail(`Snug requires Node 22.18 or newer. This is Node ${process.versions.node}.`)
+requireNode()
 await known[name](args)
 
 async function start() {
   makeEnvironmentFile()
   loadEnvironmentFile()
-  // If the cache folder is not writable, startup is slower.
-  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../../.cache', import.meta.url)))
+  enableCompileCache()
   await import('../../dist/main.js')
 }
 
 async function admin(given) {
   loadEnvironmentFile()
+  enableCompileCache()
   process.argv.splice(2, Infinity, ...given)
   await import('../../dist/admin.js')
+}
+
+/** Halves the startup time. If the folder is not writable, startup is slower. */
+function enableCompileCache() {
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../../node_modules/.cache/snug', import.meta.url)))
 }
 
 async function ready() {

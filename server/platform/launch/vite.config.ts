@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, relative, resolve } from 'node:path'
+import { relative, resolve, sep } from 'node:path'
+import { dirname } from 'node:path/posix'
 import { defineConfig, type Plugin } from 'vite'
 import { loadedFromFolder } from './loaded-from-folder.ts'
 
@@ -10,11 +11,14 @@ const into = 'server/dist'
 const startedByAddress = /new URL\('\.\/([\w-]+)\.ts', import\.meta\.url\)/g
 const place = new RegExp(`${startedByAddress.source}|import\\.meta\\.(url|dirname)`, 'g')
 
+/** Converts the path separators of Windows. */
+const withSlashes = (path: string) => path.replaceAll(sep, '/')
+
 /** Entry points by name in the build: the server, the administration commands, and the worker threads and child processes. */
 const input = {
   main: 'server/main.ts',
   admin: 'server/operations/admin/main.ts',
-  ...Object.fromEntries(globSync('server/**/*.ts', { cwd: root }).flatMap(startedBy)),
+  ...Object.fromEntries(globSync('server/**/*.ts', { cwd: root }).map(withSlashes).flatMap(startedBy)),
 }
 
 // One file for everything that is loaded at startup, with dependencies, and further files for code loaded on demand. Comments, whitespace and unused
@@ -47,7 +51,7 @@ function startedBy(file: string): [name: string, path: string][] {
 
 /** Returns the name in the build of a worker or child process: `server/registry/markdown/worker.ts` becomes `registry-markdown-worker`. */
 function builtName(source: string): string {
-  return relative('server', source).replaceAll('/', '-').replace(/\.ts$/, '')
+  return source.replace(/^server\/(.*)\.ts$/, '$1').replaceAll('/', '-')
 }
 
 /**
@@ -61,8 +65,8 @@ function builtPlaces(): Plugin {
     transform: {
       filter: { id: { include: /\/server\/.*\.ts$/, exclude: /\/node_modules\// }, code: 'import.meta.' },
       handler(code, id) {
-        const folder = relative(root, dirname(id))
-        const fromBuild = relative(resolve(root, into), id)
+        const folder = withSlashes(relative(root, dirname(id)))
+        const fromBuild = withSlashes(relative(resolve(root, into), id))
         return code.replaceAll(place, (_, started?: string, what?: string) => {
           if (started) return `new URL('./${builtName(`${folder}/${started}.ts`)}.js', import.meta.url)`
           return what === 'url' ? `new URL('${fromBuild}', import.meta.url).href` : `(import.meta.dirname + '/${dirname(fromBuild)}')`

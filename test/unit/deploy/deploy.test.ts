@@ -8,7 +8,7 @@ import { root } from '../../support/sources.ts'
 
 const manifest = z.object({ version: z.string(), scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')))
 const port = variables.LISTEN_PORT.default
-const startFlags = /--max\S+(?: --\S+)*/.exec(manifest.scripts.start ?? '')?.[0] ?? ''
+const startFlags = Array.from(read('server/launch.mjs').matchAll(/'(--[a-z0-9-]+=\d+)'/g), ([, flag]) => flag).join(' ')
 
 describe('Dockerfile', () => {
   const lines = read('Dockerfile').replaceAll('\\\n', ' ').split('\n')

@@ -6,21 +6,22 @@ import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { root } from '../../support/sources.ts'
 
-const script = pathToFileURL(join(root, 'server/platform/launch/build.mjs')).href
+const script = pathToFileURL(join(root, 'server/platform/launch/prepare.mjs')).href
 
 /** Creates the sources of a server with a fake build that only records its runs. */
 function sources(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-build-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  for (const path of ['server/dist', 'server/platform/rest', 'node_modules/.bin']) mkdirSync(join(folder, path), { recursive: true })
+  for (const path of ['server/dist', 'server/platform/rest', 'node_modules/vite/bin']) mkdirSync(join(folder, path), { recursive: true })
   for (const name of ['package-lock.json', 'server/main.ts', 'server/platform/rest/route.ts']) writeFileSync(join(folder, name), name)
-  writeFileSync(join(folder, 'node_modules/.bin/vite'), '#!/bin/sh\necho built >>server/dist/builds\n', { mode: 0o755 })
+  const vite = "require('node:fs').appendFileSync('server/dist/builds', 'built\\n')"
+  writeFileSync(join(folder, 'node_modules/vite/bin/vite.js'), vite)
   return folder
 }
 
 /** Builds the server if necessary and returns the number of builds so far. */
 function ensure(folder: string): number {
-  const code = `const { ensureServer } = await import('${script}'); await ensureServer()`
+  const code = `const { ensureBuilt } = await import('${script}'); ensureBuilt('server')`
   execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, stdio: ['ignore', 'inherit', 'ignore'] })
   return readFileSync(join(folder, 'server/dist/builds'), 'utf8').trim().split('\n').length
 }
