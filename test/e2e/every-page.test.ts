@@ -38,7 +38,11 @@ const cut = `Array.from(document.querySelectorAll('main [role=region]'))
 /** Fills the server with long names, every kind of account, and a package with documents and scores. Returns the id of the member. */
 async function fill(app: TestApp & { url: string }): Promise<string> {
   const owner = await app.owner()
-  const { id, secret = '', email = '' } = await app.member({
+  const {
+    id,
+    secret = '',
+    email = '',
+  } = await app.member({
     displayName: 'Alexandra Wintersteiger-Montgomery',
     email: 'alexandra.wintersteiger@engineering.example.com',
   })
