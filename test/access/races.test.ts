@@ -3,13 +3,12 @@ import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { User } from '../../server/accounts/users/entity.ts'
 import { statuses } from '../actor.ts'
 import { testApp } from '../app.ts'
-
-const rounds = 200
+import { interleave, interleavings } from '../support/interleave.ts'
 
 it('creates only one owner when the setup is completed twice concurrently', async () => {
   await using app = await testApp({ setUp: false })
   const { reads, orm } = app.services.database
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const ip = app.address()
     await announceSetupCode(app.services)
     const code = app.lines
@@ -23,7 +22,7 @@ it('creates only one owner when the setup is completed twice concurrently', asyn
         { email: `${name}@example.com`, displayName: name, password: 'a fine password', setupToken },
         { ip },
       )
-    const answers = await Promise.all([complete('ann'), complete('ben')])
+    const answers = await interleave(app, round, [() => complete('ann'), () => complete('ben')])
     expect(statuses(answers)).toEqual([201, 404])
     expect(await reads.all('select id from users')).toHaveLength(1)
     await orm.em.getConnection().execute('delete from users')
@@ -34,11 +33,11 @@ it('creates only one owner when the setup is completed twice concurrently', asyn
 it('never accepts an invitation twice', async () => {
   await using app = await testApp()
   const admin = await app.admin()
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const { body } = await admin.post('/api/admin/users', { email: `i${round}@example.com`, displayName: 'I', mode: 'invite' })
     const token = body.inviteUrl.split('/invite/')[1]
     const accept = (password: string) => app.anonymous.post(`/api/invites/${token}/accept`, { password }, { ip: app.address() })
-    const answers = await Promise.all([accept('first password'), accept('second password')])
+    const answers = await interleave(app, round, [() => accept('first password'), () => accept('second password')])
     expect(statuses(answers)).toEqual([200, 404])
   }
 }, 120_000)
@@ -48,14 +47,15 @@ it('keeps exactly one active owner during concurrent transfers, demotions and de
   const { reads } = app.services.database
   let owner = await app.owner()
   const admins = [await app.admin(), await app.admin()]
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const [one, two] = admins as [typeof owner, typeof owner]
+    const from = owner
     // Failures of an address are counted per hour.
     app.clock.now = new Date(Date.now() + round * 3_600_000)
-    const answers = await Promise.all([
-      owner.post('/api/admin/transfer-ownership', { email: one.email }),
-      owner.post('/api/admin/transfer-ownership', { email: two.email }),
-      round % 2 ? two.put(`/api/admin/users/${one.id}`, { isActive: false }) : two.put(`/api/admin/users/${one.id}`, { role: 'viewer' }),
+    const answers = await interleave(app, round, [
+      () => from.post('/api/admin/transfer-ownership', { email: one.email }),
+      () => from.post('/api/admin/transfer-ownership', { email: two.email }),
+      () => two.put(`/api/admin/users/${one.id}`, round % 2 ? { isActive: false } : { role: 'viewer' }),
     ])
     expect(answers.slice(0, 2).filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
     for (const { status } of answers) expect([200, 403, 409]).toContain(status)

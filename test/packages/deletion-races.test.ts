@@ -4,22 +4,21 @@ import { jobHandlers } from '../../server/job-handlers.ts'
 import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 import { runJobs } from '../support/jobs.ts'
 import { finish, publish, upload } from '../support/publish.ts'
-
-const rounds = 200
 
 it('never lists a version without an archive during concurrent publishes and deletions', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const worker = startWorker(app.services, jobHandlers(app.services))
   const outcomes = new Set<string>()
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const name = `acme${round}`
     await publish(alice, { name, version: '1.0.0' })
     const uploadId = await upload(alice, await packageArchive({ name, version: '1.1.0' }))
     const target = `/api/admin/packages/${name}${round % 2 ? '' : '/versions/1.0.0'}`
-    const [published, deleted] = await Promise.all([finish(alice, uploadId), admin.delete(target)])
+    const [published, deleted] = await interleave(app, round, [() => finish(alice, uploadId), () => admin.delete(target)])
     outcomes.add(`${published.status} ${deleted.status}`)
     const { status, body } = await alice.get(`/api/packages/${name}`)
     for (const { version } of status === 200 ? [body.latest, ...body.versions] : []) {

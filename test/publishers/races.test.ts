@@ -3,8 +3,7 @@ import { Publisher, PublisherMember } from '../../server/registry/publishers/ent
 import { User } from '../../server/accounts/users/entity.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-
-const rounds = 200
+import { interleave, interleavings } from '../support/interleave.ts'
 
 /** Makes these users the admins of the publisher directly in the database. */
 async function makeAdmins(app: TestApp, people: Actor[]): Promise<void> {
@@ -23,14 +22,14 @@ it('always keeps an admin during concurrent demotions and removals', async () =>
   const member = (id: string) => `/api/publishers/acme/members/${id}`
   await makeAdmins(app, [one, two])
   await root.delete(member(root.id))
-  for (let round = 0; round < rounds; round++) {
-    const pairs = [
-      [() => one.put(member(two.id), { role: 'member' }), () => two.put(member(one.id), { role: 'member' })],
-      [() => one.delete(member(two.id)), () => two.delete(member(one.id))],
-      [() => one.delete(member(one.id)), () => two.delete(member(two.id))],
-      [() => one.delete(member(one.id)), () => root.put(member(two.id), { role: 'member' })],
-    ]
-    const answers = await Promise.all((pairs[round % pairs.length] ?? []).map((send) => send()))
+  const pairs = [
+    [() => one.put(member(two.id), { role: 'member' }), () => two.put(member(one.id), { role: 'member' })],
+    [() => one.delete(member(two.id)), () => two.delete(member(one.id))],
+    [() => one.delete(member(one.id)), () => two.delete(member(two.id))],
+    [() => one.delete(member(one.id)), () => root.put(member(two.id), { role: 'member' })],
+  ]
+  for (let round = 0; round < interleavings * pairs.length; round++) {
+    const answers = await interleave(app, Math.floor(round / pairs.length), pairs[round % pairs.length] ?? [])
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     for (const { status } of answers) expect([200, 400, 403]).toContain(status)
     const { body } = await root.get('/api/publishers/acme/members')
@@ -43,11 +42,11 @@ it('never adds a user whose account is being deleted', async () => {
   await using app = await testApp()
   const root = await app.admin()
   await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const bob = await app.member()
-    const [deleted, added] = await Promise.all([
-      root.delete(`/api/admin/users/${bob.id}`),
-      root.put(`/api/publishers/acme/members/${bob.id}`, { role: 'member' }),
+    const [deleted, added] = await interleave(app, round, [
+      () => root.delete(`/api/admin/users/${bob.id}`),
+      () => root.put(`/api/publishers/acme/members/${bob.id}`, { role: 'member' }),
     ])
     // Either the account was deleted first, or the deletion was refused because of the membership or deleted it too.
     expect([

@@ -1,19 +1,18 @@
 import { expect, it } from 'vitest'
-import { statuses } from '../actor.ts'
+import { type Actor, statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 
-const rounds = 50
+type Response = Awaited<ReturnType<Actor['post']>>
+
 // The stored hashes of tests have cost 4. A sign-in rehashes at this cost, which leaves time for a concurrent change.
 const env = { BCRYPT_COST: '6' }
 const login = (email: string, password = 'correct horse') => ({ email, password })
 
-/** Signs in four times with small delays while `change` runs and returns the session cookies of the successful sign-ins. */
-async function signInWhile(app: TestApp, email: string, change: () => Promise<unknown>): Promise<string[]> {
-  const attempt = async (index: number) => {
-    for (let turn = 0; turn < index * 4; turn++) await new Promise(setImmediate)
-    return app.anonymous.post('/api/auth/login', login(email), { ip: app.address() })
-  }
-  const [, ...answers] = await Promise.all([change(), ...[0, 1, 2, 3].map(attempt)])
+/** Signs in twice while `change` runs and returns the session cookies of the successful sign-ins. */
+async function signInWhile(app: TestApp, round: number, email: string, change: () => Promise<unknown>): Promise<string[]> {
+  const attempt = () => app.anonymous.post('/api/auth/login', login(email), { ip: app.address() })
+  const answers = (await interleave<[unknown, Response, Response]>(app, round, [change, attempt, attempt])).slice(1) as Response[]
   for (const answer of answers) expect([200, 401]).toContain(answer.status)
   return answers.flatMap(({ cookies }) => cookies.filter(({ name }) => name === 'svc_session').map(({ value }) => value))
 }
@@ -28,30 +27,30 @@ async function expectNoSession(app: TestApp, sessions: string[]): Promise<void> 
 
 it('starts no session with a password that is being changed', async () => {
   await using app = await testApp({ env })
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const alice = await app.member()
     const change = () => alice.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' })
-    const sessions = await signInWhile(app, alice.email, async () => expect(await change()).toMatchObject({ status: 200 }))
+    const sessions = await signInWhile(app, round, alice.email, async () => expect(await change()).toMatchObject({ status: 200 }))
     await expectNoSession(app, sessions)
   }
 }, 120_000)
 
 it('accepts concurrent sign-ins that each rehash the password', async () => {
   await using app = await testApp({ env })
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const alice = await app.member()
-    const attempts = [1, 2, 3].map(() => app.anonymous.post('/api/auth/login', login(alice.email), { ip: app.address() }))
-    expect(statuses(await Promise.all(attempts))).toEqual([200, 200, 200])
+    const attempt = () => app.anonymous.post('/api/auth/login', login(alice.email), { ip: app.address() })
+    expect(statuses(await interleave(app, round, [attempt, attempt, attempt]))).toEqual([200, 200, 200])
   }
 }, 120_000)
 
 it('starts no session with a password being reset and never overwrites the reset by rehashing', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const alice = await app.member()
     const reset = () => admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'battery staple' }, { ip: app.address() })
-    const sessions = await signInWhile(app, alice.email, async () => expect(await reset()).toMatchObject({ status: 200 }))
+    const sessions = await signInWhile(app, round, alice.email, async () => expect(await reset()).toMatchObject({ status: 200 }))
     await expectNoSession(app, sessions)
     expect(await app.anonymous.post('/api/auth/login', login(alice.email), { ip: alice.ip })).toMatchObject({ status: 401 })
     expect(await app.anonymous.post('/api/auth/login', login(alice.email, 'battery staple'), { ip: alice.ip })).toMatchObject({
@@ -64,14 +63,11 @@ it('starts no session with a password being reset and never overwrites the reset
 it('leaves no session of a disabled account that works after reactivation', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const alice = await app.member()
     const set = (isActive: boolean) => admin.put(`/api/admin/users/${alice.id}`, { isActive })
-    const disableLater = async () => {
-      for (let turn = 0; turn < round % 25; turn++) await new Promise(setImmediate)
-      expect(await set(false)).toMatchObject({ status: 200 })
-    }
-    const sessions = await signInWhile(app, alice.email, disableLater)
+    const disable = async () => expect(await set(false)).toMatchObject({ status: 200 })
+    const sessions = await signInWhile(app, round, alice.email, disable)
     expect(await set(true)).toMatchObject({ status: 200 })
     await expectNoSession(app, sessions)
   }
@@ -80,12 +76,15 @@ it('leaves no session of a disabled account that works after reactivation', asyn
 it('accepts one of two concurrent password changes, and none after a reset', async () => {
   await using app = await testApp({ env })
   const admin = await app.admin()
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const alice = await app.member()
     const change = (newPassword: string) =>
       alice.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword }, { ip: app.address() })
     const reset = () => admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'reset by admin' }, { ip: app.address() })
-    const [one, other] = await Promise.all([change('battery staple'), round % 2 ? change('staple battery') : reset()])
+    const [one, other] = await interleave(app, round, [
+      () => change('battery staple'),
+      () => (round % 2 ? change('staple battery') : reset()),
+    ])
     if (round % 2) {
       expect(statuses([one, other])).toEqual([200, 400])
       const refused = [one, other].find(({ status }) => status === 400)
@@ -103,7 +102,7 @@ it('accepts one of two concurrent password changes, and none after a reset', asy
 it('never activates an account whose invitation is invalidated while the password is hashed', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '5' } })
   const admin = await app.admin()
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings * 3; round++) {
     const { body } = await admin.post('/api/admin/users', { email: `i${round}@example.com`, displayName: 'I', mode: 'invite' })
     const token = body.inviteUrl.split('/invite/')[1]
     const accept = () => app.anonymous.post(`/api/invites/${token}/accept`, { password: 'a fine password' }, { ip: app.address() })
@@ -113,11 +112,11 @@ it('never activates an account whose invitation is invalidated while the passwor
       () => admin.put(`/api/admin/users/${body.userId}`, { isActive: false }),
       () => admin.delete(`/api/admin/users/${body.userId}`),
       () => Promise.all([again(), again()]).then(([answer]) => answer),
-    ][round % 3]
-    const [accepted, ended] = await Promise.all([accept(), end?.()])
+    ][round % 3] as () => Promise<Response>
+    const [accepted, ended] = await interleave(app, Math.floor(round / 3), [accept, end])
     expect([200, 404]).toContain(accepted.status)
     // A user with a password is not invited again.
-    expect(accepted.status === 200 ? [200, 409] : [200]).toContain(ended?.status)
+    expect(accepted.status === 200 ? [200, 409] : [200]).toContain(ended.status)
     const { reads } = app.services.database
     const user = await reads.get<{ password_hash: string | null }>('select password_hash from users where id = ?', body.userId)
     const invites = await reads.all('select id from invites where user_id = ?', body.userId)

@@ -2,10 +2,10 @@ import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 import { isPublicVersion } from '../../server/registry/packages/policy.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-const rounds = 50
 const change = async (actor: Actor, name: string, visibility: 'public' | 'private') => {
   const answer = await actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, acceptBreakage: true })
   expect(answer).toMatchObject({ status: 200 })
@@ -17,10 +17,10 @@ it('has the correct index after two dependencies change concurrently', async () 
   for (const name of ['icons', 'fonts']) await publish(alice, { name, version: '1.0.0' })
   await publish(alice, dependent('app', '1.0.0', ['icons', 'fonts']))
   await alice.put('/api/packages/app/visibility', { visibility: 'public', confirm: 'app', closure: ['fonts', 'icons'] })
-  for (let round = 0; round < rounds; round++) {
-    await Promise.all([change(alice, 'icons', 'private'), change(alice, 'fonts', 'private')])
+  for (let round = 0; round < interleavings; round++) {
+    await interleave(app, round, [() => change(alice, 'icons', 'private'), () => change(alice, 'fonts', 'private')])
     expect(await shownPackages(app)).toEqual({ app: false, fonts: false, icons: false })
-    await Promise.all([change(alice, 'icons', 'public'), change(alice, 'fonts', 'public')])
+    await interleave(app, round, [() => change(alice, 'icons', 'public'), () => change(alice, 'fonts', 'public')])
     expect(await shownPackages(app)).toEqual({ app: true, fonts: true, icons: true })
   }
 }, 120_000)
@@ -31,10 +31,10 @@ it('has the correct index after a version is published while its dependency chan
   await publish(alice, { name: 'icons', version: '1.0.0' })
   await publish(alice, { name: 'app', version: '1.0.0' })
   await change(alice, 'app', 'public')
-  for (let round = 1; round <= rounds; round++) {
-    const isPublic = round % 2 === 1
-    const version = dependent('app', `1.0.${round}`, ['icons'])
-    await Promise.all([publish(alice, version), change(alice, 'icons', isPublic ? 'public' : 'private')])
+  for (let round = 0; round < interleavings; round++) {
+    const isPublic = round % 2 === 0
+    const version = dependent('app', `1.0.${round + 1}`, ['icons'])
+    await interleave(app, round, [() => publish(alice, version), () => change(alice, 'icons', isPublic ? 'public' : 'private')])
     expect(await shownPackages(app)).toEqual({ app: isPublic, icons: isPublic })
     expect(await shownPackages(app)).toEqual(await readablePackages(app))
     // Otherwise the older versions would always depend on it.

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { type Actor, statuses } from '../actor.ts'
 import { anotherInstance } from '../support/instances.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
-const rounds = 60
 const change = (actor: Actor, name: string, visibility: string, closure: string[] = []) =>
   actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, closure })
 
@@ -13,9 +13,9 @@ it('never makes a package public whose dependency becomes private concurrently',
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
   await publish(alice, dependent('app', '1.0.0', ['icons']))
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     await change(alice, 'icons', 'public')
-    const answers = await Promise.all([change(alice, 'app', 'public'), change(alice, 'icons', 'private')])
+    const answers = await interleave(app, round, [() => change(alice, 'app', 'public'), () => change(alice, 'icons', 'private')])
     // The later change saw the earlier one: a missing confirmation or a dependent that would break.
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
     const listing = await app.anonymous.get('/api/packages/app')
@@ -31,8 +31,11 @@ it('makes two mutually dependent packages public in concurrent requests', async 
   const alice = await app.member()
   await publish(alice, dependent('left', '1.0.0', ['right']))
   await publish(alice, dependent('right', '1.0.0', ['left']))
-  for (let round = 0; round < rounds; round++) {
-    const answers = await Promise.all([change(alice, 'left', 'public', ['right']), change(alice, 'right', 'public', ['left'])])
+  for (let round = 0; round < interleavings; round++) {
+    const answers = await interleave(app, round, [
+      () => change(alice, 'left', 'public', ['right']),
+      () => change(alice, 'right', 'public', ['left']),
+    ])
     // The second request finds the change already made.
     expect(statuses(answers)).toEqual([200, 200])
     const changed = answers.map(({ body }): number => body.changed.length)
@@ -46,9 +49,13 @@ it('keeps concurrent changes of different settings', async () => {
   await using app = await publicApp()
   const admin = await app.admin()
   const set = (wanted: object) => admin.put('/api/admin/public-packages', wanted)
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < interleavings; round++) {
     await set({ enabled: true, requiresServerAdmin: false })
-    await Promise.all([set({ enabled: true, requiresServerAdmin: true }), set({ enabled: false }), set({ enabled: true })])
+    await interleave(app, round, [
+      () => set({ enabled: true, requiresServerAdmin: true }),
+      () => set({ enabled: false }),
+      () => set({ enabled: true }),
+    ])
     expect((await admin.get('/api/admin/public-packages')).body).toMatchObject({ requiresServerAdmin: true })
   }
 }, 240_000)
@@ -77,15 +84,12 @@ it('shows what remains readable immediately, on every instance', async () => {
 it('never fails when a package is deleted while it becomes public', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const name = `gone_${round}`
     await publish(alice, { name, version: '1.0.0' })
-    const [changed, deleted] = await Promise.all([
-      alice.put(`/api/packages/${name}/visibility`, { visibility: 'public', confirm: name }),
-      (async () => {
-        for (let turn = 0; turn < round; turn++) await new Promise(setImmediate)
-        return admin.delete(`/api/admin/packages/${name}`)
-      })(),
+    const [changed, deleted] = await interleave(app, round, [
+      () => alice.put(`/api/packages/${name}/visibility`, { visibility: 'public', confirm: name }),
+      () => admin.delete(`/api/admin/packages/${name}`),
     ])
     expect(deleted).toMatchObject({ status: 200 })
     expect([200, 404]).toContain(changed?.status)
