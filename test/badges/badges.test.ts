@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { renderBadge } from '../../server/analysis/badges/svg.ts'
 import { testApp } from '../app.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { readSvg } from '../support/pictures.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
+import { renderBadge } from '../../server/analysis/badges/service.ts'
 
 it('shows the latest version and changes with it', async () => {
   await using app = await testApp()

@@ -1,11 +1,14 @@
 import type { Api } from '../dart/api.ts'
 import { templatesOf } from './directives.ts'
-import type { Page } from './frame.ts'
-import { renderIndexPage } from './index-page.ts'
+import { frame, idOf, type Page } from './frame.ts'
 import { renderLibraryPage } from './library-page.ts'
 import { renderSearchPage } from './search-page.ts'
 import { type About, buildSite, hasPage } from './site.ts'
 import { renderTypePage } from './type-page.ts'
+import { renderMarkdown } from '../../registry/markdown/render.ts'
+import { repositoryLinks } from '../../registry/markdown/repository-links.ts'
+import { Html, html } from './html.ts'
+import { type PageContext, viewOf } from './view.ts'
 
 /**
  * Generates the API documentation of a package as complete pages: an index, a page per library, a page per class, mixin, extension, extension type
@@ -21,3 +24,45 @@ export function* buildPages(api: Api, about: About): Generator<Page> {
     for (const place of libraryPage.places) if (hasPage(place.declaration)) yield renderTypePage(pageContext, place)
   }
 }
+
+/** Renders the start page: the list of libraries and the README. */
+function renderIndexPage(pageContext: PageContext): Page {
+  const { about, libraries } = pageContext.site
+  const view = viewOf(pageContext, 'index.html')
+  const [title, readme] = [`${about.name} ${about.version}`, about.readme?.slice(0, maxReadme) ?? null]
+  const rendered = readme === null ? null : new Html(renderMarkdown(readme, repositoryLinks(about.repository, 'README.md')))
+  return frame(about, {
+    path: view.path,
+    title: `${title} - Dart API docs`,
+    crumbs: [],
+    contents: [
+      { id: idOf('Libraries'), label: 'Libraries', entries: [] },
+      ...(readme === null ? [] : [{ id: idOf('README'), label: 'README', entries: [] }]),
+    ],
+    main: html`<h1>${title} <span class="kind">API documentation</span></h1>
+      ${about.description === null ? null : html`<p class="lead">${about.description}</p>`}
+      <section aria-labelledby="${idOf('Libraries')}">
+        <h2 id="${idOf('Libraries')}">Libraries</h2>
+        ${
+          libraries.length === 0
+            ? html`<p>This package has no public libraries.</p>`
+            : html`<dl class="list">
+                ${libraries.map(
+                  ({ library, path }) =>
+                    html`<dt><a href="${path}">${library.name}</a></dt>
+                      <dd>${view.summary(library.doc)}</dd> `,
+                )}
+              </dl>`
+        }
+      </section>
+      ${
+        rendered &&
+        html`<section aria-labelledby="${idOf('README')}">
+          <h2 id="${idOf('README')}">README</h2>
+          <div class="doc readme">${rendered}</div>
+        </section>`
+      }`,
+  })
+}
+
+const maxReadme = 500_000

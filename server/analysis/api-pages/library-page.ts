@@ -1,5 +1,4 @@
-import { frame, type Page, type Section } from './frame.ts'
-import { type Group, idOf, nameOf, renderGroups } from './entries.ts'
+import { frame, type Group, idOf, nameOf, type Page, renderGroups, type Section } from './frame.ts'
 import { html, type Html } from './html.ts'
 import { hasPage, type LibraryPage, type Place } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'

@@ -1,6 +1,5 @@
 import type { Member } from '../dart/api.ts'
-import { type Group, idOf, nameOf, renderGroups } from './entries.ts'
-import { frame, type Page } from './frame.ts'
+import { frame, type Group, idOf, nameOf, type Page, renderGroups } from './frame.ts'
 import { html, type Html, join } from './html.ts'
 import { linkTo } from './library-page.ts'
 import { lineage } from './references.ts'

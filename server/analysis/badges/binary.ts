@@ -4,8 +4,7 @@ import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditiona
 import { packageParameter, unknownPackage } from '../../registry/packages/parameters.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { type Audience, audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
-import { downloadsBadge, scoreBadge, versionBadge } from './service.ts'
-import { type Badge, renderBadge } from './svg.ts'
+import { type Badge, downloadsBadge, renderBadge, scoreBadge, versionBadge } from './service.ts'
 
 const badge = {
   access: 'browse',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { compareParsed, parseVersion, type Version } from '../../platform/pub/version.ts'
 
 const element = z.object({
   /** Path below `lib/` of the library that exports the element. */
@@ -25,3 +26,57 @@ export const apiChangesSchema = z.object({
   ),
 })
 export type ApiChanges = z.infer<typeof apiChangesSchema>
+
+/** Kinds of version increments, smallest first. `prerelease` changes only the prerelease part, `build` only the part after `+`. */
+const steps = ['build', 'prerelease', 'patch', 'minor', 'major'] as const
+type Step = (typeof steps)[number]
+
+type Verdict = {
+  isHonest: boolean
+  /** The actual increment of the version number, and the smallest increment that the changes require. */
+  step: Step
+  needed: Step
+  /** Such as `2 removals in a minor release`; null if the increment is large enough. */
+  sentence: string | null
+}
+
+/**
+ * Checks whether a version number follows semantic versioning, in Dart's reading: before 1.0.0, a minor release may break and a patch may add.
+ * Returns null unless `later` is a later version.
+ */
+export function judgeVersion(earlier: string, later: string, changes: ApiChanges): Verdict | null {
+  const [before, after] = [parseVersion(earlier), parseVersion(later)]
+  if (before === null || after === null || compareParsed(before, after) >= 0) return null
+  const step = stepBetween(before, after)
+  const breaking = changes.removed.length + changes.changed.filter(({ breaks }) => breaks.length > 0).length
+  const isEarly = after.release[0] === 0n
+  const needed = breaking > 0 ? (isEarly ? 'minor' : 'major') : changes.added.length > 0 ? (isEarly ? 'patch' : 'minor') : 'build'
+  const isHonest = step === 'prerelease' || steps.indexOf(step) >= steps.indexOf(needed)
+  return { isHonest, step, needed, sentence: isHonest ? null : `${summarize(changes, breaking)} in ${releases[step]}` }
+}
+
+/** Changes between prereleases, or from a prerelease to its release, count as a prerelease step, which may contain any change. */
+function stepBetween(before: Version, after: Version): Step {
+  const at = before.release.findIndex((number, index) => number !== after.release[index])
+  if (at !== -1) return (['major', 'minor', 'patch'] as const)[at] ?? 'patch'
+  return before.preRelease.length > 0 ? 'prerelease' : 'build'
+}
+
+const releases = {
+  build: 'a release that differs by its build number',
+  prerelease: 'a prerelease',
+  patch: 'a patch release',
+  minor: 'a minor release',
+  major: 'a major release',
+}
+
+function summarize({ added, removed }: ApiChanges, breaking: number): string {
+  if (breaking === 0) return counted(added.length, 'addition')
+  const changed = breaking - removed.length
+  return [
+    ...(removed.length > 0 ? [counted(removed.length, 'removal')] : []),
+    ...(changed > 0 ? [counted(changed, 'breaking change')] : []),
+  ].join(' and ')
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,8 +1,7 @@
 import type { Declaration, Member, MemberKind } from './api.ts'
 import type { Head } from './heads.ts'
-import { publicName } from './signature.ts'
+import { publicName, tidy } from './signature.ts'
 import type { Shape, Variable } from './syntax/shapes.ts'
-import { tidy } from './syntax/tidy.ts'
 
 /** Documentation and location of a declaration. */
 export type Around = Pick<Member, 'doc' | 'deprecated' | 'source'>

@@ -1,8 +1,6 @@
 import type { Declaration } from './api.ts'
-import { endOfBracket } from './syntax/nesting.ts'
-import { endOfTypeArguments, isContainer } from './syntax/extents.ts'
-import { tidy } from './syntax/tidy.ts'
-import { plainTokenAt } from './syntax/tokens.ts'
+import { endOfBracket, endOfTypeArguments, isContainer, plainTokenAt } from './syntax/tokens.ts'
+import { tidy } from './signature.ts'
 
 export type Head = Pick<Declaration, 'name' | 'signature' | 'supertypes'> & {
   kind: 'class' | 'mixin' | 'extension' | 'extension type' | 'enum'

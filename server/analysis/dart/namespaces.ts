@@ -1,6 +1,5 @@
-import { resolveUri } from './uris.ts'
 import type { Declaration, Reexport } from './api.ts'
-import type { Directive } from './directives.ts'
+import { type Directive, resolveUri } from './directives.ts'
 import type { SourceFile } from './read-file.ts'
 
 /** Computes the export namespace of each library: its own declarations including those of its parts, and its exports from this package. */

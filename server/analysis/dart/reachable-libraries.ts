@@ -1,5 +1,5 @@
-import { resolveUri } from './uris.ts'
 import type { Api, LibraryImport } from './api.ts'
+import { resolveUri } from './directives.ts'
 
 /** A runtime, represented by the names of the `dart:` libraries it provides. */
 export type Runtime = ReadonlySet<string>

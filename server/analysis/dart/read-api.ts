@@ -1,9 +1,9 @@
-import { resolveUri } from './uris.ts'
 import type { Api, Declaration, Library } from './api.ts'
-import { openGrammar } from './syntax/grammar.ts'
 import { namespacesOf, reexportsOf } from './namespaces.ts'
 import { readFile, type SourceFile } from './read-file.ts'
 import { typeSuperParameters } from './super-parameters.ts'
+import { resolveUri } from './directives.ts'
+import { openGrammar } from './syntax/grammar.ts'
 
 /** Maximum number of characters per file. Longer files are reported as unclear. */
 const maxCharacters = 16 * 1024 * 1024

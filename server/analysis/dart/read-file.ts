@@ -1,13 +1,11 @@
 import type { Declaration, Member } from './api.ts'
 import { type Around, declarationsOf, isPublic, type MemberAround, membersOf, primaryMembers, withFieldTypes } from './declarations.ts'
 import { type Directives, takeDirective } from './directives.ts'
-import { deprecationOf, markdownOf } from './syntax/doc-comments.ts'
-import type { Grammar } from './syntax/grammar.ts'
 import { type Head, readHead } from './heads.ts'
-import { lineCounter } from './syntax/lines.ts'
-import { type Piece, shapesOf } from './syntax/pieces.ts'
 import type { Shape } from './syntax/shapes.ts'
 import { type Chunk, skim } from './syntax/skim.ts'
+import { type Grammar, type Piece, shapesOf } from './syntax/grammar.ts'
+import { deprecationOf, markdownOf } from './syntax/comments.ts'
 
 /** The parsed contents of one file. */
 export type SourceFile = Directives & {
@@ -153,4 +151,23 @@ const shaped = <T>(shape: Shape | null | undefined, take: (shape: Shape) => T[])
 function enumValues({ codeOf, aroundMember }: Reading, chunk: Chunk): Member[] {
   const name = /^[\w$]+/.exec(codeOf(chunk.start, chunk.end))?.[0]
   return name === undefined ? [] : [{ ...aroundMember(chunk), kind: 'enum value', name, signature: name, isStatic: true }]
+}
+
+/** Returns a function that converts an offset to a line number, starting at 1. Fast for ascending offsets. */
+function lineCounter(text: string): (at: number) => number {
+  const endFrom = (from: number) => {
+    const end = text.indexOf('\n', from)
+    return end === -1 ? text.length : end
+  }
+  let line = 1
+  let from = 0
+  let end = endFrom(0)
+  return (at) => {
+    if (at < from) [line, from, end] = [1, 0, endFrom(0)]
+    for (; end < at; end = endFrom(from)) {
+      line += 1
+      from = end + 1
+    }
+    return line
+  }
 }

@@ -1,6 +1,6 @@
-import { endOfBracket } from './syntax/nesting.ts'
-import { endOfTypeArguments } from './syntax/extents.ts'
-import { plainTokenAt } from './syntax/tokens.ts'
+import { endOfBracket, endOfTypeArguments, plainTokenAt } from './syntax/tokens.ts'
+import type { Declaration } from './api.ts'
+import { leadAt } from './syntax/comments.ts'
 
 export type Parameter = { name: string; type: string; isNamed: boolean; isRequired: boolean; default: string | null }
 
@@ -43,7 +43,7 @@ function beforeName(text: string): string {
 }
 
 /** Splits a text at commas that are not inside brackets. */
-export function splitAtCommas(text: string): string[] {
+function splitAtCommas(text: string): string[] {
   const parts: string[] = []
   let from = 0
   let angles = 0
@@ -63,7 +63,7 @@ export function splitAtCommas(text: string): string[] {
 }
 
 /** Splits `<A, B extends C>` into its type parameters. */
-export const splitTypeParameters = (written: string): string[] => (written === '' ? [] : splitAtCommas(written.slice(1, -1)))
+const splitTypeParameters = (written: string): string[] => (written === '' ? [] : splitAtCommas(written.slice(1, -1)))
 
 /** Returns the type parameters of a declaration as written, such as `T extends num`. */
 export function typeParametersOf({ name, signature }: { name: string; signature: string }): string[] {
@@ -115,3 +115,60 @@ function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Param
 
 /** Returns the name that callers use for a named parameter. Since Dart 3.12, `this._size` is passed as `size`. */
 export const publicName = (name: string): string => name.replace(/^_(?=[A-Za-z$])/, '')
+
+/** Returns the name of a type without import prefix and type arguments. */
+export const nameOf = (type: string): string => /(?:[\w$]+\.)?([\w$]+)/.exec(type)?.[1] ?? type
+
+/** Maps the type parameters of a declaration to the type arguments of a written type. Omitted arguments are replaced by the bounds. */
+export function argumentsOf(declaration: Pick<Declaration, 'name' | 'signature'>, written: string): Map<string, string> {
+  const given = splitTypeParameters(/<.*>/s.exec(written)?.[0] ?? '')
+  return new Map(
+    typeParametersOf(declaration).map((parameter, at) => {
+      const [name = '', bound = 'dynamic'] = parameter.split(' extends ')
+      return [name, given[at] ?? bound]
+    }),
+  )
+}
+
+/** Replaces type parameters in code by type arguments. */
+export const fillIn = (code: string, typeArguments: ReadonlyMap<string, string>): string =>
+  typeArguments.size === 0 ? code : code.replace(/(?<![\w$.])[\w$]+/g, (word) => typeArguments.get(word) ?? word)
+
+/**
+ * Formats code on one line: removes comments, annotations, redundant whitespace and trailing commas. Also removes leading words that are in
+ * `without`.
+ */
+export function tidy(code: string, without: ReadonlySet<string> = new Set()): string {
+  let line = ''
+  let last = ''
+  let leads = true
+  for (let at = leadAt(code, 0).end; at < code.length;) {
+    const { kind, start, end } = plainTokenAt(code, at)
+    if (kind === 'end') break
+    const token = code.slice(start, end)
+    leads &&= kind === 'word'
+    if (token === '@') at = leadAt(code, start).end
+    else {
+      at = end
+      if (leads && without.has(token)) continue
+      if (last === ',' && closes.test(token)) line = line.slice(0, -1)
+      line += gap(last, token, start > 0 && /\s/.test(code.charAt(start - 1))) + token
+      last = token
+    }
+  }
+  return line.replace(/;$/, '').replace(operatorName, (name) => name.replace(/ /g, '').replace('operator', 'operator '))
+}
+
+const operatorName = /(?<![\w$])operator (?:[[\]=<>+\-*/%~&|^] ?)+(?=\()/
+
+const closes = /^[)\]}>]$/
+
+function gap(last: string, next: string, wasBlank: boolean): string {
+  if (last === '' || opens.has(last) || sticksToLeft.has(next)) return ''
+  if (last === ',' || spaced.has(last) || spaced.has(next)) return ' '
+  return wasBlank ? ' ' : ''
+}
+
+const opens = new Set(['(', '[', '{', '<', '.', '@', '?.'])
+const sticksToLeft = new Set([')', ']', '}', '>', ',', ';', '.', '?', '?.', ':'])
+const spaced = new Set(['=', '=>', ':'])

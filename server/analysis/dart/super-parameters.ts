@@ -1,8 +1,7 @@
 import type { Declaration, Member } from './api.ts'
 import { isNamedAt } from './declarations.ts'
 import type { SourceFile } from './read-file.ts'
-import { callableOf, type Parameter } from './signature.ts'
-import { argumentsOf, fillIn, nameOf } from './type-arguments.ts'
+import { argumentsOf, callableOf, fillIn, nameOf, type Parameter } from './signature.ts'
 
 /** Matches a parameter such as `super.name` without a type. */
 const superParameter = /(?<=[({[]|, |required |final )super\.([\w$]+)(?![\w$<(])/g

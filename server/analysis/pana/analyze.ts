@@ -2,7 +2,6 @@ import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Report } from '../report/report.ts'
-import { sizesOf } from '../report/sizes.ts'
 import { importDartdoc } from '../api-pages/dartdoc.ts'
 import { manifestName } from '../../registry/archive/manifest.ts'
 import { describePubspec } from '../../registry/archive/pubspec.ts'
@@ -17,6 +16,7 @@ import { withJobToken } from '../../accounts/tokens/job-token.ts'
 import { type Invocation, prepare, type Sdk, logLine, redactPaths, readablePackages } from './invocation.ts'
 import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit, readSummary, type Summary } from './summary.ts'
 import { toReport } from './to-report.ts'
+import { sizesOf } from '../report/unpack.ts'
 
 declare module '../../services.ts' {
   interface State {

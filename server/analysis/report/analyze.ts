@@ -1,15 +1,21 @@
-import { mkdtemp } from 'node:fs/promises'
+import { constants, copyFile, link, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
-import { openProcessPool } from './process/pool.ts'
-import { exchange } from './exchange.ts'
-import { AnalysisFailed } from './process/failure.ts'
-import type { ProcessLimits } from './process/start.ts'
-import type { AnalysisResult, AnalysisTask } from './task.ts'
-
+import {
+  type AnalysisResult,
+  type AnalysisTask,
+  type Answer,
+  answerSchema,
+  archiveName,
+  docsName,
+  type Question,
+  type Usage,
+} from './task.ts'
+import { AnalysisFailed, type AnalysisProcess, type ProcessLimits, retireAfterCpuMs, startProcess } from './process.ts'
 export type { AnalysisResult, AnalysisTask } from './task.ts'
-export { AnalysisFailed } from './process/failure.ts'
+export { AnalysisFailed } from './process.ts'
 
 export type AnalyzerLimits = Partial<ProcessLimits> & {
   /** Maximum number of concurrent processes. Further tasks wait in a queue. */
@@ -67,3 +73,108 @@ const defaults: ProcessLimits = {
 }
 
 const stopping = (cause?: unknown) => new AnalysisFailed('The server is stopping.', { isTransient: true, cause })
+
+/** An analysis process and its accumulated usage. */
+type Worker = { process: AnalysisProcess; tasks: number; cpuMs: number; timer: NodeJS.Timeout | undefined }
+
+/** The usage of a completed task, the memory of the process afterwards, and whether the process has ended. */
+type CompletedTask = { usage: { cpuMs: number }; residentBytes: number; hasEnded: boolean }
+
+/** Processes that hold more memory are replaced. */
+const retireAboveBytes = 136 * 1024 ** 2
+const retireAfterTasks = 500
+
+/** Creates a process pool. Processes are started on demand, reused, and ended after an idle time. */
+function openProcessPool(limits: ProcessLimits, idleMs: number) {
+  const all = new Set<Worker>()
+  const idle: Worker[] = []
+
+  async function discard(worker: Worker): Promise<void> {
+    clearTimeout(worker.timer)
+    all.delete(worker)
+    if (idle.includes(worker)) idle.splice(idle.indexOf(worker), 1)
+    await worker.process.end()
+  }
+  return {
+    /** Returns an idle process or starts one. @throws AnalysisFailed when no process can be started. */
+    async acquire(): Promise<Worker> {
+      const kept = idle.pop()
+      clearTimeout(kept?.timer)
+      if (kept?.process.isAlive()) return kept
+      if (kept) await discard(kept)
+      const worker: Worker = { process: await startProcess(limits), tasks: 0, cpuMs: 0, timer: undefined }
+      all.add(worker)
+      return worker
+    },
+    /** Returns a process to the pool after a task. Ends the process instead if it has exceeded a retirement limit. */
+    async release(worker: Worker, { usage, residentBytes, hasEnded }: CompletedTask): Promise<void> {
+      worker.tasks += 1
+      worker.cpuMs += usage.cpuMs
+      const mustRetire = worker.tasks >= retireAfterTasks || worker.cpuMs > retireAfterCpuMs || residentBytes > retireAboveBytes
+      if (mustRetire || hasEnded || !all.has(worker)) return discard(worker)
+      idle.push(worker)
+      // If the process's folder cannot be removed now, the next start of the server removes it.
+      worker.timer = setTimeout(() => {
+        discard(worker).catch(() => {})
+      }, idleMs).unref()
+    },
+    count: () => ({ busy: all.size - idle.length, idle: idle.length }),
+    discard,
+    discardAll: async () => void (await Promise.all([...all].map(discard))),
+  }
+}
+
+/** The result of a task, the memory of the process afterwards, and whether the process has ended. */
+type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { residentBytes: number; hasEnded: boolean }
+
+/** Sends a task to a process and returns the result. @throws AnalysisFailed; the caller must then end the process. */
+async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<Outcome> {
+  const { archive, facts, docs, earlier } = task
+  const started = performance.now()
+  const [own, pages] = [join(process.folder, archiveName), join(process.folder, docsName)]
+  await provideArchive(archive, own)
+  const question: Question = { facts, wantsDocs: docs !== null, earlier }
+  const { answer, failure, peakBytes } = await process.ask(question)
+  await rm(own)
+  const read = parseAnswer(answer)
+  const { cpuMs, residentBytes } = read
+  const held = { residentBytes, hasEnded: failure !== null }
+  const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
+  if ('refused' in read) return { refused: read.refused, usage, ...held }
+  const { report, surface } = read
+  const docsFailure = failure ?? read.docsFailure
+  const path = docs && docsFailure === null ? await movePages(pages, docs.folder) : null
+  return { report, surface, docs: path, docsFailure, usage, ...held }
+}
+
+function parseAnswer(answer: unknown): Answer {
+  const { data, error } = answerSchema.safeParse(answer)
+  if (!data) throw new AnalysisFailed('The analysis process returned an invalid result.', { cause: error })
+  return data
+}
+
+/** Provides the archive in the process folder: as a hard link if possible, else as a copy. */
+async function provideArchive(archive: string, own: string): Promise<void> {
+  await rm(own, { force: true })
+  try {
+    await link(archive, own)
+  } catch {
+    await copyFile(archive, own, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
+      throw new AnalysisFailed('The archive could not be read from the storage.', { isTransient: true, cause })
+    })
+  }
+}
+
+/** Moves the documentation pages to the caller's folder and returns their path. */
+async function movePages(pages: string, folder: string): Promise<string> {
+  const path = join(folder, `${randomUUID()}.pages`)
+  try {
+    await rename(pages, path).catch(() => copyFile(pages, path))
+    return path
+  } catch (cause) {
+    await rm(path, { force: true })
+    throw new AnalysisFailed('The pages of the documentation could not be stored.', { isTransient: true, cause })
+  } finally {
+    await rm(pages, { force: true })
+  }
+}

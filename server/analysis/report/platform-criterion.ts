@@ -1,8 +1,8 @@
 import { otherSdksOf } from '../../registry/archive/pubspec.ts'
-import { isObject, type Json } from '../../registry/archive/yaml.ts'
-import { type PlatformSupport, platformsOf } from '../dart/platforms.ts'
+import { isObject, type JsonObject } from '../../registry/archive/yaml.ts'
+import { platformsOf, type PlatformSupport } from '../dart/platforms.ts'
 import { code, type Fault, type Finding, grantPoints, type Subject } from './judge.ts'
-import type { NativeBuilds } from './native-builds.ts'
+import type { PackageContents } from './unpack.ts'
 
 /** Determines the platforms that the package supports. */
 export function supportOf({ contents, api, packages }: Subject): PlatformSupport {
@@ -14,7 +14,7 @@ export function supportOf({ contents, api, packages }: Subject): PlatformSupport
     usesFlutter: sdks.includes('flutter') || 'flutter' in document || pubspec.dependencies.some(({ name }) => name === 'flutter'),
     platforms: pubspec.platforms,
     pluginPlatforms: pubspec.pluginPlatforms,
-    webPlugin: webPluginOf(document.flutter, new Set(files.map(({ path }) => path)), pubspec.name),
+    webPlugin: webPluginOf(document, new Set(files.map(({ path }) => path)), pubspec.name),
     hasPrograms: files.some(({ path }) => /^bin\/.+\.dart$/.test(path)),
     dependencies: pubspec.dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? [name] : [])),
     packages,
@@ -22,10 +22,8 @@ export function supportOf({ contents, api, packages }: Subject): PlatformSupport
 }
 
 /** Returns the file below `lib/` that registers the plugin for the web, or null. */
-function webPluginOf(flutter: Json | undefined, paths: ReadonlySet<string>, name: string): string | null {
-  const plugin = isObject(flutter) ? flutter.plugin : null
-  const platforms = isObject(plugin) ? plugin.platforms : null
-  const web = isObject(platforms) ? platforms.web : null
+function webPluginOf(document: JsonObject, paths: ReadonlySet<string>, name: string): string | null {
+  const { web } = pluginPlatformsOf(document)
   if (!isObject(web)) return null
   const file = typeof web.fileName === 'string' ? web.fileName : `${name}_web.dart`
   return paths.has(`lib/${file}`) ? file : null
@@ -73,3 +71,35 @@ const swiftFault = (path: string): Fault => ({
   fault: `The plugin for iOS or macOS is not a Swift package: ${code(path)} is missing.`,
   remedy: `Add ${code(path)}, so that it can be built by the Swift Package Manager.`,
 })
+
+/** How the native parts of a Flutter plugin are built. */
+export type NativeBuilds = {
+  /** Paths of missing `Package.swift` files for iOS and macOS; null when the plugin has no parts for these platforms. */
+  withoutSwiftPackage: string[] | null
+  /** Whether the Android part uses the Kotlin support built into the Android Gradle plugin; null when there is no Android part. */
+  usesBuiltInKotlin: boolean | null
+}
+
+/** Describes how the native parts of a Flutter plugin are built. Source: pana's rules. Ignores platforms that another package implements. */
+export function nativeBuildsOf({ document, pubspec, files, others }: PackageContents): NativeBuilds {
+  const platforms = pluginPlatformsOf(document)
+  const paths = new Set(files.map(({ path }) => path))
+  const manifests = ['ios', 'macos'].flatMap((system) => {
+    const declared = platforms[system]
+    if (!isObject(declared) || !('pluginClass' in declared) || 'default_package' in declared) return []
+    return [`${declared.sharedDarwinSource === true ? 'darwin' : system}/${pubspec.name}/Package.swift`]
+  })
+  const gradle = others.get('android/build.gradle') ?? others.get('android/build.gradle.kts')
+  return {
+    withoutSwiftPackage: manifests.length === 0 ? null : [...new Set(manifests)].filter((path) => !paths.has(path)),
+    usesBuiltInKotlin: isObject(platforms.android) && gradle !== undefined ? !ownKotlin.test(gradle) : null,
+  }
+}
+
+const ownKotlin =
+  /^[ \t]*apply[ \t]+plugin:[ \t]*['"](?:kotlin-android|org\.jetbrains\.kotlin\.android)['"]|\bid[ \t(]+['"](?:kotlin-android|org\.jetbrains\.kotlin\.android)['"]|^[ \t]*(?:android\.)?kotlinOptions[ \t]*\{/m
+
+function pluginPlatformsOf({ flutter }: JsonObject): JsonObject {
+  const plugin = isObject(flutter) ? flutter.plugin : null
+  return isObject(plugin) && isObject(plugin.platforms) ? plugin.platforms : {}
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { StoredPackage } from '../dart/stored-surface.ts'
 import { type Report, reportSchema } from './report.ts'
+import type { StoredPackage } from '../dart/surface.ts'
 
 /** Registry data about a hosted dependency. */
 export type DependencyFacts = {

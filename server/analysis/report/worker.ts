@@ -1,7 +1,7 @@
 import type { Question } from './task.ts'
 import { work } from './work.ts'
 
-// The module run by the processes of process/start.ts. Answers one question at a time; an unexpected error ends the process.
+// Module of the analysis processes (process.ts). Answers one question at a time; an unexpected error ends the process.
 process.on('message', (question: Question) => {
   // oxlint-disable-next-line typescript/no-floating-promises -- the server reads from stderr why the process ended
   void work(question, process.cwd(), (interim) => process.send?.({ interim })).then((answer) => process.send?.(answer))

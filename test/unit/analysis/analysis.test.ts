@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { readIndex } from '../../../server/analysis/api-pages/read-index.ts'
 import { type AnalysisTask, openAnalyzer } from '../../../server/analysis/report/analyze.ts'
 import { pointsOf } from '../../../server/analysis/report/report.ts'
 import { noFacts, soundPackage, soundPubspec } from '../../support/analysis.ts'
 import { packageArchive } from '../../support/archive.ts'
 import { tarEnd, tarEntry } from '../../support/tar.ts'
+import { readIndex } from '../../../server/analysis/api-pages/pack.ts'
 
 /** Opens an analyzer that runs in its own process, as on the server. */
 function realAnalyzer() {

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { buildPages } from '../../../server/analysis/api-pages/build.ts'
-import { packPages, PagesTooLarge } from '../../../server/analysis/api-pages/pack.ts'
-import { readIndex } from '../../../server/analysis/api-pages/read-index.ts'
+import { packPages, PagesTooLarge, readIndex } from '../../../server/analysis/api-pages/pack.ts'
 import { about, apiOf, declared, memberOf, shapes } from '../../support/api.ts'
 
 const pagesOf = (...args: Parameters<typeof buildPages>) => new Map([...buildPages(...args)].map(({ path, content }) => [path, content]))

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { importDartdoc } from '../../../server/analysis/api-pages/dartdoc.ts'
-import { readIndex } from '../../../server/analysis/api-pages/read-index.ts'
 import { dartdocFolder } from '../../support/dartdoc.ts'
+import { readIndex } from '../../../server/analysis/api-pages/pack.ts'
 
 const about = { name: 'shapes', version: '1.2.0' }
 

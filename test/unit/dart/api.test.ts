@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../server/analysis/dart/api.ts'
-import { docCoverageOf } from '../../../server/analysis/dart/doc-coverage.ts'
 import { readApi } from '../../../server/analysis/dart/read-api.ts'
+import { docCoverageOf } from '../../../server/analysis/report/api-criteria.ts'
 
 const read = (sources: Record<string, string>): Promise<Api> => readApi(new Map(Object.entries(sources)), 'own')
 

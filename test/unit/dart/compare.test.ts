@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { compareSurfaces } from '../../../server/analysis/dart/compare/compare.ts'
-import { judgeVersion } from '../../../server/analysis/dart/judge-version.ts'
 import { readApi } from '../../../server/analysis/dart/read-api.ts'
 import { surfaceOf, surfaceSchema } from '../../../server/analysis/dart/surface.ts'
+import { judgeVersion } from '../../../server/analysis/dart/changes.ts'
 
 type Sources = string | Record<string, string>
 

@@ -1,8 +1,6 @@
-import { type Lead, leadAt, type Span } from './lead.ts'
-import { endOfBracket } from './nesting.ts'
-import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } from './extents.ts'
-import { plainTokenAt } from './tokens.ts'
+import { endOfBracket, endOfExpression, endOfInitializers, endOfTypeArguments, isContainer, plainTokenAt } from './tokens.ts'
 import { placeholderFor } from './values.ts'
+import { type Lead, leadAt, type Span } from './comments.ts'
 
 /** The source range of a directive, declaration or member, without preceding comments and annotations. */
 export type Chunk = Span &

@@ -1,6 +1,4 @@
-import { endOfBracket } from './nesting.ts'
-import { endOfTypeArguments } from './extents.ts'
-import { plainTokenAt } from './tokens.ts'
+import { endOfBracket, endOfTypeArguments, plainTokenAt } from './tokens.ts'
 
 /** Returns a short placeholder of the same type as the expression from `from` to `end` if its type is evident, else `0`. */
 export function placeholderFor(text: string, from: number, end: number): string {

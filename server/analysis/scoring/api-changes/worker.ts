@@ -1,7 +1,6 @@
 import { gunzipSync } from 'node:zlib'
-import type { ApiChanges } from '../../dart/changes.ts'
+import { type ApiChanges, judgeVersion } from '../../dart/changes.ts'
 import { compareSurfaces } from '../../dart/compare/compare.ts'
-import { judgeVersion } from '../../dart/judge-version.ts'
 import { type Surface, surfaceSchema } from '../../dart/surface.ts'
 import { answerQuestions } from '../../../platform/threads/worker.ts'
 

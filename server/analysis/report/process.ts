@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { realpath, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { excludeFirstCpu } from '../../../platform/sandbox/command.ts'
-import { AnalysisFailed } from './failure.ts'
+import { excludeFirstCpu } from '../../platform/sandbox/command.ts'
 
 export type ProcessLimits = {
   /** Creates the process's own folder, which is removed when the process ends. */
@@ -90,7 +89,7 @@ type Running = {
   interim: unknown
 }
 
-const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string): Running {
   const readable = ['server/*', 'node_modules/*', 'package.json'].map((path) => `--allow-fs-read=${root}${path}`)
@@ -199,3 +198,17 @@ function endedEarly({ child, stderr }: Running): AnalysisFailed {
 }
 
 const reasonOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
+
+/** An analysis that failed. The message is shown to package authors and server administrators. */
+export class AnalysisFailed extends Error {
+  /** Whether a retry may succeed, because the package did not cause the failure. */
+  readonly isTransient: boolean
+
+  constructor(message: string, { isTransient = false, cause }: Details = {}) {
+    super(message, { cause })
+    this.name = 'AnalysisFailed'
+    this.isTransient = isTransient
+  }
+}
+
+type Details = { isTransient?: boolean; cause?: unknown }
