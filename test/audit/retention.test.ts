@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { deleteOldEntries } from '../../server/accounts/audit/delete-old.ts'
+import { deleteOldEntries } from '../../server/accounts/audit/retention.ts'
 import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { dropAuditTriggers } from '../support/audit.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { sealEntries } from '../../server/accounts/audit/chain.ts'
-import { deleteOldEntries } from '../../server/accounts/audit/delete-old.ts'
+import { deleteOldEntries } from '../../server/accounts/audit/retention.ts'
 import { verifyChain } from '../../server/accounts/audit/verify.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'

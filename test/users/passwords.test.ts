@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { generatePassword } from '../../server/accounts/users/generate-password.ts'
-import { estimateStrength } from '../../server/accounts/users/strength.ts'
+import { generatePassword, estimateStrength } from '../../server/accounts/users/password.ts'
 import { testApp } from '../app.ts'
 
 const advised = (field: string) => ({

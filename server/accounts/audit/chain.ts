@@ -101,3 +101,37 @@ export function idAt(ms: number): string {
 
 /** Returns the time at which an audit entry's id was created, in milliseconds. */
 const momentOfId = (id: string): number => Number.parseInt(id.slice(0, 13).replace('-', ''), 16)
+
+/** A position in the hash chain up to which entries were deleted by retention. */
+export type Cut = Place & { entryId: string; keptFrom: Date }
+
+type Row = { position: number | string; hash: string; entry_id: string; kept_from: number | string | Date }
+
+/** Returns the last deletion by retention; null if no entries were deleted. */
+export async function lastCut(em: EntityManager): Promise<Cut | null> {
+  const row = await readRow<Row>(em, 'select position, hash, entry_id, kept_from from audit_cuts order by position desc limit 1', [])
+  return row ? { position: Number(row.position), hash: row.hash, entryId: row.entry_id, keptFrom: toDate(row.kept_from) } : null
+}
+
+/** Returns the chain position and hash that the oldest remaining audit entry builds on. */
+export const anchorOf = (cut: Cut | null): Place => cut ?? { position: 0, hash: start }
+
+/** A link of the hash chain with its entry, or without if the entry was removed. */
+export type Link = { position: number | string; hash: string; entry_id: string } & ({ id: null } | EntryRow)
+
+/** Reads the next links after a position in order, with their entries, in one consistent read. */
+export const readLinks = (em: EntityManager, after: number, limit: number): Promise<Link[]> =>
+  readRows(
+    em,
+    `select c.position, c.hash, c.entry_id, ${entryColumns} from audit_chain c left join audit_entries e on e.id = c.entry_id
+     where c.position > ? order by c.position limit ${limit}`,
+    [after],
+  )
+
+/** Returns what is wrong with a link of the hash chain that should follow the given position. */
+export function problemsOf({ position, hash }: Place, link: Link): string[] {
+  const found = Number(link.position)
+  const gap = found === position + 1 ? [] : [`The chain lacks the positions ${position + 1} to ${found - 1}.`]
+  if (link.id === null) return [...gap, `The entry ${link.entry_id} at position ${found} was removed.`]
+  return hashOf(hash, link) === link.hash ? gap : [...gap, `The entry ${link.id} at position ${found}, or its hash, was changed.`]
+}

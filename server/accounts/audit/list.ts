@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { invalidInput } from '../../errors.ts'
-import { personId } from '../users/person-id.ts'
+import { personId } from '../users/service.ts'
 import { AuditEntry } from './entity.ts'
 
 /** Filters for audit entries. Omitted fields do not restrict the result. */

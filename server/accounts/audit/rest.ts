@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { type Data, route } from '../../platform/rest/route.ts'
-import { exportedAs } from './export.ts'
-import { csv, ndjson } from './formats.ts'
-import { agent, agentSchema, nextBefore } from './people.ts'
+import { exportedAs, csv, ndjson } from './export.ts'
+import { agent, agentSchema, nextBefore } from './refs.ts'
 
 const person = '{ userId: uuid displayName email }'
 const variables =

@@ -1,11 +1,16 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { loadUser } from '../users/loader.ts'
+import { loadUser } from '../users/service.ts'
 import { UserRef } from '../users/refs.ts'
-import { AuditEntry } from './entity.ts'
+import { AuditEntry, deletedUser } from './entity.ts'
 import { listAuditEntries } from './list.ts'
-import { deletedUser } from './people.ts'
-import { canSeeAddress, visibleEntries } from './policy.ts'
 import { AuditEntryRef } from './refs.ts'
+import { canSeeAddress, visibleEntries, listSecurityHistory } from './policy.ts'
+import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
+import { z } from 'zod'
+import { payload } from '../../platform/graphql/payload.ts'
+import { isServerOwner } from '../../platform/access/roles.ts'
+import { lastCut } from './chain.ts'
+import { type AuditRetention, countOlder, maxRetentionDays, minRetentionDays, readRetention, updateRetention } from './retention.ts'
 
 builder.node(AuditEntryRef, {
   description: 'An event in the audit log. Entries are immutable.',
@@ -94,4 +99,85 @@ builder.queryField('auditEntries', (t) =>
     { description: 'A page of the audit log.' },
     { description: 'An entry in a page.' },
   ),
+)
+
+builder.objectField(UserRef, 'securityHistory', (t) =>
+  t.connection(
+    {
+      type: AuditEntryRef,
+      nullable: true,
+      authScopes: (user, _args, context) => belongingsScope(user, context),
+      description:
+        'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for other users than its owner and administrators. A token needs the scope WRITE.',
+      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listSecurityHistory(context.em, user.id, args) : null),
+    },
+    { description: "A page of an account's security history." },
+    { description: 'An entry in a page.' },
+  ),
+)
+
+builder.objectField(UserRef, 'activity', (t) =>
+  t.connection(
+    {
+      type: AuditEntryRef,
+      nullable: true,
+      authScopes: (user, _args, context) => belongingsScope(user, context),
+      description: 'Actions of this user, newest first; null unless you are this user or an administrator. A token needs the scope WRITE.',
+      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listAuditEntries(context.em, { actor: user.id }, args) : null),
+    },
+    { description: 'A page of actions of a user.' },
+    { description: 'An entry in a page.' },
+  ),
+)
+
+const tooShort = `must be at least ${minRetentionDays} days`
+const daysRange = z.int().min(minRetentionDays, tooShort).max(maxRetentionDays, `must be at most ${maxRetentionDays} days`)
+
+const AuditRetentionRef = builder.objectRef<AuditRetention>('AuditRetention').implement({
+  description: 'How long this server keeps audit entries. Older entries are deleted once a day, which is recorded in the audit log.',
+  fields: (t) => ({
+    days: t.exposeInt('days', { nullable: true, description: 'Number of days; null to keep entries forever.' }),
+    minimumDays: t.int({ description: 'Minimum value of `days`.', resolve: () => minRetentionDays }),
+    keptFrom: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Entries older than this time were deleted; null if no entries were deleted.',
+      resolve: async (_retention, _args, { em }) => (await lastCut(em))?.keptFrom ?? null,
+    }),
+    entriesOlderThan: t.int({
+      description: 'Number of entries that a retention of this many days would delete.',
+      args: { days: t.arg.int({ required: true, description: 'Number of days.', validate: daysRange }) },
+      resolve: (_retention, { days }, context) => countOlder(context, days),
+    }),
+    viewerCanUpdate: t.boolean({
+      description: 'Whether you may change the setting. Only the owner of the server may.',
+      resolve: (_retention, _args, context) => isServerOwner(context),
+    }),
+  }),
+})
+
+builder.queryField('auditRetention', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    type: AuditRetentionRef,
+    description: 'How long this server keeps audit entries, for administrators.',
+    resolve: (_root, _args, context) => readRetention(context),
+  }),
+)
+
+builder.mutationField('updateAuditRetention', (t) =>
+  t.withAuth({ owner: true }).fieldWithInput({
+    type: payload('UpdateAuditRetentionPayload', 'The updated setting.', {
+      auditRetention: { type: AuditRetentionRef, description: 'How long audit entries are kept.' },
+    }),
+    description: 'Sets how long audit entries are kept. For the owner of the server. Older entries are deleted within minutes.',
+    typeOptions: { description: 'How long to keep audit entries.' },
+    argOptions: { description: 'The new retention.' },
+    input: {
+      days: t.input.int({
+        description: `Number of days, from ${minRetentionDays} to ${maxRetentionDays}; null or omitted to keep entries forever.`,
+        validate: daysRange.nullish(),
+      }),
+    },
+    resolve: async (_root, { input }, context) => ({ auditRetention: await updateRetention(context, { days: input.days ?? null }) }),
+  }),
 )

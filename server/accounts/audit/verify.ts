@@ -1,8 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { readRow } from '../../platform/db/statements.ts'
-import { idAt } from './chain.ts'
-import { anchorOf, type Cut, lastCut } from './cuts.ts'
-import { problemsOf, readLinks } from './links.ts'
+import { idAt, anchorOf, type Cut, lastCut, problemsOf, readLinks } from './chain.ts'
 
 /** Result of verifying the audit log against its hash chain. */
 export type Verdict = {

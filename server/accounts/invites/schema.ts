@@ -3,8 +3,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { inviteHours } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
-import { byServerAdmin } from './policy.ts'
-import { acceptInvite, inspectInvite, reinvite } from './service.ts'
+import { byServerAdmin, acceptInvite, inspectInvite, reinvite } from './service.ts'
 
 /** Token of an invitation. Only its length is checked, since it is only hashed. */
 const inviteToken = z.string().max(200, 'is not the token of an invitation')

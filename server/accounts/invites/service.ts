@@ -6,11 +6,24 @@ import { conflict, notFound } from '../../errors.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { User } from '../users/entity.ts'
-import { editable } from '../users/editable.ts'
+import { editable } from '../users/service.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { acceptPassword } from '../users/password.ts'
 import { Invite } from './entity.ts'
-import { needsProof, waitsForAcceptance } from './policy.ts'
+
+/** Only server administrators can invite users. */
+export const byServerAdmin = { scope: 'admin' } as const
+
+/**
+ * The users who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
+ * a sign-in.
+ */
+export const waitsForAcceptance = { isActive: true, passwordHash: null }
+
+/**
+ * Returns whether inviting this user requires a recent password confirmation: for administrators, since anyone who has the link gets their account.
+ */
+export const needsProof = ({ role }: { role: string }): boolean => role === 'admin'
 
 const hourMs = 3_600_000
 

@@ -10,7 +10,7 @@ import { grantableScopes } from '../tokens/policy.ts'
 import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
 import { AuthorizationRequest } from './entity.ts'
-import { OauthError } from './errors.ts'
+import { OauthError } from './parameters.ts'
 
 /** The parameters of a token request. */
 export type Exchange = { code: string; redirectUri: string; codeVerifier: string }

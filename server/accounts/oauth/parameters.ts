@@ -1,6 +1,31 @@
+import { z } from 'zod'
 import { type Scope, scopes } from '../../platform/access/roles.ts'
-import { OauthError } from './errors.ts'
-import { isLoopbackRedirect } from './redirect-uri.ts'
+
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2 that this server uses. */
+const codes = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'invalid_scope',
+  'unsupported_grant_type',
+  'unsupported_response_type',
+  'temporarily_unavailable',
+] as const
+export type OauthErrorCode = (typeof codes)[number]
+
+/** The error response of RFC 6749 §5.2. */
+export const oauthErrorSchema = z.object({ error: z.enum(codes), error_description: z.string() })
+
+/** An OAuth error (RFC 6749). The RFC requires the description to be printable ASCII without quotes. */
+export class OauthError extends Error {
+  readonly code: OauthErrorCode
+
+  constructor(code: OauthErrorCode, description: string) {
+    super(description)
+    this.name = 'OauthError'
+    this.code = code
+  }
+}
 
 /** Raw request parameters. A repeated parameter has several values. */
 export type Parameters = Readonly<Record<string, unknown>>
@@ -62,4 +87,26 @@ function readScopes(text = 'read,write'): Scope[] {
   if (wanted.length === 0 || wanted.some((scope) => !scopes.includes(scope as Scope)))
     throw new OauthError('invalid_scope', `scope must name one or more of ${scopes.join(', ')}.`)
   return scopes.filter((scope) => wanted.includes(scope))
+}
+
+/**
+ * Matches the redirect URI of a local client: http on the loopback interface, with a port (RFC 8252 §7.3). The pattern is strict so that no
+ * browser or other parser can interpret the URI as a different host.
+ */
+const loopback =
+  /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost):(?<port>[1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[2-9A-Fa-f][\dA-Fa-f])*)?(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[2-9A-Fa-f][\dA-Fa-f])*)?$/
+
+const maxLength = 2000
+
+/** Returns whether a code may be sent to this URI. */
+export function isLoopbackRedirect(uri: string): boolean {
+  const port = uri.length <= maxLength && loopback.exec(uri)?.groups?.port
+  return Boolean(port) && Number(port) <= 65_535
+}
+
+/** Adds query parameters to a URI. Undefined parameters are omitted. */
+export function withParameters(uri: string, parameters: Record<string, string | undefined>): string {
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const separator = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&'
+  return `${uri}${separator}${new URLSearchParams(given)}`
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { route } from '../../platform/rest/route.ts'
-import { oauthBinaries } from './binary.ts'
-import { oauthMetadata } from './metadata.ts'
+import { oauthBinaries, oauthMetadata } from './binary.ts'
 
 const names = { request_id: 'requestId' }
 

@@ -9,8 +9,8 @@ import { grantableScopes, needsProof } from '../tokens/policy.ts'
 import { User } from '../users/entity.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { AuthorizationRequest } from './entity.ts'
-import { clientId, type RequestedAuthorization } from './parameters.ts'
-import { withParameters } from './redirect-uri.ts'
+import { clientId, type RequestedAuthorization, withParameters } from './parameters.ts'
+import type { Services } from '../../services.ts'
 
 const pendingMs = 10 * 60_000
 const codeMs = 60_000
@@ -134,4 +134,19 @@ function describe(
     createdAt,
     expiresAt,
   }
+}
+
+const dayMs = 86_400_000
+
+/**
+ * Deletes authorization requests one day after they expire. A request whose code was exchanged is kept for the lifetime of the token, so that a
+ * replayed code is still detected.
+ * @returns the number of deleted requests.
+ */
+export function collectAuthorizations({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
+  const moment = now()
+  const ago = (ms: number) => new Date(moment.getTime() - ms)
+  return database.fork().nativeDelete(AuthorizationRequest, {
+    $or: [{ token: null, expiresAt: { $lt: ago(dayMs) } }, { expiresAt: { $lt: ago(91 * dayMs) } }],
+  })
 }

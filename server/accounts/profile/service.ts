@@ -9,8 +9,7 @@ import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
-import { acceptPassword } from '../users/password.ts'
-import { provePassword } from '../users/prove-password.ts'
+import { acceptPassword, provePassword } from '../users/password.ts'
 
 /** Checks that sign-up is enabled. @throws ApiError InsufficientPermissions when it is disabled. */
 export function requireSignUp({ config }: Context): void {

@@ -5,7 +5,7 @@ import { deviceCookie, isSecure, setDeviceCookie } from '../../platform/http/coo
 import { equalSecrets, hmac, type Keys, randomText, validKeys } from '../../platform/http/keys.ts'
 import { addressRange } from '../../platform/http/limits/limits.ts'
 import { User } from '../users/entity.ts'
-import { originKinds, SignInOrigin } from './origin-entity.ts'
+import { originKinds, SignInOrigin } from './entity.ts'
 
 /** The origin of a sign-in (device and address range), relative to one account. */
 export type Origin = {

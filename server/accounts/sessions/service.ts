@@ -2,10 +2,16 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
-import { newestFirst, type PageArguments } from '../../platform/graphql/connections.ts'
+import { newestFirst, type PageArguments, isMomentKey, momentKey, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import { clearSessionCookies, isSecure } from '../../platform/http/cookies.ts'
 import { sessionIdleMs } from '../../platform/access/authenticate.ts'
 import { Session } from './entity.ts'
+import type { FilterQuery } from '@mikro-orm/core'
+import { editable, personId } from '../users/service.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
+import { provePassword } from '../users/password.ts'
+import type { Services } from '../../services.ts'
+import { collectOrigins } from './origin.ts'
 
 /** Ends the session of the request and clears its cookies. Tokens and other sessions remain valid. */
 export async function signOut(context: Context): Promise<void> {
@@ -75,4 +81,108 @@ export async function revokeOtherSessions({ em, viewer, credential, ip }: Signed
  */
 export function revokeSessions(em: EntityManager, userId: string, except?: string): Promise<number> {
   return em.nativeDelete(Session, { user: userId, ...(except && { id: { $ne: except } }) })
+}
+
+export type SessionFilter = {
+  /** The owner of the sessions: an e-mail address or an id. */
+  user?: string | null | undefined
+  clientIp?: string | null | undefined
+  /** Only sessions that have not been used since this time. */
+  unusedSince?: Date | null | undefined
+}
+export type SessionOrder = 'created' | 'lastUsed'
+
+/** Lists the sessions of all users that are active at `now`, as a connection; for administrators. */
+export async function listAllSessions(em: EntityManager, filter: SessionFilter, order: SessionOrder, page: PageArguments & { now: Date }) {
+  const where = await conditions(em, filter, page.now)
+  if (order === 'created') return newestFirst(em, Session, where, page)
+  const orderBy = { lastUsedAt: 'desc', id: 'desc' } as const
+  return pageByKey(page, {
+    keyOf: ({ lastUsedAt, id }: Session) => momentKey(lastUsedAt, id),
+    isKey: isMomentKey,
+    count: () => em.count(Session, where),
+    load: (limit, key) => em.find(Session, { $and: [where, key === undefined ? {} : usedBefore(key)] }, { orderBy, limit }),
+  })
+}
+
+function usedBefore(key: string): FilterQuery<Session> {
+  const { moment, id } = readMomentKey(key)
+  return { $or: [{ lastUsedAt: { $lt: moment } }, { lastUsedAt: moment, id: { $lt: id } }] }
+}
+
+async function conditions(em: EntityManager, { user, clientIp, unusedSince }: SessionFilter, now: Date): Promise<FilterQuery<Session>> {
+  const all: FilterQuery<Session>[] = [sessionIsLive(now)]
+  if (user) all.push({ user: await personId(em, user) })
+  if (clientIp) all.push({ clientIp })
+  if (unusedSince) all.push({ lastUsedAt: { $lt: unusedSince } })
+  return { $and: all }
+}
+
+/**
+ * Ends a session of any user immediately, for administrators.
+ * @throws ApiError NotFound for an unknown or ended session; InsufficientPermissions for sessions of the owner.
+ */
+export async function revokeUserSession({ em, viewer, ip, now }: SignedInContext, id: string): Promise<Session> {
+  const session = await em.findOne(Session, { ...sessionIsLive(now()), id })
+  const ended =
+    session !== null &&
+    (await em.transactional(async (inner) => {
+      const user = await editable(inner, session.user.id)
+      const won = (await inner.nativeDelete(Session, { id })) > 0
+      const summary = `${viewer.displayName} ended a session of ${user.displayName}`
+      if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user, summary, ip })
+      return won
+    }))
+  if (!ended) throw notFound('There is no session with this id.')
+  return session
+}
+
+/**
+ * Ends all sessions of a user immediately, for administrators.
+ * @returns the number of ended sessions.
+ * @throws ApiError NotFound; InsufficientPermissions for sessions of the owner.
+ */
+export async function revokeUserSessions({ em, viewer, ip }: SignedInContext, userId: string): Promise<number> {
+  return em.transactional(async (inner) => {
+    const user = await editable(inner, userId)
+    const ended = await revokeSessions(inner, userId)
+    const summary = `${viewer.displayName} ended ${ended} ${ended === 1 ? 'session' : 'sessions'} of ${user.displayName}`
+    if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, user, summary, ip })
+    return ended
+  })
+}
+
+/**
+ * Confirms the password again for the session of the request.
+ * @throws ApiError InvalidInput for a wrong password; RateLimitExceeded after five wrong ones; MissingAuthentication when the session has ended
+ * in the meantime.
+ */
+export async function confirmPassword(context: SignedInContext, currentPassword: string): Promise<void> {
+  const { em, viewer, credential, ip, now } = context
+  await provePassword(context, currentPassword)
+  await em.transactional(async (inner) => {
+    // Changing or resetting the password and disabling the account end the session, so a confirmation that raced with them has no effect.
+    const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
+    if (!proved) throw unauthenticated(context)
+    audit(inner, {
+      kind: 'user.password_confirmed',
+      actor: viewer,
+      user: viewer,
+      summary: `${viewer.displayName} confirmed their password`,
+      ip,
+    })
+  })
+}
+
+/**
+ * Deletes ended sessions, and the origins of sign-ins that have not been used for a year.
+ * @returns the number of deleted sessions.
+ */
+export async function collectSessions({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
+  const em = database.fork()
+  const moment = now()
+  const idleSince = new Date(moment.getTime() - sessionIdleMs)
+  const ended = await em.nativeDelete(Session, { $or: [{ expiresAt: { $lte: moment } }, { lastUsedAt: { $lte: idleSince } }] })
+  await collectOrigins(em, moment)
+  return ended
 }

@@ -1,7 +1,7 @@
 import { newJobSecret } from '../../platform/access/token-secret.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
-import { JobToken } from './job-entity.ts'
+import { JobToken } from './entity.ts'
 
 type Grant = {
   /** Names of the packages that the token can read. */

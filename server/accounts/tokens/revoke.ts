@@ -5,6 +5,7 @@ import { notFound } from '../../errors.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { AccessToken } from './entity.ts'
 import { isSecret } from '../../platform/access/token-secret.ts'
+import { editable } from '../users/service.ts'
 
 /**
  * Revokes a token and, recursively, all tokens created with it, in the transaction of `em`. Each generation is locked by its update before the next
@@ -55,4 +56,21 @@ export async function revokeBySecret({ em, ip, now }: Context, secret: string): 
     const summary = `Someone who had the secret of the token "${name}" of ${user.displayName} revoked it${withDescendants(revoked)}`
     audit(inner, { kind: 'token.revoked', actor: null, user, summary, ip })
   })
+}
+
+/**
+ * Revokes a token of any user, and all tokens created with it, immediately and permanently; for administrators. Revoking it again has no effect.
+ * @throws ApiError NotFound; InsufficientPermissions for tokens of the owner.
+ */
+export async function revokeUserToken({ em, viewer, ip, now }: SignedInContext, id: string): Promise<AccessToken> {
+  const token = await em.transactional(async (inner) => {
+    const token = await inner.findOne(AccessToken, { id })
+    if (!token) throw notFound('There is no token with this id.')
+    const user = await editable(inner, token.user.id)
+    const revoked = await revokeTree(inner, id, now())
+    const summary = `${viewer.displayName} revoked the token "${token.name}" of ${user.displayName}${withDescendants(revoked)}`
+    if (revoked) audit(inner, { kind: 'token.revoked', actor: viewer, user, summary, ip })
+    return token
+  })
+  return em.refreshOrFail(token)
 }

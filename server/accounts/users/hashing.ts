@@ -4,8 +4,7 @@ import { z } from 'zod'
 import type { Config } from '../../platform/config/config.ts'
 import type { Services } from '../../services.ts'
 import type { Task } from './hashing-worker.ts'
-import { passwordThreads } from './password-threads.ts'
-import { type Caller, passwordTurns } from './password-turns.ts'
+import { passwordThreads, type Caller, passwordTurns } from './password-threads.ts'
 
 declare module '../../services.ts' {
   interface State {

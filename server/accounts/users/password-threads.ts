@@ -1,5 +1,7 @@
 import { serviceUnavailable } from '../../errors.ts'
 import { openThreadPool } from '../../platform/threads/pool.ts'
+import { turnKey } from '../../platform/http/limits/limits.ts'
+import { type Lane, createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 
 /**
  * Returns a function that runs password work in threads of the given module. Threads exit after being idle for a minute.
@@ -12,3 +14,28 @@ export function passwordThreads(module: URL, { deadlineMs, maxHeapMb }: { deadli
       throw Object.assign(serviceUnavailable('The password could not be checked. Try again in a minute.', 60), { cause })
     })
 }
+
+/** The caller for whom a password is hashed or checked. */
+export type Caller = {
+  ip: string
+  /** The signed-in user, if any. */
+  viewer?: object | null
+  /** Whether the sign-in comes from a device or address range that signed in to the account before. */
+  isKnown?: boolean
+}
+
+/**
+ * Returns a queue for password work that takes turns between networks. Signed-in callers and sign-ins from known devices or address ranges have
+ * reserved places that other callers cannot take.
+ * @throws ApiError RateLimitExceeded when the queue is full.
+ */
+export function passwordTurns(bounds: { atOnce: number; waitingPerKey: number }) {
+  const inTurn = createFairLimiter({ ...bounds, waiting: 32, reserved: 16 })
+  return {
+    run: <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => inTurn(turnKey(caller.ip), work, laneOf(caller)),
+    /** @throws ApiError RateLimitExceeded when the queue has no place for this caller. */
+    requirePlace: (caller: Caller): void => inTurn.requirePlace(turnKey(caller.ip), laneOf(caller)),
+  }
+}
+
+const laneOf = ({ viewer, isKnown }: Caller): Lane => (viewer || isKnown ? 'reserved' : 'open')

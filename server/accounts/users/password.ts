@@ -1,7 +1,14 @@
 import type { Config } from '../../platform/config/config.ts'
-import { invalidInput } from '../../errors.ts'
-import type { Caller } from './password-turns.ts'
-import { estimateStrength } from './strength.ts'
+import { invalidInput, missingAuthentication } from '../../errors.ts'
+import { type Caller, passwordTurns, passwordThreads } from './password-threads.ts'
+import { randomInt } from 'node:crypto'
+import { z } from 'zod'
+import type { Estimate, Question } from './strength-worker.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { countFailures } from '../../platform/http/limits/limits.ts'
+import type { Services } from '../../services.ts'
+import { User } from './entity.ts'
+import { type Hasher, verifyPassword } from './hashing.ts'
 
 type Person = { email: string; displayName: string }
 
@@ -39,3 +46,44 @@ const withParts = (name: string): string[] => [name, ...name.split(/[^\p{L}\p{N}
 
 /** Returns the names of this server. */
 const namesOf = (serverUrl: string): string[] => ['snug', ...withParts(new URL(serverUrl).hostname)]
+
+// Letters and digits that are not easily confused: without 0, O, o, 1, I and l.
+const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz'
+const length = 16
+
+/** Generates a one-time password of 16 characters, about 92 bits. `randomInt` has a uniform distribution. */
+export const generatePassword = (): string => Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
+
+const answer = z.object({ common: z.boolean(), score: z.number(), advice: z.string() })
+
+// One thread. Callers take turns, as for hashing.
+const turns = passwordTurns({ atOnce: 1, waitingPerKey: 8 })
+
+// The thread with its dictionaries uses 90 MB. The deadline is far above the time for the slowest password on a busy machine.
+const ask = passwordThreads(new URL('./strength-worker.ts', import.meta.url), { deadlineMs: 30_000, maxHeapMb: 256 })
+
+/**
+ * Estimates how easy a password is to guess.
+ * @throws ApiError RateLimitExceeded when the queue is full; ServiceUnavailable when the thread misses the deadline.
+ */
+export const estimateStrength = (caller: Caller, question: Question): Promise<Estimate> =>
+  turns.run(caller, async () => answer.parse(await ask(question)))
+
+type Prover = Hasher & Pick<Services, 'limits' | 'database' | 'state'> & { em: EntityManager; viewer: { id: string } }
+
+/**
+ * Verifies the caller's password.
+ * @returns the hash that was verified. A change based on the result must check that the account still has this hash.
+ * @throws ApiError InvalidInput for a wrong password; RateLimitExceeded after five wrong ones; MissingAuthentication when the account was disabled
+ * or deleted concurrently.
+ */
+export async function provePassword(context: Prover, password: string, field = 'currentPassword'): Promise<string> {
+  const { em, viewer, limits } = context
+  const user = await em.findOne(User, { id: viewer.id, isActive: true }, { populate: ['passwordHash'], refresh: true })
+  if (!user) throw missingAuthentication('Your account was disabled or deleted.')
+  const stored = user.passwordHash ?? null
+  const judge = () => verifyPassword(context, password, stored)
+  const fits = await countFailures(limits, 'wrongPassword', viewer.id, judge, (right) => !right)
+  if (!fits || !stored) throw invalidInput(`${field}: is wrong.`, field)
+  return stored
+}

@@ -6,7 +6,7 @@ import { conflict, insufficientPermissions } from '../../errors.ts'
 import { subtractLikes } from '../likes/service.ts'
 import { Package, PackageUploader } from '../packages/entity.ts'
 import { Publisher, PublisherMember } from '../publishers/entity.ts'
-import { editable } from '../../accounts/users/editable.ts'
+import { editable } from '../../accounts/users/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { isOneself } from '../../accounts/users/policy.ts'
 

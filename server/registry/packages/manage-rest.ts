@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { agent, agentSchema, nextBefore } from '../../accounts/audit/people.ts'
+import { agent, agentSchema, nextBefore } from '../../accounts/audit/refs.ts'
 import { type Data, route } from '../../platform/rest/route.ts'
 import { ofPackage, ofVersion } from './rest-answers.ts'
 

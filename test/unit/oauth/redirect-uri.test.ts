@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isLoopbackRedirect, withParameters } from '../../../server/accounts/oauth/redirect-uri.ts'
+import { isLoopbackRedirect, withParameters } from '../../../server/accounts/oauth/parameters.ts'
 import { foreignRedirects, loopbackRedirects } from '../../support/redirects.ts'
 
 it.each(loopbackRedirects)('trusts %j', (uri) => {

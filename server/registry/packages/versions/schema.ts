@@ -10,7 +10,7 @@ import type { Pubspec } from '../../archive/pubspec.ts'
 import { pubspecOf } from './pubspec.ts'
 import { ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
 import { loadPackage } from '../service.ts'
-import { loadUser } from '../../../accounts/users/loader.ts'
+import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
 
 builder.node(PackageVersionRef, {

@@ -1,8 +1,51 @@
-import type { Loaded } from '@mikro-orm/core'
-import type { EntityManager } from '@mikro-orm/sql'
-import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
+import { batched } from '../../platform/db/batched.ts'
 import { User } from './entity.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { idOf } from '../../platform/db/base.ts'
+import { emailKey } from './input.ts'
+import { ApiError, conflict, insufficientPermissions, notFound } from '../../errors.ts'
+import type { Limits } from '../../platform/http/limits/limits.ts'
+import type { Loaded } from '@mikro-orm/core'
 import { isProtected } from './policy.ts'
+
+/** Loads users by id, with one query for all ids that are requested at the same moment. Returns null for a deleted user. */
+export const loadUser = batched(async (em, ids) => {
+  const users = await em.find(User, { id: { $in: ids } }, { populate: ['passwordHash'] })
+  return new Map(users.map((user) => [user.id, user]))
+})
+
+/** An id that no user has, so that a filter by an unknown address matches nothing. */
+const unknownUser = '00000000-0000-0000-0000-000000000000'
+
+/** Returns the id of a user given by e-mail address or id. */
+export async function personId(em: EntityManager, person: string): Promise<string> {
+  const id = idOf(person)
+  if (id) return id
+  const user = await em.findOne(User, { emailKey: emailKey(person) }, { fields: ['id'] })
+  return user?.id ?? unknownUser
+}
+
+/**
+ * Rate-limits operations that look up a user by e-mail address, so that accounts cannot be enumerated. An attempt is charged first and refunded
+ * unless
+ * the result reveals something: that no account has the address, or the state of the account.
+ * @throws ApiError RateLimitExceeded; rethrows errors of `work`.
+ */
+export async function limitLookups<Result>(
+  { limits, viewer }: { limits: Limits; viewer: { id: string } },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await limits.use('emailLookup', viewer.id)
+  let hasRevealed = false
+  try {
+    return await work()
+  } catch (error) {
+    hasRevealed = error instanceof ApiError && (error.code === 'NotFound' || error.code === 'Conflict')
+    throw error
+  } finally {
+    if (!hasRevealed) await limits.refund('emailLookup', viewer.id)
+  }
+}
 
 /**
  * Returns a user that the admin API may edit.
