@@ -1,6 +1,5 @@
-import { deleteConfusableName } from './registry/names/confusable.ts'
-import { reserveName } from './registry/names/reserved.ts'
-import type { AfterPackageChange } from './registry/packages/changes/after-change.ts'
+import { deleteConfusableName, reserveName } from './registry/names/service.ts'
+import type { AfterPackageChange } from './registry/packages/after-change.ts'
 import { requestAnalysesOf, requestFirstAnalysis } from './analysis/scoring/requests.ts'
 import { refreshWithDependents } from './registry/search/refresh-dependents.ts'
 import { refreshIndex } from './registry/search/refresh-index.ts'

@@ -1,5 +1,4 @@
-import './platform/graphql/scalars.ts'
-import './platform/graphql/rate-limit.ts'
+import './platform/graphql/types.ts'
 import './accounts/users/schema.ts'
 import './accounts/profile/schema.ts'
 import './accounts/profile/admin-schema.ts'
@@ -18,14 +17,9 @@ import './operations/integrity/schema.ts'
 import './operations/backup/schedule/schema.ts'
 import './operations/integrity/schema.ts'
 import './registry/packages/schema.ts'
-import './registry/packages/own/schema.ts'
-import './registry/packages/versions/package-schema.ts'
 import './registry/packages/versions/schema.ts'
-import './registry/packages/retraction/schema.ts'
 import './registry/packages/options/schema.ts'
-import './registry/packages/uploaders/schema.ts'
-import './registry/packages/history/schema.ts'
-import './registry/packages/versions/document-schema.ts'
+import './registry/packages/owners/schema.ts'
 import './registry/packages/deletion/schema.ts'
 import './registry/packages/dependents/schema.ts'
 import './registry/packages/administration/schema.ts'
@@ -49,9 +43,6 @@ import './registry/publishers/change-schema.ts'
 import './registry/publishers/members-schema.ts'
 import './registry/publishers/verify-schema.ts'
 import './registry/visibility/schema.ts'
-import './registry/visibility/switch-schema.ts'
-import './registry/packages/publisher/schema.ts'
-import './registry/packages/publisher/publisher-schema.ts'
 import './platform/jobs/schema.ts'
 import './operations/job-control/schema.ts'
 import './analysis/sdks/schema.ts'
@@ -67,9 +58,8 @@ import {
 import { builder } from './platform/graphql/builder.ts'
 import { admissionOf } from './platform/graphql/caller-check.ts'
 import type { Context } from './platform/access/context.ts'
-import { enforceBudget } from './platform/graphql/pacing.ts'
+import { enforceBudget, argumentCheck } from './platform/graphql/field-guards.ts'
 import { neverCompress } from './platform/http/caching/compression.ts'
-import { argumentCheck } from './platform/graphql/arguments.ts'
 import { requireSetup } from './platform/access/setup-gate.ts'
 
 /** The schema that both GraphQL and REST execute. */
@@ -80,7 +70,7 @@ export const printedSchema = (): string => `${printSchema(lexicographicSortSchem
 
 /**
  * Builds the schema and wraps its fields: root fields run their admission checks (caller-check.ts) before their arguments are validated, arguments
- * are checked (arguments.ts), and responses with a field marked `secret` are not compressed.
+ * are checked (field-guards.ts), and responses with a field marked `secret` are not compressed.
  */
 function gated() {
   const built = builder.toSchema()

@@ -7,7 +7,7 @@ import type { Keys } from './platform/http/keys.ts'
 import type { Limits } from './platform/http/limits/limits.ts'
 import type { Log } from './platform/http/log.ts'
 import type { Metrics } from './operations/metrics/metrics.ts'
-import type { AfterPackageChange } from './registry/packages/changes/after-change.ts'
+import type { AfterPackageChange } from './registry/packages/after-change.ts'
 import type { Tracing } from './platform/tracing/tracing.ts'
 
 /** In-memory state of one server. Features declare their part with `declare module`, and create it on first use. */

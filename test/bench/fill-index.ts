@@ -1,6 +1,6 @@
 import { newId } from '../../server/platform/db/base.ts'
 import type { Database } from '../../server/platform/db/open/orm.ts'
-import { skeletonOf } from '../../server/registry/names/skeleton.ts'
+import { skeletonOf } from '../../server/registry/names/service.ts'
 import { storeDocument } from '../../server/registry/search/index-package.ts'
 import type { BareEngine } from './bare-engine.ts'
 import { type GeneratedPackage, generatePackages } from './generate-packages.ts'

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parse } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refuseStackOverflow, refuseComplexFragments } from '../../server/platform/graphql/query-limits.ts'
+import { refuseStackOverflow, refuseComplexFragments } from '../../server/platform/graphql/validation.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { recheckFaults } from '../../server/registry/packages/faults/faults.ts'
+import { recheckFaults } from '../../server/registry/packages/listing/faults.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { insertRows } from '../../server/platform/db/statements.ts'
-import { similarNames } from '../../server/registry/names/confusable.ts'
+import { similarNames } from '../../server/registry/names/service.ts'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { changePackage } from '../../server/registry/packages/changes/change-package.ts'
+import { changePackage } from '../../server/registry/packages/change-package.ts'
 import { Package } from '../../server/registry/packages/entity.ts'
 import { canChangeOptions } from '../../server/registry/packages/policy.ts'
 import { Publisher, PublisherMember } from '../../server/registry/publishers/entity.ts'

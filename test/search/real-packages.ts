@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { newId } from '../../server/platform/db/base.ts'
-import { skeletonOf } from '../../server/registry/names/skeleton.ts'
+import { skeletonOf } from '../../server/registry/names/service.ts'
 import { storeDocument } from '../../server/registry/search/index-package.ts'
 import type { TestApp } from '../app.ts'
 

@@ -5,7 +5,7 @@ import type { Context } from '../../platform/access/context.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import { scoreOf } from '../scoring/status.ts'
-import { hostedHere } from '../../registry/packages/hosting/hosted-here.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isPublicVersion } from '../../registry/packages/policy.ts'
 import { text } from '../../registry/feeds/atom.ts'
 

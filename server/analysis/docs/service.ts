@@ -6,7 +6,7 @@ import { docsStates } from './entity.ts'
 import type { Services } from '../../services.ts'
 import { currentSettings, type ScoringSettings } from '../../platform/settings/scoring.ts'
 import type { Audience } from '../../platform/access/audience.ts'
-import { hostedHere } from '../../registry/packages/hosting/hosted-here.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isPublicVersion } from '../../registry/packages/policy.ts'
 import { latestOf } from '../../registry/packages/versions/latest.ts'
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
 import { trustGit } from '../sdks/ready.ts'
 import { z } from 'zod'
-import { hostedHere, isHostedHere } from '../../registry/packages/hosting/hosted-here.ts'
+import { hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { Services } from '../../services.ts'
 

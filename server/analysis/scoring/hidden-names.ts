@@ -4,7 +4,7 @@ import type { Context } from '../../platform/access/context.ts'
 import type { Report } from '../report/report.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { readRows } from '../../platform/db/statements.ts'
-import { type Here, hostedHere, isHostedHere } from '../../registry/packages/hosting/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
 import { isPublicPackage } from '../../registry/packages/policy.ts'
 
 // A report is created once, from what its readers may know at that time. Later, packages can become private or be deleted, and a report created for

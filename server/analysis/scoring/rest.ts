@@ -1,4 +1,4 @@
-import { ofDisplayedVersion, ofVersion } from '../../registry/packages/rest-answers.ts'
+import { ofDisplayedVersion, ofVersion } from '../../registry/packages/parameters.ts'
 import { route, type Data, ok } from '../../platform/rest/route.ts'
 import { z } from 'zod'
 

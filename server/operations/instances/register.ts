@@ -10,7 +10,7 @@ import { lockSetting, readSettingIn, type Setting, writeSetting } from '../../pl
 import { databaseId } from '../../platform/store/identity.ts'
 import { nameOfStore } from '../../platform/store/open.ts'
 import { nameOfBucket } from '../../platform/blobs/s3/settings.ts'
-import { hostedHere } from '../../registry/packages/hosting/hosted-here.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
 
 /** Settings that all instances on a database must share. `keys` are fingerprints of JWT_SECRET and JWT_SECRET_PREVIOUS. */
 type Facts = z.infer<typeof facts>

@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import type { IntegrityReport } from './entity.ts'
 import { type Finding, findingsOf, latestReport, requestCheck } from './service.ts'
 import { type HeldBack, heldBackCollection } from '../../platform/store/collect.ts'
-import { type KnownFault, knownFaults } from '../../registry/packages/faults/faults.ts'
+import { type KnownFault, knownFaults } from '../../registry/packages/listing/faults.ts'
 
 const FindingKind = builder.enumType('IntegrityFindingKind', {
   description: 'Kind of a problem with a stored archive.',

@@ -6,8 +6,8 @@ import type { Progress } from '../../platform/jobs/lease.ts'
 import type { Services } from '../../services.ts'
 import { orphanedArchives } from '../../platform/store/collect.ts'
 import { IntegrityReport } from './entity.ts'
-import { ArchiveFault } from '../../registry/packages/faults/entity.ts'
-import { clearFault, recordFault } from '../../registry/packages/faults/faults.ts'
+import { ArchiveFault } from '../../registry/packages/entity.ts'
+import { clearFault, recordFault } from '../../registry/packages/listing/faults.ts'
 
 /** A problem with stored bytes: of a version, or orphaned. */
 const finding = z.object({

@@ -21,7 +21,7 @@ type AnyTypes = SchemaTypes & { outputShapes: Record<string, unknown> }
  * - `extensions: { limit }`: name of the rate limit per client address (root fields only).
  * - `extensions: { admit }`: check that runs before the rate limit (root fields only).
  * - `extensions: { secret: true }`: returns a secret, so the response is not compressed.
- * - `extensions: { maxLength }`: maximum length of a string argument or input field; 1,024 characters by default (see arguments.ts).
+ * - `extensions: { maxLength }`: maximum length of a string argument or input field; 1,024 characters by default (see field-guards.ts).
  */
 export const builder = new SchemaBuilder<{
   Context: Context

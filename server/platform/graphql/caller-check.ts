@@ -1,5 +1,12 @@
 import { RequestCache } from '@pothos/plugin-scope-auth'
-import { type GraphQLField, type GraphQLSchema, Kind, type OperationDefinitionNode } from 'graphql'
+import {
+  type GraphQLField,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  type DocumentNode,
+  type SelectionSetNode,
+} from 'graphql'
 import type { Context } from '../access/context.ts'
 import { refusal } from '../access/guards.ts'
 import { requireSetup } from '../access/setup-gate.ts'
@@ -80,4 +87,30 @@ const admitted = new WeakSet<Context['request']>()
 export function rootFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode): RootField[] {
   const fields = schema.getRootType(operation)?.getFields() ?? {}
   return selectionSet.selections.flatMap((node) => (node.kind === Kind.FIELD ? (fields[node.name.value] ?? []) : []))
+}
+
+/**
+ * Whether an operation requires the CSRF token if authenticated by a session. Mutations do, unless all their root fields are marked `ownOrigin`:
+ * those fields reject requests from other sites themselves, so that signing in again works without a token.
+ */
+export function needsCsrfToken(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): boolean {
+  if (operation.operation !== 'mutation') return false
+  const fields = schema.getMutationType()?.getFields() ?? {}
+  return !rootFieldNames(document, operation.selectionSet).every((name) => name === '__typename' || fields[name]?.extensions.ownOrigin)
+}
+
+/**
+ * Returns the names of all root fields, including those in fragments and those excluded by `@skip`. Each fragment is visited once: otherwise,
+ * fragments that refer to each other twice would double the work at each level.
+ */
+function rootFieldNames(document: DocumentNode, { selections }: SelectionSetNode, entered = new Set<string>()): string[] {
+  return selections.flatMap((selection) => {
+    if (selection.kind === Kind.FIELD) return selection.name.value
+    if (selection.kind === Kind.INLINE_FRAGMENT) return rootFieldNames(document, selection.selectionSet, entered)
+    const { value: name } = selection.name
+    if (entered.has(name)) return []
+    entered.add(name)
+    const fragment = document.definitions.find((node) => node.kind === Kind.FRAGMENT_DEFINITION && node.name.value === name)
+    return fragment?.kind === Kind.FRAGMENT_DEFINITION ? rootFieldNames(document, fragment.selectionSet, entered) : name
+  })
 }

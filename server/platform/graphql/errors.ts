@@ -3,11 +3,10 @@ import type { Plugin } from 'graphql-yoga'
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../access/context.ts'
 import { raceConflict, unavailable } from '../db/unavailable.ts'
-import { ApiError, internalError, statusOf } from '../../errors.ts'
+import { ApiError, internalError, statusOf, invalidInput } from '../../errors.ts'
 import { challenge, refusalOf } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
 import { noteRefusal, type Refusal } from '../http/remark.ts'
-import { toApiError } from './operation-errors.ts'
 import type { Services } from '../../services.ts'
 
 /** Adds the API's error codes to errors of graphql-js, such as invalid variables or documents, and sets the headers that belong to errors. */
@@ -71,4 +70,94 @@ function setErrorHeaders(errors: GraphQLError[], reply: FastifyReply): void {
   if (Math.max(...seconds) > 0) reply.header('retry-after', String(Math.max(...seconds)))
   const refused = errors.find(({ extensions }) => [401, 403].includes(statusOf[extensions.code as keyof typeof statusOf]))
   if (refused) reply.header('www-authenticate', challenge(refused.message))
+}
+
+/**
+ * Messages of graphql-js, whose errors have no codes. The groups are names and values that our messages repeat. An update of graphql-js can change
+ * them: test/contract/refused-values.test.ts covers each.
+ */
+const texts = {
+  variable: /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/,
+  missingArgument: /^Argument "\S+\((\w+):\)" of type "\S+" is required/,
+  missingField: /to include required field "(\w+)"/,
+  unknownField: /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/,
+  null: /non-null/i,
+  scalar: /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/,
+  enumValue: /^Value ("[^]*") does not exist in "(\w+)" enum/,
+  enumKind: /^Enum "(\w+)" cannot represent non-\w+ value: ([^]*?)\.(?: Did you mean [^]*)?$/,
+  received: /, found: [^]*$/,
+}
+
+/**
+ * Converts an error of an execution: an ApiError is unchanged; an invalid variable or a missing argument becomes 400 with its field; an error thrown
+ * by a resolver is unwrapped, to be masked and logged by the caller.
+ */
+export function toApiError(error: GraphQLError): Error {
+  if (error instanceof ApiError) return error
+  return invalidVariable(error) ?? rootCause(error) ?? missingArgument(error) ?? error
+}
+
+/** Returns a 400 error for an invalid value. The message names the path, the expected type, and the value unless the field is secret. */
+export function invalidValue(path: string[], wanted: string, value: unknown): ApiError {
+  const field = path.join('.')
+  return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
+}
+
+/** Returns the error that a resolver threw, if any. */
+function rootCause(error: GraphQLError): Error | undefined {
+  const cause = error.originalError
+  if (!cause || cause instanceof ApiError) return cause
+  if (!(cause instanceof GraphQLError)) return cause
+  return rootCause(cause)
+}
+
+/**
+ * Converts a value error of graphql-js to a 400 error that names the field and the expected type. `place` is the path within the variable or argument
+ * `name`, such as `.scopes[0]`. If the name is empty, the path alone is the field.
+ */
+export function refusedValue(name: string, place: string, reason: string): ApiError {
+  const missing = texts.missingField.exec(reason)?.[1]
+  const [, unknown, hint = ''] = texts.unknownField.exec(reason) ?? []
+  const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
+  const field = [path, missing ?? unknown].filter(Boolean).join('.') || name
+  if (unknown) return invalidInput(`${field}: is not a known field.${hint}`, field)
+  if (missing || texts.null.test(reason))
+    return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
+  return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
+}
+
+/** Returns whether the reason is about a field of the value, rather than about the whole value. */
+export const namesField = (reason: string): boolean => texts.missingField.test(reason) || texts.unknownField.test(reason)
+
+function missingArgument({ message }: GraphQLError): ApiError | null {
+  const name = texts.missingArgument.exec(message)?.[1]
+  return name === undefined ? null : invalidInput(`${name}: is required.`, name)
+}
+
+function invalidVariable({ message }: GraphQLError): ApiError | null {
+  const [, variable = '', place = '', reason = ''] = texts.variable.exec(message) ?? []
+  return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
+}
+
+/** Returns the received value for a message, truncated, or an empty string for secret fields. */
+const sent = (field: string, text: string): string =>
+  text === '' || /password|secret|token|code/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
+
+const kinds: Record<string, string> = {
+  String: 'a string',
+  ID: 'a string',
+  Int: 'a whole number',
+  Float: 'a number',
+  Boolean: 'true or false',
+}
+
+function wanted(reason: string, field: string): string {
+  const [, scalar = '', value = ''] = texts.scalar.exec(reason) ?? []
+  if (scalar === 'Int' && /^-?\d+$/.test(value)) return `must be a whole number from -2147483648 to 2147483647${sent(field, value)}.`
+  if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
+  const [, word = '', type] = texts.enumValue.exec(reason) ?? []
+  if (type) return `must be a value of ${type}${sent(field, word)}.`
+  const [, group, other = ''] = texts.enumKind.exec(reason) ?? []
+  if (group) return `must be a value of ${group}${other.startsWith('"') ? ', written without quotes' : ''}${sent(field, other)}.`
+  return reason.replace(texts.received, '.')
 }

@@ -13,13 +13,12 @@ import {
   validate,
 } from 'graphql'
 import { type Context, guardChange } from '../access/context.ts'
-import { callerCheck, operationAdmission } from '../graphql/caller-check.ts'
-import { needsCsrfToken } from '../graphql/own-origin.ts'
+import { callerCheck, operationAdmission, needsCsrfToken } from '../graphql/caller-check.ts'
 import { type AnswerField, answerFields, dataWriter, withoutDirectives } from './answer-fields.ts'
 import type { Data, Route } from './route.ts'
-import { inRestNames } from './names.ts'
-import { toApiError } from '../graphql/operation-errors.ts'
+import { toApiError } from '../graphql/errors.ts'
 import { variablesReader } from './variables.ts'
+import { ApiError, invalidInput } from '../../errors.ts'
 
 export type CompiledOperation = {
   definition: OperationDefinitionNode
@@ -145,4 +144,11 @@ async function appendPages(data: Data, path: string, next: (after: string) => Pr
     page = connectionOf(await next(page.pageInfo.endCursor))
     first.nodes.push(...page.nodes)
   }
+}
+
+/** Replaces the field name in an InvalidInput error by its REST name, if it has one. */
+export function inRestNames(error: Error, names: Route['names']): Error {
+  if (!names || !(error instanceof ApiError) || error.code !== 'InvalidInput') return error
+  const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
+  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+(?=[:.])/, theirs), theirs)
 }

@@ -18,8 +18,7 @@ import { requireBrowse, requireOwnAccount, requireScope, unauthenticated, refuse
 import type { Services } from '../../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
-import { type CompiledOperation, compileOperations, valueAt } from './operation.ts'
-import { inRestNames } from './names.ts'
+import { type CompiledOperation, compileOperations, valueAt, inRestNames } from './operation.ts'
 import { type Alternative, type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 

@@ -16,7 +16,7 @@ import {
   typeFromAST,
 } from 'graphql'
 import { invalidInput, notFound } from '../../errors.ts'
-import { invalidValue } from '../graphql/operation-errors.ts'
+import { invalidValue } from '../graphql/errors.ts'
 import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>

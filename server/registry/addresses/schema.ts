@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { hostedHere } from '../packages/hosting/hosted-here.ts'
-import type { ServerAddress } from '../packages/hosting/address-entity.ts'
+import { hostedHere } from '../packages/hosting.ts'
+import type { ServerAddress } from '../packages/entity.ts'
 import { listAddresses } from './service.ts'
 
 const ServerAddressRef = builder.objectRef<ServerAddress>('ServerAddress').implement({

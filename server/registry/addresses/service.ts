@@ -5,9 +5,9 @@ import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import { scheduleReindex } from '../search/rebuild.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
-import { markVisibilityChange } from '../packages/visibility/mark.ts'
-import { hostedHere } from '../packages/hosting/hosted-here.ts'
-import { ServerAddress } from '../packages/hosting/address-entity.ts'
+import { markVisibilityChange } from '../packages/visibility.ts'
+import { hostedHere } from '../packages/hosting.ts'
+import { ServerAddress } from '../packages/entity.ts'
 
 /**
  * Records the address that the server starts with. If it is new, dependencies on that address, which counted as another server's until now, count as

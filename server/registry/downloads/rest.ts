@@ -1,4 +1,4 @@
-import { ofPackage } from '../packages/rest-answers.ts'
+import { ofPackage } from '../packages/parameters.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
 import { route } from '../../platform/rest/route.ts'
 

@@ -1,7 +1,7 @@
 import { type Parameter, toDate } from '../../platform/db/reads.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../platform/access/audience.ts'
-import { hostedHere } from '../packages/hosting/hosted-here.ts'
+import { hostedHere } from '../packages/hosting.ts'
 import { isListed, hasPublicVersion, isPublicVersion } from '../packages/policy.ts'
 import type { Entry } from './atom.ts'
 

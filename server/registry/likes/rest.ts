@@ -1,4 +1,4 @@
-import { ofPackage } from '../packages/rest-answers.ts'
+import { ofPackage } from '../packages/parameters.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 
 const liked = 'package @flatten { package: name liked: viewerHasLiked }'

@@ -6,10 +6,8 @@ import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { loadPackageByName, loadReadablePackage } from '../packages/service.ts'
 import { loadUser } from '../../accounts/users/service.ts'
 import { UserRef } from '../../accounts/users/refs.ts'
-import { approveName, rejectName } from './confusable.ts'
+import { approveName, rejectName, listConfusable, listReserved, loadConfusion, loadReserved, freeName } from './service.ts'
 import type { ConfusableName, ReservedName } from './entity.ts'
-import { listConfusable, listReserved, loadConfusion, loadReserved } from './list.ts'
-import { freeName } from './reserved.ts'
 
 const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implement({
   description: 'The reserved name of a deleted package. It cannot be used until an administrator frees it.',

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { invalidInput, notFound } from '../../errors.ts'
 import { isPackageName, nameRule } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
+import type { Context } from '../../platform/access/context.ts'
 
 const noName = `A package name ${nameRule}.`
 
@@ -34,3 +35,16 @@ export const unknownPackage = (name: string) => notFound(`There is no package ${
 
 /** Returns a 404 error for a version that does not exist. */
 export const unknownVersion = (name: string, version: string) => notFound(`There is no ${name} ${version} on this server.`)
+
+const noPackage = ({ request }: Context) => unknownPackage(packageParameter(request))
+
+const noVersion = ({ request }: Context) => unknownVersion(packageParameter(request), versionParameter(request))
+
+/** Options for routes below a package: 400 for an invalid name, 404 for a package that does not exist. */
+export const ofPackage = { required: { package: noPackage } }
+
+/** Options for routes below a version: 400 for an invalid name or version, 404 for a package or version that does not exist. */
+export const ofVersion = { required: { package: noPackage, 'package.version': noVersion } }
+
+/** Options for routes about the displayed version: 404 if the caller can read no version of the package. */
+export const ofDisplayedVersion = { required: { package: noPackage, 'package.displayedVersion': noPackage } }

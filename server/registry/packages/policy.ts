@@ -7,7 +7,7 @@ import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
 import { type Actor, isServerAdmin, mayWrite } from '../../platform/access/roles.ts'
 import type { Package, PackageVersion } from './entity.ts'
-import { isHostedHere } from './hosting/hosted-here.ts'
+import { isHostedHere } from './hosting.ts'
 
 // Visibility rules. Code that returns packages must apply one of the following conditions. They are forms of the rule in `canSee`.
 

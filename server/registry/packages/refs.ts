@@ -1,6 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import type { Package, PackageVersion } from './entity.ts'
+import type { Package, PackageVersion, Visibility } from './entity.ts'
 import { canSee } from './policy.ts'
+import type { Document } from './versions/documents.ts'
 
 /** GraphQL references for packages and versions. Declared before the types are implemented, because the types refer to each other. */
 export const PackageRef = builder.objectRef<Package>('Package')
@@ -20,3 +21,14 @@ export const ofPublicPackage = {
  * not read, so no further check is needed.
  */
 export const ofPublicVersion = { skipTypeScopes: true, authScopes: { browse: true } }
+
+export const VisibilityEnum = builder.enumType('Visibility', {
+  description: 'Who can read a package.',
+  values: {
+    PRIVATE: { value: 'private', description: 'All signed-in users.' },
+    PUBLIC: { value: 'public', description: 'Everyone, if the server allows reading without signing in.' },
+  } satisfies Record<Uppercase<Visibility>, { value: Visibility; description: string }>,
+})
+
+/** GraphQL reference for documents. Declared before the type is implemented, because other types refer to it. */
+export const DocumentRef = builder.objectRef<Document>('PackageDocument')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Data, route } from '../../platform/rest/route.ts'
 import { manageRoutes } from './manage-rest.ts'
-import { ofPackage, ofVersion } from './rest-answers.ts'
+import { ofPackage, ofVersion } from './parameters.ts'
 
 const documentFields = '{ path source html }'
 
@@ -73,3 +73,21 @@ function advisoriesOf(data: Data): unknown {
   const { advisories, advisoriesUpdated, updatedAt } = data.package as Data & { advisories: { osv: string }[] }
   return { advisories: advisories.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
 }
+
+/** Routes for a package's publisher. */
+export const packagePublisherRoutes = [
+  route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher @flatten { publisherId: slug } } }', {
+    summary: 'The publisher that owns a package.',
+    answer: 'package',
+    ...ofPackage,
+  }),
+  route(
+    'PUT /api/packages/:pkg/publisher',
+    'mutation ($input: SetPackagePublisherInput!) { setPackagePublisher(input: $input) { package { publisher @flatten { publisherId: slug } } } }',
+    {
+      summary: 'Transfers a package to a publisher, or removes it from its publisher.',
+      names: { pkg: 'package', publisherId: 'publisher' },
+      answer: 'setPackagePublisher.package',
+    },
+  ),
+]

@@ -3,10 +3,32 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { UserRef } from '../../accounts/users/refs.ts'
-import type { Package } from './entity.ts'
-import { canAdminister, canPublish } from './policy.ts'
-import { ofPublicPackage, PackageRef } from './refs.ts'
-import { countReadablePackages, findPackage, findPackageById, listPackageNames, listPackages, loadUploaders } from './service.ts'
+import type { Package, PackageVersion } from './entity.ts'
+import { canAdminister, canPublish, canSeeActivity } from './policy.ts'
+import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
+import {
+  countReadablePackages,
+  findPackage,
+  findPackageById,
+  listPackageNames,
+  listPackages,
+  loadUploaders,
+  listOwnPackages,
+} from './service.ts'
+import {
+  countVersions,
+  descriptionOf,
+  displayedVersion,
+  findVersion,
+  latestPrerelease,
+  latestVersion,
+  listVersions,
+  datesOf,
+} from './versions/service.ts'
+import { insufficientPermissions } from '../../errors.ts'
+import { listAuditEntries } from '../../accounts/audit/list.ts'
+import { AuditEntryRef } from '../../accounts/audit/refs.ts'
+import { canSeeBelongings } from '../../accounts/users/policy.ts'
 
 builder.node(PackageRef, {
   description: 'A package with its versions.',
@@ -88,4 +110,122 @@ builder.queryField('packageNames', (t) =>
     args: { withUnlisted: t.arg.boolean({ description: 'Whether to include unlisted packages. Defaults to false.' }) },
     resolve: (_root, { withUnlisted }, context) => listPackageNames(context, { withUnlisted: withUnlisted ?? false }),
   }),
+)
+
+builder.objectFields(PackageRef, (t) => ({
+  createdAt: t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When the first version was published.',
+    resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).createdAt,
+  }),
+  updatedAt: t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When the package last changed.',
+    resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).updatedAt,
+  }),
+}))
+
+builder.objectFields(PackageRef, (t) => ({
+  description: t.string({
+    ...ofPublicPackage,
+    description: 'Description from the latest version; may be empty.',
+    resolve: (pkg, _args, context) => descriptionOf(context, pkg),
+  }),
+  latest: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description:
+      'The version that new users get: the highest stable version that is not retracted, or else the highest pre-release. Null if all versions are retracted.',
+    resolve: (pkg, _args, context) => latestVersion(context, pkg),
+  }),
+  displayedVersion: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The version that pages show: `latest`, or the highest version if all are retracted.',
+    resolve: (pkg, _args, context) => displayedVersion(context, pkg),
+  }),
+  latestPrerelease: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The highest pre-release, if it is higher than the latest stable version.',
+    resolve: (pkg, _args, context) => latestPrerelease(context, pkg),
+  }),
+  version: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'One version; null if it does not exist.',
+    args: { version: t.arg({ type: 'SemVer', required: true, description: 'Number of the version.' }) },
+    resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
+  }),
+}))
+
+builder.objectField(PackageRef, 'versions', (t) =>
+  t.connection(
+    {
+      ...ofPublicPackage,
+      type: PackageVersionRef,
+      description: 'All versions, highest first.',
+      args: {
+        filter: t.arg.string({
+          description: 'A constraint such as `^1.2.0`, or part of a version number.',
+          extensions: { maxLength: 200 },
+        }),
+        ascending: t.arg.boolean({ description: 'Whether to sort the lowest version first.' }),
+      },
+      resolve: (pkg, { filter, ascending, ...page }, context) => {
+        const choice = { filter, ascending: ascending ?? false }
+        return pageByKey(page, {
+          keyOf: ({ sortKey }: PackageVersion) => sortKey,
+          isKey: anyText,
+          load: (limit, after) => listVersions(context, pkg, choice, { limit, after }),
+          count: () => countVersions(context, pkg, choice),
+        })
+      },
+    },
+    { description: 'A page of versions.' },
+    { description: 'A version in a page.' },
+  ),
+)
+
+builder.objectField(PackageRef, 'activity', (t) =>
+  t.connection(
+    {
+      type: AuditEntryRef,
+      nullable: true,
+      description: 'Activity log of the package, newest first. Requires permission to administer the package.',
+      args: {
+        kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or a prefix such as `package.`.' }),
+        olderThan: t.arg.id({ description: 'Returns only entries older than the entry with this UUID.' }),
+      },
+      resolve: async (pkg, { kind, olderThan, ...page }, context) => {
+        if (!(await viewerCan(context, canSeeActivity, pkg)))
+          throw insufficientPermissions(`Only administrators of ${pkg.name} can see its activity. Ask one of its uploaders.`)
+        // An earlier, deleted package with the same name may have entries that belong to other users.
+        return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
+      },
+    },
+    { description: "A page of a package's activity." },
+    { description: 'An entry in a page.' },
+  ),
+)
+
+builder.objectField(UserRef, 'packages', (t) =>
+  t.connection(
+    {
+      type: PackageRef,
+      nullable: true,
+      authScopes: { scope: 'read' },
+      description:
+        'Packages that the user can publish to, as an uploader or as a member of the owning publisher, by name. Null except for the user and administrators.',
+      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, args) : null),
+    },
+    { description: 'A page of packages that a user can publish to.' },
+    { description: 'A package in a page.' },
+  ),
 )

@@ -5,8 +5,11 @@ import { batched } from '../../platform/db/batched.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
-import { hostedHere } from './hosting/hosted-here.ts'
-import { isListed, hasPublicVersion, listed, isPublicPackage } from './policy.ts'
+import { hostedHere } from './hosting.ts'
+import { isListed, hasPublicVersion, listed, isPublicPackage, isPublishedBy } from './policy.ts'
+import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
+import type { Publisher } from '../publishers/entity.ts'
+import { countByPublisher } from '../publishers/list.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
@@ -96,3 +99,15 @@ export const loadUploaders = batched(async (em, packageIds) => {
 
 const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
   new Map(values.map((value) => [keyOf(value), value]))
+
+/** Returns the packages that a user can publish to, as an uploader or as a member of the owning publisher, ordered by name, as a connection. */
+export const listOwnPackages = (em: EntityManager, userId: string, page: PageArguments) =>
+  inOrderOf(em, Package, 'name', { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }, page)
+
+/** Returns a publisher's packages ordered by name, as a connection. Unlisted packages are included only if `seesUnlisted`. */
+export const listPublisherPackages = (em: EntityManager, { id }: Publisher, seesUnlisted: boolean, page: PageArguments) =>
+  inOrderOf(em, Package, 'name', { publisher: id, ...(!seesUnlisted && listed) }, page)
+
+/** Loads the number of packages that a publisher owns, by its id: all of them, or only listed ones. */
+export const countAllPackages = batched((em, ids) => countByPublisher(em, 'packages', ids))
+export const countListedPackages = batched((em, ids) => countByPublisher(em, 'packages', ids, ' and is_unlisted = false'))

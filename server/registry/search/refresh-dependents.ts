@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPublicPackage } from '../packages/policy.ts'
-import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
-import { markVisibilityChange } from '../packages/visibility/mark.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosting.ts'
+import { markVisibilityChange } from '../packages/visibility.ts'
 import { lockEntries } from './index-package.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
 

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { toDate } from '../../platform/db/reads.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
-import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
+import { type Here, hostedHere } from '../packages/hosting.ts'
 import { isListed, isEntirelyPublic } from '../packages/policy.ts'
 import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
 import {

@@ -1,7 +1,7 @@
 import { isServerAdmin, type Scope } from '../../platform/access/roles.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
-import { type Here, hostedHere } from '../packages/hosting/hosted-here.ts'
+import { type Here, hostedHere } from '../packages/hosting.ts'
 import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'

@@ -1,7 +1,7 @@
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
 import { countMatches, listPackages, type ListSort, readRank, type SearchMatch, type ListRange, writeCursor } from './listing.ts'
 import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
-import type { Here } from '../packages/hosting/hosted-here.ts'
+import type { Here } from '../packages/hosting.ts'
 import { everything, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
 import { correct, suggestNames } from './typos.ts'
 

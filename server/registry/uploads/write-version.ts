@@ -3,7 +3,7 @@ import { advisoriesAfterPublish, hasAdvisories } from '../advisories/announce.ts
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
-import { skeletonOf } from '../names/skeleton.ts'
+import { skeletonOf } from '../names/service.ts'
 import { documentKinds } from '../packages/entity.ts'
 import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 import { licenseOf } from '../archive/license.ts'

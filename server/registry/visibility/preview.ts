@@ -2,10 +2,10 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { type Chain, publicDependents } from '../packages/dependents/breakage.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
-import { notAdministered } from '../packages/changes/change-package.ts'
+import { notAdministered } from '../packages/change-package.ts'
 import { canChangeVisibility, canPreviewVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
 import { adviceForAdmin } from '../../platform/access/roles.ts'
-import { closureOf } from './closure.ts'
+import { closureOf } from './service.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
 
 /** Who can read a package, and the settings that determine it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ofPackage } from '../packages/rest-answers.ts'
+import { ofPackage } from '../packages/parameters.ts'
 import { route } from '../../platform/rest/route.ts'
 
 const status = '{ permittedByEnvironment enabled requiresServerAdmin totalPackages publicPackages }'

@@ -1,6 +1,6 @@
 import { buildSchema, Kind, parse } from 'graphql'
 import { expect, it } from 'vitest'
-import { needsCsrfToken } from '../../../server/platform/graphql/own-origin.ts'
+import { needsCsrfToken } from '../../../server/platform/graphql/caller-check.ts'
 
 const schema = buildSchema('type Query { me: Int } type Mutation { login: Int publish: Int }')
 const login = schema.getMutationType()?.getFields().login

@@ -17,7 +17,7 @@ function where(wanted: string) {
 }
 
 it.each([
-  ['PackageVersion.readme', 'server/registry/packages/versions/document-schema.ts', /readme/],
+  ['PackageVersion.readme', 'server/registry/packages/versions/schema.ts', /readme/],
   ['Mutation.createToken', 'server/accounts/tokens/schema.ts', /createToken/],
   ['GET /api/packages/:pkg', 'server/registry/packages/listing/binary.ts', /GET \/api\/packages\/:pkg'/],
   ['POST /api/auth/keys', 'server/accounts/tokens/rest.ts', /POST \/api\/auth\/keys'/],

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { readApi } from '../../../server/analysis/dart/read-api.ts'
 import { surfaceOf } from '../../../server/analysis/dart/surface.ts'
-import { namesInSurface, packedSurfaceBytes } from '../../../server/registry/packages/versions/api-names.ts'
+import { namesInSurface, packedSurfaceBytes } from '../../../server/registry/packages/versions/searched-texts.ts'
 
 async function surfaceFrom(source: string) {
   return JSON.stringify(surfaceOf(await readApi(new Map([['lib/acme.dart', source]]), 'acme')))

@@ -1,8 +1,7 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { notNegative, partOfText } from '../../../platform/graphql/connections.ts'
-import { VisibilityEnum } from '../visibility/refs.ts'
+import { VisibilityEnum, PackageRef } from '../refs.ts'
 import { listManaged, type ManagedOrder, type ManagedPackage } from './service.ts'
-import { PackageRef } from '../refs.ts'
 import { loadPackage } from '../service.ts'
 
 const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').implement({

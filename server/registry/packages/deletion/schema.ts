@@ -1,12 +1,11 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { done } from '../../../platform/graphql/payload.ts'
 import { anyText, pageByKey } from '../../../platform/graphql/connections.ts'
-import { VisibilityEnum } from '../visibility/refs.ts'
+import { VisibilityEnum, PackageRef } from '../refs.ts'
 import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
-import { affectedByDeletion, type AffectedDependent } from './impact.ts'
+import { affectedByDeletion, type AffectedDependent } from '../dependents/breakage.ts'
 import { packageName } from '../parameters.ts'
-import { DependencyKind } from '../versions/pubspec-schema.ts'
-import { PackageRef } from '../refs.ts'
+import { DependencyKind } from '../versions/schema.ts'
 import { loadPackage } from '../service.ts'
 
 builder.objectField(PackageRef, 'brokenByDeletion', (t) =>

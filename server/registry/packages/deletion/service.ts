@@ -4,13 +4,15 @@ import type { SignedInContext } from '../../../platform/access/context.ts'
 import { conflict } from '../../../errors.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
-import { changePackage } from '../changes/change-package.ts'
+import { changePackage } from '../change-package.ts'
 import { canDelete } from '../policy.ts'
-import { DeletedVersion } from '../dependency-entity.ts'
-import { type Package, PackageVersion } from '../entity.ts'
+import { DeletedVersion, type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
-import { removalKind } from './remove-archives.ts'
-import { updateLatestVersions } from '../retraction/service.ts'
+import { updateLatestVersions } from '../options/service.ts'
+import { z } from 'zod'
+import { handler } from '../../../platform/jobs/handler.ts'
+import type { Services } from '../../../services.ts'
+import { graceDays } from '../../../platform/store/collect.ts'
 
 /** The package to delete, and whether to delete it even if that breaks public packages. */
 export type PackageDeletion = { package: string; acceptBreakage?: boolean | null | undefined }
@@ -132,3 +134,32 @@ type About = { package: string; version?: string }
 function record({ viewer, ip }: SignedInContext, em: EntityManager, kind: AuditKind, what: string, about: About): void {
   audit(em, { kind, actor: viewer, summary: `${viewer.displayName} ${what}`, ...about, ip })
 }
+
+/** Job kind for removing the archives of deleted versions. */
+export const removalKind = 'archives.remove'
+
+/**
+ * Removes archives that no version uses any more from the store, along with their documentation. Removed archives are kept for a week so that they
+ * can be restored. Deleted version numbers are never reused, so no later version can need the same archive. Downloads in progress are not
+ * interrupted.
+ */
+export const archiveRemoval = (
+  { database, blobs, now, log }: Pick<Services, 'database' | 'blobs' | 'now' | 'log'>,
+  removePages: (sha256: string) => Promise<void>,
+) =>
+  handler(
+    z.object({ hashes: z.array(z.string()), docs: z.array(z.string()).default([]) }),
+    async ({ progress, signal }, { hashes, docs: pages }) => {
+      const em = database.fork()
+      for (const [index, sha256] of hashes.entries()) {
+        signal.throwIfAborted()
+        progress({ done: index, total: hashes.length })
+        if (await em.count(PackageVersion, { archiveSha256: sha256 })) continue
+        const bytes = await blobs.remove(sha256, { at: now() })
+        if (bytes !== null)
+          log.info(`removed archive ${sha256} (${bytes} bytes): its version was deleted. It can be restored for ${graceDays} days.`)
+      }
+      for (const sha256 of pages) await removePages(sha256)
+      progress({ done: hashes.length, total: hashes.length })
+    },
+  )

@@ -1,7 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosting.ts'
 import { isPublicPackage } from '../policy.ts'
-import { effectOfDeletion } from './deletion-effect.ts'
+import { allows, parseConstraint } from '../../../platform/pub/constraint.ts'
+import type { Dependent } from './service.ts'
+import type { Visibility } from '../entity.ts'
 
 /** Package names from the package that breaks to its broken dependency, such as `['app', 'ui', 'icons']`. */
 export type Chain = string[]
@@ -72,3 +74,82 @@ function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
   }
   return [...chains.values()].filter(({ length }) => length > 1).sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
 }
+
+/**
+ * Effect of deleting a version on a constraint: `served` if another version satisfies it, `broken` if none does, `none` if the constraint does not
+ * allow the deleted version.
+ */
+export type Effect = 'served' | 'broken' | 'none'
+
+/**
+ * Returns a function that computes the effect of deleting a version on a constraint. Takes one statement. Retracted versions do not satisfy
+ * constraints.
+ */
+export async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
+  const others = await em.execute<{ version: string }[]>(
+    `select v.version from package_versions v join packages p on p.id = v.package_id
+     where p.name = ? and v.version <> ? and v.retracted_at is null`,
+    [name, version],
+  )
+  function effectOn(text: string): Effect {
+    const constraint = parseConstraint(text)
+    if (!constraint || !allows(constraint, version)) return 'none'
+    return others.some((other) => allows(constraint, other.version)) ? 'served' : 'broken'
+  }
+  // Dependents mostly use the same few constraints, so the results are cached.
+  const known = new Map<string, Effect>()
+  return (text) => {
+    const effect = known.get(text) ?? effectOn(text)
+    known.set(text, effect)
+    return effect
+  }
+}
+
+/**
+ * A public or private package that depends on the package or version to be deleted. `isBroken` means that no remaining version satisfies its
+ * constraint.
+ */
+export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: boolean }
+
+/**
+ * Returns every package that depends, in any of its versions, on a package or on one version of it. Each package occurs once, ordered by name. If
+ * `version` is given, only constraints that allow it count, and a constraint that only this version satisfies takes precedence. Otherwise the latest
+ * version of the dependent is reported, or else its highest version that has the dependency. Dependencies without a registry URL count too, because
+ * clients that use this server as their default registry resolve them here. Takes at most two statements, regardless of the number of dependents.
+ */
+export async function affectedByDeletion(
+  em: EntityManager,
+  here: Here,
+  name: string,
+  version?: string | null,
+): Promise<AffectedDependent[]> {
+  const rows = await em.execute<AffectedRow[]>(affectedSql, [name, hostedHere(here), name])
+  const dependents = rows.map(({ isBare, ...row }) => ({ ...row, isBare: Boolean(isBare) }))
+  if (version == null) {
+    const first = dependents.filter(({ name: one }, at) => dependents[at - 1]?.name !== one)
+    return first.map((dependent) => ({ ...dependent, isBroken: true }))
+  }
+  const effectOn = await effectOfDeletion(em, name, version)
+  const affected = new Map<string, AffectedDependent>()
+  for (const dependent of dependents) {
+    const effect = effectOn(dependent.constraint)
+    if (effect === 'none') continue
+    const isBroken = effect === 'broken'
+    const known = affected.get(dependent.name)
+    if (!known || (isBroken && !known.isBroken)) affected.set(dependent.name, { ...dependent, isBroken })
+  }
+  return [...affected.values()]
+}
+
+type AffectedRow = Omit<AffectedDependent, 'isBare' | 'isBroken'> & { isBare: boolean | number }
+
+/** Selects each constraint of each dependent once, ordered by package name, with the constraint of the latest version first. */
+const affectedSql = `select "packageId", name, version, "constraint", kind, visibility, "isBare" from (
+    select p.id as "packageId", p.name, p.visibility, v.version, d."constraint", d.kind, d.hosted_url is null as "isBare",
+      case when v.version = p.latest_version then 0 else 1 end as age, v.sort_key,
+      case when d.kind = 'direct' then 0 else 1 end as need,
+      row_number() over (partition by p.id, d."constraint" order by
+        case when v.version = p.latest_version then 0 else 1 end, v.sort_key desc, case when d.kind = 'direct' then 0 else 1 end) as rank
+    from package_dependencies d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
+    where d.name = ? and d.sdk is null and (${isHostedHere('d.hosted_url')} or d.hosted_url is null) and p.name <> ?
+  ) stated where rank = 1 order by name, age, sort_key desc, need`

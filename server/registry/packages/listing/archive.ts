@@ -4,9 +4,9 @@ import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
 import type { Services } from '../../../services.ts'
 import { type Audience, isBrowsingOn } from '../../../platform/access/audience.ts'
 import { archiveFile } from '../../../platform/pub/package-name.ts'
-import { hostedHere } from '../hosting/hosted-here.ts'
+import { hostedHere } from '../hosting.ts'
 import { isPublicVersion } from '../policy.ts'
-import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './read-failure.ts'
+import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './faults.ts'
 
 /** Returns the hash, size and checksum of a version's archive, or null if the version does not exist for this audience. */
 export async function findArchive(

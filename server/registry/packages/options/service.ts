@@ -1,9 +1,12 @@
 import { audit } from '../../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../../platform/access/context.ts'
-import { invalidInput } from '../../../errors.ts'
-import { changePackage, unchanged } from '../changes/change-package.ts'
-import { canChangeOptions } from '../policy.ts'
-import type { Package } from '../entity.ts'
+import { invalidInput, conflict } from '../../../errors.ts'
+import { changePackage, unchanged } from '../change-package.ts'
+import { canChangeOptions, canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
+import { type Package, PackageVersion } from '../entity.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { unknownVersion } from '../parameters.ts'
+import { pubspecOf } from '../versions/pubspec.ts'
 
 type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
 
@@ -49,3 +52,80 @@ function describeChanges(before: Options, after: Options): string[] {
     after.isUnlisted !== before.isUnlisted && (after.isUnlisted ? 'unlisted' : 'listed again'),
   ].filter((part) => part !== false)
 }
+
+/** The version, and whether to retract or restore it. */
+export type VersionOptions = { package: string; version: string; isRetracted: boolean }
+
+/**
+ * Retracts or restores a version. Updates the package's latest version, and with it the description and the search index.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict if the version already has that state or the time limit of 7 days has passed.
+ */
+export async function updateVersionOptions(context: SignedInContext, options: VersionOptions): Promise<PackageVersion> {
+  const { viewer, ip } = context
+  const { package: name, version, isRetracted } = options
+  return changePackage(context, name, canRetract, async (em, pkg) => {
+    const found = await em.findOne(PackageVersion, { package: pkg, version })
+    if (!found) throw unknownVersion(name, version)
+    const now = context.now()
+    requireAllowedTransition(found, `${name} ${version}`, isRetracted, context, now)
+    found.retractedAt = isRetracted ? now : null
+    await em.flush()
+    await updateLatestVersions(em, pkg)
+    audit(em, {
+      kind: isRetracted ? 'package.version_retracted' : 'package.version_unretracted',
+      actor: viewer,
+      summary: `${viewer.displayName} ${isRetracted ? 'retracted' : 'restored'} ${name} ${version}`,
+      package: name,
+      version,
+      ip,
+    })
+    return found
+  })
+}
+
+function requireAllowedTransition(
+  version: PackageVersion,
+  title: string,
+  isRetracted: boolean,
+  { config }: Pick<SignedInContext, 'config'>,
+  now: Date,
+): void {
+  const { createdAt, retractedAt } = version
+  if (isRetracted && retractedAt) throw conflict(`${title} is already retracted, since ${retractedAt.toISOString()}.`)
+  if (!isRetracted && !retractedAt) throw conflict(`${title} is not retracted, so there is nothing to restore.`)
+  if (isRetracted && !isRetractable(version, config, now))
+    throw conflict(
+      `${title} was published at ${createdAt.toISOString()} and could be retracted for ${retractionDays} days, until ${retractableUntil(version, config)?.toISOString()}. Publish a higher version instead.`,
+    )
+  if (retractedAt && !isRestorable(version, config, now))
+    throw conflict(
+      `${title} was retracted at ${retractedAt.toISOString()} and could be restored for ${retractionDays} days, until ${restorableUntil(version, config)?.toISOString()}. Publish its contents as a higher version instead.`,
+    )
+}
+
+/**
+ * Recomputes the package's latest versions and takes its description from the latest one. Uses the index on sort keys, so at most three rows are read
+ * regardless of the number of versions. Call after changed versions are flushed, while holding the package's lock.
+ */
+export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
+  const { latest, latestPrerelease } = await latestVersionsOf(em, pkg)
+  pkg.latestVersion = latest.version
+  pkg.latestPrerelease = latestPrerelease?.version ?? null
+  pkg.description = pubspecOf(latest).description ?? ''
+}
+
+/** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
+async function latestVersionsOf(
+  em: EntityManager,
+  pkg: Package,
+): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
+  const highest = await highestOf(em, pkg, { retractedAt: null })
+  if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
+  const shown = highest ? { retractedAt: null } : {}
+  const latest = (await highestOf(em, pkg, { ...shown, isPrerelease: false })) ?? highest ?? (await highestOf(em, pkg, {}))
+  if (!latest) throw new Error(`${pkg.name} has no version`)
+  return { latest, latestPrerelease: highest }
+}
+
+const highestOf = (em: EntityManager, pkg: Package, where: { retractedAt?: null; isPrerelease?: false }) =>
+  em.findOne(PackageVersion, { package: pkg, ...where }, { orderBy: { sortKey: 'desc' } })

@@ -7,7 +7,7 @@ export type Candidate = { version: string; retracted: boolean }
  * Returns the version to show first: the highest stable version, else the highest pre-release. Ignores retracted versions unless all are retracted; a
  * retracted result may be displayed, but must not be presented as the latest version. Returns null only for an empty list. Throws a RangeError for a
  * version that is not canonical. Source: pub_semver, `Version.primary`.
- * `latestVersionsOf` in retraction/service.ts implements the same rule as queries; change both together.
+ * `latestVersionsOf` in options/service.ts implements the same rule as queries; change both together.
  */
 export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
   const live = versions.filter(({ retracted }) => !retracted)

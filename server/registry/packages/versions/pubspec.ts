@@ -16,3 +16,27 @@ export function storedPubspec(text: string): Pubspec {
 }
 
 const pubspecs = new WeakMap<PackageVersion, Pubspec>()
+
+/** Commands and snippets for using a version. */
+export type Installation = {
+  tokenCommand: string
+  addCommand: string
+  pubspecYaml: string
+  importStatement: string
+  activateCommand: string | null
+}
+
+type Wanted = { name: string; version: string; needsFlutter: boolean; executables: readonly string[] }
+
+/** Returns the commands and snippets for depending on a version hosted on this server. Source: `dart pub help add`, `dart pub help token add`. */
+export function installation({ name, version, needsFlutter, executables }: Wanted, serverUrl: string): Installation {
+  const tool = needsFlutter ? 'flutter' : 'dart'
+  const constraint = `^${version}`
+  return {
+    tokenCommand: `dart pub token add ${serverUrl}`,
+    addCommand: `${tool} pub add '${name}:{"hosted":"${serverUrl}","version":"${constraint}"}'`,
+    pubspecYaml: `dependencies:\n  ${name}:\n    hosted: ${serverUrl}\n    version: ${constraint}\n`,
+    importStatement: `import 'package:${name}/${name}.dart';`,
+    activateCommand: executables.length ? `dart pub global activate --hosted-url ${serverUrl} ${name} ${version}` : null,
+  }
+}

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { licenseOf } from '../../archive/license.ts'
 import type { Pubspec } from '../../archive/pubspec.ts'
-import { namesInSurface, packedSurfaceBytes } from './api-names.ts'
 import { changeRows, readRow } from '../../../platform/db/statements.ts'
 import { storedPubspec } from './pubspec.ts'
+import { constants, gunzipSync } from 'node:zlib'
 
 /** Texts of a version that search indexes. */
 export type VersionTexts = { pubspec: Pubspec; readme: string | null; license: string }
@@ -21,6 +21,9 @@ export type TextRow = {
   score: number | null
   surface: Uint8Array | null
 }
+
+/** Number of leading compressed bytes of an API outline from which names are read. Names at the end of a larger API are ignored. */
+export const packedSurfaceBytes = 64 * 1024
 
 /** SQL columns of a `TextRow`, for the version `v`. */
 export const textColumns = `v.id as version_id, v.pubspec, v.license, s.tags as analyzed, s.percent as score,
@@ -43,4 +46,41 @@ async function detectLicense(em: EntityManager, versionId: string): Promise<stri
   const license = licenseOf(document?.content ?? null)
   await changeRows(em, 'update package_versions set license = ? where id = ?', [license, versionId])
   return license
+}
+
+const maxBytes = 4 * 1024 ** 2
+
+/**
+ * Extracts the names that a public API declares from the beginning of its outline, which is gzipped JSON (server/analysis/dart/surface.ts). Types and
+ * functions come first, then members. Uses a regular expression, because parsing could take a tenth of a second and the JSON may be truncated.
+ */
+export function namesInSurface(packed: Uint8Array): string[] {
+  const [main, members] = [new Set<string>(), new Set<string>()]
+  for (const [, kind = '', name = ''] of shown(read(packed)).matchAll(declared)) {
+    if (types.has(kind)) main.add(name)
+    else if (!unnamed.has(kind)) members.add(name)
+  }
+  return [...main.union(members)]
+}
+
+/** Returns the part of the outline with the exported declarations. Hidden types follow the list of libraries and are dropped. */
+const shown = (surface: string): string => surface.split('],"libraries":[', 1)[0] ?? ''
+
+/**
+ * Matches a declaration. Relies on the property order written by server/analysis/dart/surface.ts. Quotes inside JSON strings are escaped with a backslash, so
+ * string contents cannot match.
+ */
+const declared = /"kind":"([a-z ]{1,20})","name":"([\w.$]{1,200})"/g
+
+const types = new Set(['class', 'mixin', 'extension', 'extension type', 'enum', 'function', 'typedef'])
+/** Constructors repeat the name of their type. */
+const unnamed = new Set(['constructor', 'operator'])
+
+/** Decompresses an outline; returns an empty string if the result exceeds `maxBytes`. */
+function read(packed: Uint8Array): string {
+  try {
+    return gunzipSync(packed, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: maxBytes }).toString()
+  } catch {
+    return ''
+  }
 }

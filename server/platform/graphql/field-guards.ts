@@ -7,8 +7,11 @@ import {
   isInputObjectType,
   isInterfaceType,
   isScalarType,
+  getNullableType,
+  isListType,
 } from 'graphql'
 import { invalidInput } from '../../errors.ts'
+import type { Context } from '../access/context.ts'
 
 /** Maximum string length in UTF-16 code units, unless an argument or input field declares another as `extensions: { maxLength }`. */
 const defaultMaxLength = 1024
@@ -102,3 +105,27 @@ const each =
     if (Array.isArray(value)) for (const one of value) check(one, path)
     else check(value, path)
   }
+
+/**
+ * Makes the resolver of a field respect the budget of its request, if there is one: it throws if the budget is exhausted, and yields regularly to
+ * other requests. Objects in lists are counted.
+ */
+export function enforceBudget(field: GraphQLField<unknown, Context>): void {
+  const { resolve } = field
+  if (!resolve) return
+  const isList = isListType(getNullableType(field.type))
+  field.resolve = (parent, args, context, info) => {
+    const { budget } = context
+    if (!budget) return resolve(parent, args, context, info)
+    budget.check()
+    const work = () => resolve(parent, args, context, info)
+    const result = budget.passField()?.then(work) ?? work()
+    return isList ? counted(result, budget) : result
+  }
+}
+
+async function counted(result: unknown, budget: Pick<NonNullable<Context['budget']>, 'spendObjects'>): Promise<unknown> {
+  const list = await result
+  if (Array.isArray(list)) budget.spendObjects(list.length)
+  return list
+}

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Config } from '../../../platform/config/config.ts'
-import type { Viewer } from '../../../platform/access/roles.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Viewer } from '../../platform/access/roles.ts'
 
 /** A change to packages. `deleted` is reported before the row of the package is removed. */
 export type PackageChange =

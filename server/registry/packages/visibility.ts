@@ -1,9 +1,31 @@
-import { audienceOf } from '../../../platform/access/audience.ts'
-import type { Context } from '../../../platform/access/context.ts'
-import { batched } from '../../../platform/db/batched.ts'
-import type { Reads } from '../../../platform/db/reads.ts'
-import { hostedHere } from '../hosting/hosted-here.ts'
-import { isHiddenDependency } from '../policy.ts'
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { v7 as uuid } from 'uuid'
+import { z } from 'zod'
+import { type Setting, writeSetting } from '../../platform/settings/service.ts'
+import { audienceOf } from '../../platform/access/audience.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { batched } from '../../platform/db/batched.ts'
+import type { Reads } from '../../platform/db/reads.ts'
+import { hostedHere } from './hosting.ts'
+import { isHiddenDependency } from './policy.ts'
+
+/**
+ * Identifier of the latest change of visibility: replaced whenever a package becomes public, becomes private or is deleted. Cached public answers
+ * depend on it, because such a change can affect what the public can read of other packages.
+ */
+export const visibilityMark: Setting<string | null> = { key: 'visibility_mark', schema: z.string().nullable(), initial: null }
+
+/** Invalidates cached public answers. Locks the setting's row, so transactions that change visibility are serialized from here on. */
+export const markVisibilityChange = (em: EntityManager): Promise<void> => writeSetting(em, visibilityMark, uuid())
+
+/**
+ * Blocks changes of visibility until the end of the transaction, after waiting for those in progress. A version published concurrently either sees
+ * such a change or is seen by it.
+ */
+export async function lockVisibility(em: EntityManager): Promise<void> {
+  if (em.getPlatform() instanceof BasePostgreSqlPlatform)
+    await em.execute('select key from server_settings where key = ? for share', [visibilityMark.key])
+}
 
 /** Parts of a public package that are hidden from the public. */
 export type Withheld = {

@@ -1,10 +1,22 @@
+import type { Config } from '../../platform/config/config.ts'
+import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Config } from '../../../platform/config/config.ts'
-import { batched } from '../../../platform/db/batched.ts'
-import type { Reads } from '../../../platform/db/reads.ts'
-import { normalHostedUrl } from '../../../platform/pub/hosted-url.ts'
-import { ServerAddress } from './address-entity.ts'
-import { hostedHere } from './hosted-here.ts'
+import { batched } from '../../platform/db/batched.ts'
+import type { Reads } from '../../platform/db/reads.ts'
+import { ServerAddress } from './entity.ts'
+
+/** Configuration that determines this server's address. */
+export type Here = Pick<Config, 'SERVER_URL'>
+
+/** Returns this server's normalized address, as it appears in hosted dependencies. */
+export const hostedHere = ({ SERVER_URL }: Here): string => normalHostedUrl(SERVER_URL) ?? SERVER_URL
+
+/**
+ * Returns an SQL condition: the registry URL in `column` is the server's current address (bound as the parameter, see `hostedHere`) or one of its
+ * earlier addresses. Published pubspecs keep the address that was valid when they were published.
+ */
+export const isHostedHere = (column: string): string =>
+  `${column} in (select cast(? as text) union all select address from server_addresses)`
 
 /** Returns the former addresses of this server. */
 export async function formerAddresses(reads: Reads, config: Pick<Config, 'SERVER_URL'>): Promise<string[]> {

@@ -1,11 +1,11 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import type { SignedInContext } from '../../../platform/access/context.ts'
-import { insufficientPermissions } from '../../../errors.ts'
-import { adviceForAdmin } from '../../../platform/access/roles.ts'
-import { Package } from '../entity.ts'
-import { unknownPackage } from '../parameters.ts'
-import type { PackageRule } from '../policy.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { insufficientPermissions } from '../../errors.ts'
+import { adviceForAdmin } from '../../platform/access/roles.ts'
+import { Package } from './entity.ts'
+import { unknownPackage } from './parameters.ts'
+import type { PackageRule } from './policy.ts'
 
 type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result | Unchanged<Result>>
 

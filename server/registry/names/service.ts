@@ -1,11 +1,37 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { readRows } from '../../platform/db/statements.ts'
-import { notFound, packageRejected } from '../../errors.ts'
+import { readRows, containing } from '../../platform/db/statements.ts'
+import { notFound, packageRejected, conflict } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
-import { ConfusableName } from './entity.ts'
-import { oneEditAway, skeletonOf } from './skeleton.ts'
+import { ConfusableName, ReservedName } from './entity.ts'
+import { raw } from '@mikro-orm/core'
+import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
+import { batched } from '../../platform/db/batched.ts'
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_'
+
+/** Returns a package name without underscores and digits. Names with the same skeleton differ only in those characters. */
+export const skeletonOf = (name: string): string => name.replace(/[_0-9]/g, '')
+
+/**
+ * Returns every string that differs from a name by one edit: a character removed, added, replaced, or swapped with its neighbor. At most 4,900
+ * strings.
+ */
+export function oneEditAway(name: string): string[] {
+  const edits = new Set<string>()
+  for (let at = 0; at <= name.length; at++) {
+    const [before, here, after] = [name.slice(0, at), name.slice(at, at + 1), name.slice(at + 1)]
+    for (const letter of alphabet) {
+      edits.add(before + letter + here + after)
+      if (here) edits.add(before + letter + after)
+    }
+    if (here) edits.add(before + after)
+    if (after) edits.add(before + after.slice(0, 1) + here + after.slice(1))
+  }
+  edits.delete(name)
+  return [...edits]
+}
 
 const maxShown = 5
 const requestMs = 30 * 24 * 3_600_000
@@ -130,3 +156,61 @@ const awaitingApproval = (name: string, similar: readonly string[]) =>
     `The name ${name} could be confused with ${similar.join(', ')}, so an administrator of this server must approve it first. ` +
       'They see your request under Administration, Names. Publish again once it is approved.',
   )
+
+/** Reserves the name of a package that is being deleted, in the transaction of `em`. */
+export async function reserveName(
+  em: EntityManager,
+  { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
+  name: string,
+): Promise<void> {
+  await em.upsert(ReservedName, { name, skeleton: skeletonOf(name), reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
+}
+
+/**
+ * Throws if the name is reserved.
+ * @throws ApiError Conflict.
+ */
+export async function rejectReserved(em: EntityManager, name: string): Promise<void> {
+  if (await em.count(ReservedName, { name }))
+    throw conflict(
+      `The name ${name} is reserved: a package of this name was deleted. Ask an administrator of this server to free the name.`,
+    )
+}
+
+/**
+ * Frees the name of a deleted package, so that it can be used again, and approves it even if it is confusable. Numbers of deleted versions remain
+ * unusable. Requires a server admin.
+ * @throws ApiError NotFound if the name is not reserved.
+ */
+export function freeName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    if (!(await inner.nativeDelete(ReservedName, { name }))) throw notFound(`The name ${name} is not reserved.`)
+    await markApproved(inner, { viewer, now }, name)
+    const summary = `${viewer.displayName} freed the name ${name}`
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
+  })
+}
+
+type Page = PageArguments & { q?: string | null | undefined; offset?: number | null | undefined }
+
+/** Returns the reserved names in order, as a connection. `q` filters by part of the name. */
+export const listReserved = (em: EntityManager, { q, ...page }: Page) =>
+  inOrderOf(em, ReservedName, 'name', { $and: [q ? { [contains(q)]: [] } : {}] }, page)
+
+/** Returns the unapproved confusable names in order, as a connection. `q` filters by part of the name. */
+export const listConfusable = (em: EntityManager, { q, ...page }: Page) =>
+  inOrderOf(em, ConfusableName, 'name', { $and: [{ approvedAt: null }, q ? { [contains(q)]: [] } : {}] }, page)
+
+/** Loads the similar names by package name; null if no names are similar or an administrator approved the name. */
+export const loadConfusion = batched(async (em, names) => {
+  const rows = await em.find(ConfusableName, { name: { $in: names }, approvedAt: null })
+  return new Map(rows.map(({ name, similarNames }) => [name, similarNames.split(' ')]))
+})
+
+/** Loads reservations by name. */
+export const loadReserved = batched(async (em, names) => {
+  const rows = await em.find(ReservedName, { name: { $in: names } })
+  return new Map(rows.map((row) => [row.name, row]))
+})
+
+const contains = (text: string) => raw((alias) => `${alias}.name like ? escape '!'`, [containing(text)])
