@@ -20,6 +20,21 @@ const apart = ['unit', 'e2e', 'faults', 'measured'].map((folder) => `test/${fold
 const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart })
 const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
 
+/**
+ * Files about HTTP, rendering, downloads and analysis, which store hardly anything: they run on SQLite only. What they store is tested on both
+ * databases elsewhere.
+ */
+const withoutSql = [
+  ...['badges', 'console', 'feeds', 'http', 'legal', 'markdown', 'pana', 'tracing'].map((folder) => `${folder}/*`),
+  ...['anonymous-crawl', 'body-encoding', 'fuzz', 'graphql-over-http', 'http-conventions', 'malformed'].map((name) => `contract/${name}`),
+  ...['cancel', 'downloads', 'hostile-ids', 'import', 'mirrors', 'redirects'].map((name) => `sdks/${name}`),
+  ...['domain-check', 'domain-verification'].map((name) => `publishers/${name}`),
+  ...['document-memory', 'fragments', 'query-cost'].map((name) => `graphql/${name}`),
+  ...['platforms', 'with-pana'].map((name) => `scoring/${name}`),
+  'accounts/avatar',
+].map((name) => `test/${name}.test.ts`)
+const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withoutSql] })
+
 /** Files that run with two instances: a few in every run, all of them with `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? runsOnTwoInstances : isInEveryRun)
 
@@ -42,7 +57,7 @@ export default defineConfig({
   test: {
     projects: [
       project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
-      project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
+      project('postgres', onPostgres, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // Two instances that share a PostgreSQL database and an S3 bucket and receive requests in turn.
       project('several', inTurns, {
         ...inOneProcess,
