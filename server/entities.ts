@@ -1,7 +1,15 @@
-import { ServerAddress } from './registry/packages/hosting/address-entity.ts'
+import {
+  ServerAddress,
+  ArchiveFault,
+  DeletedVersion,
+  PackageDependency,
+  Package,
+  PackageUploader,
+  PackageVersion,
+  VersionDocument,
+} from './registry/packages/entity.ts'
 import { Advisory, AdvisoryPackage } from './registry/advisories/entity.ts'
 import { AuditCut, AuditLink, AuditEntry } from './accounts/audit/entity.ts'
-import { ArchiveFault } from './registry/packages/faults/entity.ts'
 import { IntegrityReport } from './operations/integrity/entity.ts'
 import { PackageDownloads, VersionDownloads } from './registry/downloads/entity.ts'
 import { VersionDocs } from './analysis/docs/entity.ts'
@@ -12,8 +20,6 @@ import { RenderedText } from './registry/markdown/entity.ts'
 import { PackageLike } from './registry/likes/entity.ts'
 import { ConfusableName, ReservedName } from './registry/names/entity.ts'
 import { AuthorizationRequest } from './accounts/oauth/entity.ts'
-import { DeletedVersion, PackageDependency } from './registry/packages/dependency-entity.ts'
-import { Package, PackageUploader, PackageVersion, VersionDocument } from './registry/packages/entity.ts'
 import { PublisherClaim } from './registry/publishers/claim-entity.ts'
 import { DomainCheck } from './registry/publishers/domain-check-entity.ts'
 import { Publisher, PublisherMember } from './registry/publishers/entity.ts'
