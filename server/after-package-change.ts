@@ -1,8 +1,7 @@
 import { deleteConfusableName, reserveName } from './registry/names/service.ts'
 import type { AfterPackageChange } from './registry/packages/after-change.ts'
 import { requestAnalysesOf, requestFirstAnalysis } from './analysis/scoring/requests.ts'
-import { refreshWithDependents } from './registry/search/refresh-dependents.ts'
-import { refreshIndex } from './registry/search/refresh-index.ts'
+import { refreshIndex, refreshWithDependents } from './registry/search/refresh-index.ts'
 
 /** Reserves the name of a deleted package. */
 const updateNames: AfterPackageChange = async (em, change, changer) => {

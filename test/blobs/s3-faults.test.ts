@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it, vi } from 'vitest'
-import { collectGarbage } from '../../server/registry/uploads/collect.ts'
+import { collectGarbage } from '../../server/registry/uploads/service.ts'
 import { testApp } from '../app.ts'
 import { documentVersion } from '../support/docs.ts'
 import { packageArchive } from '../support/archive.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { countDownloads30d, rollDownloads } from '../../server/registry/downloads/roll.ts'
+import { countDownloads30d, rollDownloads } from '../../server/registry/downloads/service.ts'
 import { isRobot, saveDownloads } from '../../server/registry/downloads/tally.ts'
 import { completeIndex } from '../../server/registry/search/rebuild.ts'
 import type { Actor } from '../actor.ts'

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
-import { trimRendered } from '../../server/registry/markdown/html-cache.ts'
-import { renderText } from '../../server/registry/markdown/service.ts'
+import { renderText, trimRendered } from '../../server/registry/markdown/service.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { finish, publish, upload } from '../support/publish.ts'

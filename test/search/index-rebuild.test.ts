@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { checkSearch } from '../../server/registry/search/health.ts'
+import { checkSearch } from '../../server/registry/search/service.ts'
 import { completeIndex, reindexedTo, storedFormat } from '../../server/registry/search/rebuild.ts'
 import { readSettingIn, writeSetting } from '../../server/platform/settings/service.ts'
 import { testApp } from '../app.ts'

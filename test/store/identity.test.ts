@@ -9,7 +9,7 @@ import { type Config, ConfigError } from '../../server/platform/config/config.ts
 import { openLog } from '../../server/platform/http/log.ts'
 import { openServices } from '../../server/open-services.ts'
 import { adoptStore, joinStore } from '../../server/platform/store/identity.ts'
-import { collectGarbage } from '../../server/registry/uploads/collect.ts'
+import { collectGarbage } from '../../server/registry/uploads/service.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'

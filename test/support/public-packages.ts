@@ -1,5 +1,5 @@
 import { Package } from '../../server/registry/packages/entity.ts'
-import { refreshWithDependents } from '../../server/registry/search/refresh-dependents.ts'
+import { refreshWithDependents } from '../../server/registry/search/refresh-index.ts'
 import type { ArchiveOptions } from './archive.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { collectGarbage } from '../../server/registry/uploads/collect.ts'
+import { collectGarbage } from '../../server/registry/uploads/service.ts'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { announce, finish, publish, sendBytes, upload } from '../support/publish.ts'

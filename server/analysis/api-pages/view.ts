@@ -1,4 +1,4 @@
-import { repositoryLinks } from '../../registry/markdown/repository-links.ts'
+import { repositoryLinks } from '../../registry/markdown/render.ts'
 import { renderComment, renderSummary } from './doc-comment.ts'
 import type { Templates } from './directives.ts'
 import { type Html, html, nothing } from './html.ts'

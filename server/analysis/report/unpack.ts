@@ -3,7 +3,7 @@ import { pickExample, type TextFile, textOf } from '../../registry/archive/docum
 import { describePubspec, type Pubspec } from '../../registry/archive/pubspec.ts'
 import { type ArchiveContents, type FileVisitor, readArchive } from '../../registry/archive/read.ts'
 import { type JsonObject, readYaml } from '../../registry/archive/yaml.ts'
-import type { ArchiveFile } from '../../registry/archive/tree.ts'
+import type { ArchiveFile } from '../../registry/archive/path.ts'
 import type { Report } from './report.ts'
 
 /** The contents of a package that an analysis reads. Held in memory only. */

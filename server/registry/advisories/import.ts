@@ -4,7 +4,7 @@ import { audit } from '../../accounts/audit/service.ts'
 import { newId } from '../../platform/db/base.ts'
 import { notFound } from '../../errors.ts'
 import { Advisory, AdvisoryPackage } from './entity.ts'
-import { markAdvisoriesChanged } from './announce.ts'
+import { markAdvisoriesChanged } from './service.ts'
 import { affectedPackages, type Osv, parseAdvisories, storedOsv } from './osv.ts'
 
 /** Context of an import. `actor` is null for an operator using the command line. */

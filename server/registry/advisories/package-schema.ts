@@ -1,8 +1,8 @@
-import { publicUrl } from '../../platform/http/public-url.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
 import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from '../packages/refs.ts'
-import { advisoryUrl, fixedOf, pubForm } from './pub-form.ts'
-import { AdvisoryRef } from './refs.ts'
+import { fixedVersions, type Osv } from './osv.ts'
+import { AdvisoryRef } from './schema.ts'
 import { advisoriesOfPackage, advisoriesOfVersion, affectedOf, type PackageAdvisory } from './service.ts'
 
 const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory').implement({
@@ -60,3 +60,33 @@ builder.objectField(PackageVersionRef, 'advisories', (t) =>
     resolve: (version, _args, context) => advisoriesOfVersion(context, version.package.id, version.version),
   }),
 )
+
+/**
+ * Returns an advisory in the form that package clients read (pub's protocol, "Advisories"). Lists every affected version of this package and omits
+ * other packages, which may be private. Always includes `summary` and `aliases`, because clients ignore advisories without them.
+ */
+export function pubForm({ osv, row, pkg, entries }: PackageAdvisory, versions: string[], serverUrl: string): Osv {
+  const [first] = entries
+  const ranges = entries.flatMap((entry) => entry.ranges ?? [])
+  const affected = [{ ...first, package: { ecosystem: 'Pub', name: pkg.name }, ...(ranges.length > 0 && { ranges }), versions }]
+  const url = advisoryUrl(osv, pkg.name, serverUrl)
+  return {
+    ...osv,
+    summary: row.summary,
+    aliases: osv.aliases ?? [],
+    affected,
+    database_specific: { ...osv.database_specific, pub_display_url: url },
+  }
+}
+
+/**
+ * Returns the URL for reading about an advisory: the URL stated in the advisory, the GitHub page for GHSA identifiers, or else the package's page.
+ */
+export function advisoryUrl({ id, database_specific: specific }: Osv, name: string, serverUrl: string): string {
+  if (specific?.pub_display_url) return specific.pub_display_url
+  if (id.startsWith('GHSA-')) return `https://github.com/advisories/${id}`
+  return `${serverUrl}/packages/${name}/advisories#${encodeURIComponent(id)}`
+}
+
+/** Returns the versions that fix the advisory. */
+export const fixedOf = ({ entries }: PackageAdvisory): string[] => fixedVersions(entries)

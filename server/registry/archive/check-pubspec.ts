@@ -1,9 +1,98 @@
-import type { z } from 'zod'
-import { hasCredentials, isOwnUrl, type HostedRules } from '../../platform/pub/hosted-url.ts'
+import { z } from 'zod'
+import { isBounded, isImpossible, parseConstraint } from '../../platform/pub/constraint.ts'
+import { hasCredentials, type HostedRules, isOwnUrl, webUrl } from '../../platform/pub/hosted-url.ts'
+import { nameFault } from '../../platform/pub/package-name.ts'
+import { fitsClient, maxVersionLength, parseVersion } from '../../platform/pub/version.ts'
 import { checkDependencies } from './dependencies.ts'
-import { pubspecSchema } from './pubspec-shape.ts'
 import { quoted, refuse } from './refuse.ts'
-import { type Json, readYaml, type JsonObject } from './yaml.ts'
+import { type Json, type JsonObject, readYaml } from './yaml.ts'
+
+const text = z.string('must be text')
+const url = text.refine((link) => webUrl(link), 'must be an http or https URL with a host, such as https://example.com')
+const listOf = <Entry extends z.ZodType>(entry: Entry) => optional(z.array(entry, 'must be a list'))
+const mapOf = <Entry extends z.ZodType>(entry: Entry) => optional(z.record(z.string(), entry, 'must be a mapping'))
+
+const name = required('such as `name: my_package`').superRefine((value, issues) => {
+  const fault = nameFault(value)
+  if (fault) issues.addIssue(fault)
+})
+
+const version = required('such as `version: 1.0.0`', 'must be three numbers such as 1.0.0').superRefine((value, issues) => {
+  const parsed = parseVersion(value)
+  if (value.length > maxVersionLength) issues.addIssue(`must have at most ${maxVersionLength} characters`)
+  else if (!parsed) issues.addIssue('must be three numbers such as 1.0.0, optionally with -pre and +build, without leading zeros or a v')
+  else if (!fitsClient(parsed)) issues.addIssue('must have numbers below 9223372036854775808, which pub can read')
+})
+
+const constraint = text.refine((value) => parseConstraint(value), 'must be a version constraint such as ^1.0.0 or >=1.0.0 <2.0.0')
+
+const sdk = required('such as `sdk: ^3.0.0`').superRefine((value, issues) => {
+  const parsed = parseConstraint(value)
+  if (!parsed) issues.addIssue('must be a version constraint such as ^3.0.0')
+  else if (!isBounded(parsed)) issues.addIssue('must have a lower and an upper bound, such as ^3.0.0 or >=3.0.0 <4.0.0')
+  else if (isImpossible(parsed)) issues.addIssue('allows no version at all; put the lower bound first')
+})
+
+const environment = z
+  .object(
+    { sdk, dart: z.undefined('is not a field; write the Dart constraint as sdk').optional() },
+    { error: missing('such as `environment: {sdk: ^3.0.0}`', 'must be a mapping') },
+  )
+  .catchall(constraint.nullable())
+
+const topic = text.regex(/^[a-z0-9-]{2,32}$/, 'must be 2 to 32 lowercase letters, digits and hyphens')
+const screenshot = z.object(
+  { path: required('the path of an image in the package'), description: required('a sentence about the image') },
+  'must be a mapping of path and description',
+)
+const executable = z
+  .string('must be text or empty')
+  .regex(/^[^/\\]*$/, 'must be the name of a script in bin/, without a path')
+  .nullable()
+const executableName = z.string().regex(/^[a-zA-Z0-9_-]+$/)
+
+/** Schema of the pubspec fields that the registry or the client reads. Other fields are not validated. Sources: pub's protocol, pub's `Pubspec`. */
+export const pubspecSchema = z.looseObject({
+  name,
+  version,
+  description: optional(text),
+  environment,
+  dependencies: optional(
+    z.record(z.string(), z.json(), 'must be a mapping').refine((all) => Object.keys(all).length <= 100, 'must have at most 100 entries'),
+  ),
+  dev_dependencies: mapOf(z.json()),
+  dependency_overrides: mapOf(z.json()),
+  publish_to: optional(text),
+  homepage: optional(url),
+  repository: optional(url),
+  issue_tracker: optional(url),
+  documentation: optional(url),
+  topics: optional(z.array(topic, 'must be a list').max(5, 'must have at most 5 entries')),
+  screenshots: optional(z.array(screenshot, 'must be a list').max(10, 'must have at most 10 entries')),
+  funding: listOf(text.refine((link) => webUrl(link)?.protocol === 'https:', 'must be an https URL with a host')),
+  executables: optional(
+    z.record(executableName, executable, {
+      error: (issue) => (issue.code === 'invalid_key' ? 'must be letters, digits, hyphens and underscores' : 'must be a mapping'),
+    }),
+  ),
+  platforms: mapOf(z.json()),
+  false_secrets: listOf(text),
+  ignored_advisories: listOf(text),
+  flutter: z.json().optional(),
+})
+
+function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish()
+}
+
+function required(example: string, wrong = 'must be text; put quotes around it') {
+  return z.string({ error: missing(example, wrong) })
+}
+
+/** Returns an error callback that distinguishes a missing field from one of the wrong type. */
+function missing(example: string, wrong: string) {
+  return ({ input }: { input?: unknown }) => (input === undefined || input === null ? `is missing; add it, ${example}` : wrong)
+}
 
 /** A valid pubspec: the document as the package listing serves it, and the image files it refers to. */
 export type CheckedPubspec = { document: JsonObject; screenshots: { path: string }[] }

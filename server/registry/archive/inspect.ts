@@ -18,15 +18,12 @@ export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'>
 /**
  * Reads and validates an archive and its pubspec. Always destroys a stream source. Checks, in order:
  * - gzip.ts: a single, complete gzip member with a correct checksum and no trailing data.
- * - tar-framing.ts, tar-extension.ts: headers that all tar readers interpret alike, limits on entries and unpacked bytes, and a proper end.
- * - read.ts: only files and directories.
- * - path.ts: paths that stay inside the package and are valid on all operating systems.
- * - tree.ts: no duplicate paths, ignoring case, and no path that is both file and directory.
- * - manifest.ts: pubspec.yaml at the root, in UTF-8.
- * - yaml.ts, pubspec-shape.ts: valid YAML, and valid fields such as name, version, description, URLs, environment and topics.
- * - check-pubspec.ts, dependencies.ts: `publish_to`, and dependencies from this server or an allowed registry.
- * - This file: screenshots must be in the archive. Throws `PackageRejected` with the first reason found. Errors of the source stream are rethrown
- * unchanged.
+ * - tar.ts: headers that all tar readers interpret alike, limits on entries and unpacked bytes, and a proper end.
+ * - path.ts: paths that stay inside the package, are valid on all operating systems, and are unique, ignoring case.
+ * - read.ts: only files and directories, and pubspec.yaml at the root, in UTF-8.
+ * - yaml.ts, check-pubspec.ts, dependencies.ts: valid YAML, valid fields, and dependencies from this server or an allowed registry.
+ * - This file: screenshots must be in the archive.
+ * @throws ApiError PackageRejected with the first reason found. Errors of the source stream are rethrown unchanged.
  */
 export async function inspectPackage(
   source: Readable | Buffer,

@@ -1,14 +1,13 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { packageRejected } from '../../errors.ts'
-import { plainPath } from './path.ts'
-import { addPath, archiveTree, type ArchiveFile, type ArchiveTree } from './tree.ts'
-import { documentRank, mayBeExample, type RootDocument, rootDocuments, textOf, type TextFile } from './documents.ts'
+import { documentRank, mayBeExample, type RootDocument, rootDocuments, type TextFile, textOf } from './documents.ts'
 import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
-import { manifestIn, manifestName } from './manifest.ts'
+import { addPath, type ArchiveFile, archiveTree, type ArchiveTree, plainPath } from './path.ts'
 import { quoted, refuse } from './refuse.ts'
-import { unpackTar, type TarEntry } from './tar-entries.ts'
-import { tarFraming, checkTarChunk, checkTarEnd, type TarFraming } from './tar-framing.ts'
+import { checkTarChunk, checkTarEnd, type TarEntry, tarFraming, type TarFraming, unpackTar } from './tar.ts'
 
 /** Archive limits; sizes in bytes. `exampleBytes` limits all example candidates together, which are kept until the package name is known. */
 export type ArchiveLimits = typeof archiveLimits
@@ -159,5 +158,64 @@ function finish({ limits, files, manifest, documents, examples }: Reading): Arch
     license: found('license'),
     examples: examples.map(document),
     files,
+  }
+}
+
+/** The manifest must be at the root of the archive under exactly this name. */
+export const manifestName = 'pubspec.yaml'
+
+/**
+ * Returns the manifest's text. Throws `PackageRejected` if it is not UTF-8, or if it is missing; the message then names a misplaced or misnamed file.
+ */
+export function manifestIn(files: readonly ArchiveFile[], content: Buffer): string {
+  if (files.length === 0) refuse('The archive is empty. Pack a package with pubspec.yaml at its root.')
+  if (!files.some(({ path }) => path === manifestName)) refuse(missing(files))
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(content)
+  } catch {
+    return refuse('pubspec.yaml is not UTF-8. Save it as UTF-8.')
+  }
+}
+
+function missing(files: readonly ArchiveFile[]): string {
+  const misnamed = files.find(({ path }) => /^pubspec\.ya?ml$/i.test(path))
+  if (misnamed) return `The manifest is called ${quoted(misnamed.path)}. Rename it to pubspec.yaml.`
+  const elsewhere = files.find(({ path }) => path.endsWith(`/${manifestName}`))
+  if (elsewhere)
+    return `pubspec.yaml is not at the root of the archive but at ${quoted(elsewhere.path)}. Pack the contents of the package directory, not the directory.`
+  return 'The archive has no pubspec.yaml at its root. Add one.'
+}
+
+/**
+ * Extracts a package into a folder that no other process writes to. The same rules apply as when publishing: valid paths, no links, no duplicates,
+ * and the size limits. Always destroys the stream.
+ * @returns the files that were written.
+ * @throws ApiError PackageRejected for an invalid archive. Files already written remain.
+ */
+export async function unpackInto(source: Readable, folder: string): Promise<ArchiveFile[]> {
+  const files: ArchiveFile[] = []
+  const made = new Set<string>()
+  await eachFile(source, {}, (file) => {
+    const path = join(folder, file.path)
+    if (!made.has(dirname(path))) mkdirSync(dirname(path), { recursive: true })
+    made.add(dirname(path))
+    files.push(file)
+    return writer(path, file.size)
+  })
+  return files
+}
+
+/** Writes a file's content in chunks and closes the file after the last byte. */
+function writer(path: string, size: number): (chunk: Uint8Array) => void {
+  // The `wx` flag never follows or replaces an existing file.
+  const file = openSync(path, 'wx', 0o644)
+  let left = size
+  const close = () => left <= 0 && closeSync(file)
+  close()
+  return (chunk) => {
+    if (left <= 0) return
+    writeSync(file, chunk)
+    left -= chunk.length
+    close()
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { isOfJob } from '../../platform/access/token-secret.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import type { Services } from '../../services.ts'
-import { dayOf } from './days.ts'
+import { dayOf } from './service.ts'
 
 declare module '../../services.ts' {
   interface State {

@@ -1,10 +1,17 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import escapeHtml from 'escape-html'
 import { createHash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { z } from 'zod'
+import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
+import { isRefusedForMove } from '../../platform/db/unavailable.ts'
 import { turnKey } from '../../platform/http/limits/limits.ts'
+import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
 import { nextSlice } from '../../platform/threads/slices.ts'
-import { findCachedHtml, cacheHtml } from './html-cache.ts'
-import { renderInThread } from './threads.ts'
+import type { Services } from '../../services.ts'
+import { RenderedText } from './entity.ts'
 import type { Task } from './worker.ts'
 
 /** Increment on every change of the renderer's output. */
@@ -74,3 +81,79 @@ async function renderOnce(caller: Caller, hash: string, task: Task, persist: boo
 
 const asPlainText = (source: string): string =>
   `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
+
+// A thread takes about 20 MB. Normal texts take milliseconds to render, and users are waiting.
+const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
+  deadlineMs: 1500,
+  idleMs: 30_000,
+  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
+})
+const inTurn = createFairLimiter({
+  atOnce: availableParallelism() > 2 ? 2 : 1,
+  waiting: 1000,
+  // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
+  waitingPerKey: 500,
+  maxWaitMs: 10_000,
+  refusal: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),
+})
+
+/**
+ * Renders Markdown in a worker thread. Callers take turns, and each text has a timeout, so that a slow text does not delay others. Returns null for a
+ * text that takes too long or too much memory.
+ * @throws ApiError ServiceUnavailable when the queue is full, the text waits too long, or no thread can be started.
+ */
+export const renderInThread = (caller: string, task: Task): Promise<string | null> =>
+  inTurn(caller, async () =>
+    z
+      .string()
+      .nullable()
+      .parse(await ask(task).catch(nullIfTextFailed)),
+  )
+
+/** Returns null if the text caused the failure. Throws if the thread could not start. */
+function nullIfTextFailed(failure: unknown): null {
+  if (failure instanceof ThreadFailed && failure.wasAtWork) return null
+  throw Object.assign(serviceUnavailable('The text could not be rendered. Try again in a minute.', 60), { cause: failure })
+}
+
+type Store = Pick<Services, 'database' | 'log' | 'now'>
+
+/** Maximum size of the cached HTML. Beyond it, the oldest entries are deleted; rendering a text again takes milliseconds. */
+const maxBytes = 256 * 1024 ** 2
+/** Number of new texts after which the total size is checked. */
+const trimEvery = 100
+/** Time after which a text that took too long is rendered again, because the machine may have been busy. */
+const retryMs = 24 * 3_600_000
+
+let added = 0
+
+/** Returns the cached HTML of a text. Returns null for a text that recently took too long, and undefined for a text that is not cached. */
+export async function findCachedHtml({ database, now }: Store, hash: string): Promise<string | null | undefined> {
+  const row = await database.reads.get<{ html: string | null; created_at: number | string | Date }>(
+    'select html, created_at from rendered_texts where hash = ?',
+    hash,
+  )
+  if (!row || row.html !== null) return row?.html
+  return new Date(row.created_at).getTime() + retryMs > now().getTime() ? null : undefined
+}
+
+/** Caches the HTML of a text. Failures are only logged, because the text can be rendered again. */
+export async function cacheHtml(store: Store, hash: string, html: string | null): Promise<void> {
+  const { database, log, now } = store
+  try {
+    const em = database.fork()
+    await em.upsert(RenderedText, { hash, html, bytes: html === null ? 0 : Buffer.byteLength(html), createdAt: now() })
+    if (++added % trimEvery === 0) await trimRendered(em, maxBytes)
+  } catch (error) {
+    if (!isRefusedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
+  }
+}
+
+/** Deletes the oldest entries until at most `limit` bytes are cached. */
+export async function trimRendered(em: EntityManager, limit: number): Promise<void> {
+  await em.execute(
+    `delete from rendered_texts where hash in (
+      select hash from (select hash, sum(bytes) over (order by created_at desc, hash) as held from rendered_texts) as newest where held > ?)`,
+    [limit],
+  )
+}

@@ -1,6 +1,6 @@
 import { answerQuestions } from '../../platform/threads/worker.ts'
 import { renderMarkdown } from './render.ts'
-import { type LinkResolver, repositoryLinks } from './repository-links.ts'
+import { type LinkResolver, repositoryLinks } from './render.ts'
 
 /** The input of the worker thread, which returns HTML. */
 export type Task = { source: string; links: Links }

@@ -32,3 +32,38 @@ export const PublisherMember = defineEntity({
   },
 })
 export type PublisherMember = InferEntity<typeof PublisherMember>
+
+/** A user's pending claim to a domain. To complete the claim, the domain's TXT record must contain the token before `expiresAt`. */
+export const PublisherClaim = defineEntity({
+  name: 'PublisherClaim',
+  tableName: 'publisher_claims',
+  properties: {
+    domain: p.string().length(64).primary(),
+    user: () => p.manyToOne(User).deleteRule('cascade').primary().index(),
+    /** Not secret: the token is published in the DNS. */
+    token: p.string().length(64),
+    displayName: p.string().length(100),
+    expiresAt: p.datetime(3).index(),
+  },
+})
+export type PublisherClaim = InferEntity<typeof PublisherClaim>
+
+/** State of the TXT record that verifies a publisher. The record is checked every week. */
+export const DomainCheck = defineEntity({
+  name: 'DomainCheck',
+  tableName: 'domain_checks',
+  properties: {
+    publisher: () => p.manyToOne(Publisher).deleteRule('cascade').primary(),
+    /** Token that the record must contain. Null for publishers verified before this column existed; then any well-formed token is accepted. */
+    token: p.string().length(64).nullable(),
+    /** When the DNS last returned an answer. */
+    checkedAt: p.datetime(3).nullable(),
+    dueAt: p.datetime(3).index(),
+    /** Number of consecutive checks in which the record was missing. */
+    misses: p.integer().default(0),
+    /** When the publisher lost its verification; `problem` is the reason. Both are null while it is verified. */
+    lostAt: p.datetime(3).nullable(),
+    problem: p.string().length(500).nullable(),
+  },
+})
+export type DomainCheck = InferEntity<typeof DomainCheck>

@@ -5,10 +5,9 @@ import { invalidInput, notFound } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { emailKey } from '../../accounts/users/input.ts'
 import { limitLookups } from '../../accounts/users/service.ts'
-import { changePublisher } from './change-publisher.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
 import { canManageMembers, canRemoveMember } from './policy.ts'
-import { record } from './service.ts'
+import { changePublisher, record } from './service.ts'
 
 /** A membership with its user loaded. */
 export type Membership = PublisherMember & { user: User }

@@ -1,7 +1,7 @@
 import type { Context } from '../../platform/access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { ok, route } from '../../platform/rest/route.ts'
-import { unknownPublisher } from './change-publisher.ts'
+import { unknownPublisher } from './service.ts'
 
 const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
 const member = 'user @flatten { userId: uuid email displayName } role'

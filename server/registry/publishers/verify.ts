@@ -4,11 +4,8 @@ import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { invalidInput, verificationUnavailable } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
-import { PublisherClaim } from './claim-entity.ts'
-import { firstCheckAfter } from './domain-check.ts'
-import { DomainCheck } from './domain-check-entity.ts'
-import { Publisher } from './entity.ts'
-import { lookUpRecords, describeMissingRecord, recordHost, recordValue } from './record.ts'
+import { describeMissingRecord, firstCheckAfter, lookUpRecords, recordHost, recordValue } from './domain-check.ts'
+import { DomainCheck, Publisher, PublisherClaim } from './entity.ts'
 import { createPublisherWithin, idTaken } from './service.ts'
 
 const claimMs = 24 * 3_600_000

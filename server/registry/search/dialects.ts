@@ -1,8 +1,7 @@
 import type { DatabaseConfig } from '../../platform/db/options.ts'
 import type { Parameter } from '../../platform/db/reads.ts'
 import { hasPublicVersion } from '../packages/policy.ts'
-import type { ScoreFilter } from './query.ts'
-import type { Reach, Selection } from './selection.ts'
+import type { Reach, ScoreFilter, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
 import { apiTerm, type QueryWord } from './terms.ts'
 

@@ -1,6 +1,5 @@
 import { isCommon, matchedDocuments, scannedDocuments } from './listing.ts'
-import { flags } from './query.ts'
-import { type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
+import { flags, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
 /** A filter and the number of matching packages for each of its values, most frequent first. */

@@ -1,8 +1,11 @@
-import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
-import { countMatches, listPackages, type ListSort, readRank, type SearchMatch, type ListRange, writeCursor } from './listing.ts'
-import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
+import type { Services } from '../../services.ts'
 import type { Here } from '../packages/hosting.ts'
+import { dialectOf } from './dialects.ts'
+import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
+import { countMatches, listPackages, type ListRange, type ListSort, readRank, type SearchMatch, writeCursor } from './listing.ts'
+import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
 import { everything, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
+import { queryTerms } from './terms.ts'
 import { correct, suggestNames } from './typos.ts'
 
 export type SearchSort = 'relevance' | ListSort
@@ -113,4 +116,17 @@ const nothing: SearchPage = {
   totalCount: async () => 0,
   didYouMean: async () => [],
   facets: async () => ({ facets: [], isExact: true }),
+}
+
+/** Returns whether the search index is complete. Throws the database's error when the index cannot be queried. */
+export async function checkSearch({ database, state }: Pick<Services, 'database' | 'state'>): Promise<'ok' | 'initializing'> {
+  const { reads, backend } = database
+  const status = state.isIndexing ? 'initializing' : 'ok'
+  const dialect = dialectOf(backend)
+  const selection = { ...everything(null), terms: queryTerms('health check') }
+  for (const breadth of ['full', 'brief'] as const) {
+    const { sql, parameters } = dialect.matching(selection, breadth)
+    await reads.all(`select id from (${sql}) m limit 1`, ...parameters)
+  }
+  return status
 }

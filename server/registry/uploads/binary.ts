@@ -5,8 +5,7 @@ import { requireScope } from '../../platform/access/guards.ts'
 import { bodyFault } from '../../platform/http/bodies/bodies.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { finishUrl } from './addresses.ts'
-import { identifyByUploadKey } from './key.ts'
+import { finishUrl, identifyByUploadKey } from './key.ts'
 import { receiveUpload } from './receive.ts'
 
 /** The route that receives the archive of an upload. */

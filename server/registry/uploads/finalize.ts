@@ -9,7 +9,7 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { confusionWarning } from '../names/service.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
-import { takeCachedBytes } from './recent-bytes.ts'
+import { takeCachedBytes } from './receive-whole.ts'
 import { ownUpload, unknownUpload } from './service.ts'
 
 /** The result of a finished upload. The hash identifies the published version. */

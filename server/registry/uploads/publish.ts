@@ -12,9 +12,7 @@ import { lockVisibility } from '../packages/visibility.ts'
 import { DeletedVersion, Package } from '../packages/entity.ts'
 import { licenseOf } from '../archive/license.ts'
 import { canPublish } from '../packages/policy.ts'
-import type { Submission } from './submission.ts'
-import { findTarget, type Target } from './target.ts'
-import { advancePackage, writePackage, writeVersion } from './write-version.ts'
+import { advancePackage, findTarget, type Submission, type Target, writePackage, writeVersion } from './version-rows.ts'
 
 /**
  * Checks whether the caller may publish this version now. Called before the bytes are stored, and repeated in the publishing transaction.

@@ -1,11 +1,15 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { Readable } from 'node:stream'
+import { archiveTooLarge } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { newId } from '../../platform/db/base.ts'
-import { changeRows, withoutSync } from '../../platform/db/statements.ts'
-import { cacheStagedBytes } from './recent-bytes.ts'
+import { withoutSync } from '../../platform/db/statements.ts'
+import { changeRows } from '../../platform/db/statements.ts'
+import type { Services } from '../../services.ts'
+import { reserveSpace } from './claim.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
-import { reserveSpace } from './staging-space.ts'
 
 /**
  * Receives an archive that is completely in memory, in a single transaction and without a claim. Returns false when another connection is sending to
@@ -47,3 +51,83 @@ function recordBytes(context: SignedInContext, upload: OwnUpload, as: string, st
 
 const keep = `update uploads set staged_as = ?, sha256 = ?, bytes = ?, crc32c = ?, receiving_as = null, receiving_until = null, reserved_bytes = null
   where id = ? and message is null and expires_at > ? and (receiving_as is null or receiving_until <= ?) and staged_as is not distinct from ?`
+
+/** A request body that has been partly read. */
+export type Body = {
+  /** The complete body, if it is small and arrived without delay; otherwise null. */
+  whole: Buffer | null
+  /** The body from its first byte. The source stream is not destroyed, because the request may still need a response. */
+  chunks: AsyncIterator<Buffer, undefined>
+}
+
+/** Maximum size in bytes of an archive that is received in memory and cached there until the upload is finished. */
+export const maxWholeBytes = 256 * 1024
+
+/** How long to wait for a small body, in milliseconds, before switching to streaming. */
+const maxWaitMs = 50
+
+/** Maximum memory for bodies that are being received, across all clients. */
+const maxHeldBytes = 16 * 1024 ** 2
+let heldBytes = 0
+
+/**
+ * Reads a body into memory if it is announced to be small and arrives without delay.
+ * @throws ApiError PackageRejected (413) past `limit` bytes.
+ */
+export async function readSmallBody(source: Readable, announced: number | null, limit: number): Promise<Body> {
+  const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined>
+  if (announced === null || announced > maxWholeBytes || heldBytes + announced > maxHeldBytes) return { whole: null, chunks }
+  heldBytes += announced
+  try {
+    return await readHeld(chunks, limit)
+  } finally {
+    heldBytes -= announced
+  }
+}
+
+async function readHeld(chunks: AsyncIterator<Buffer, undefined>, limit: number): Promise<Body> {
+  const { promise: late, resolve } = Promise.withResolvers<null>()
+  const timer = setTimeout(() => resolve(null), maxWaitMs)
+  const read: Buffer[] = []
+  try {
+    for (let bytes = 0; ;) {
+      const coming = chunks.next()
+      const next = await Promise.race([coming, late])
+      if (next === null) return { whole: null, chunks: resumed(read, coming, chunks) }
+      if (next.done) return { whole: Buffer.concat(read), chunks: resumed(read, coming, chunks) }
+      bytes += next.value.length
+      if (bytes > limit) throw archiveTooLarge(limit)
+      read.push(next.value)
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+type Next = IteratorResult<Buffer, undefined>
+
+/** Yields the chunks already read, the pending chunk, and the rest of the body. */
+async function* resumed(read: Buffer[], coming: Promise<Next>, rest: AsyncIterator<Buffer, undefined>): AsyncGenerator<Buffer, undefined> {
+  yield* read
+  for (let next = await coming; !next.done; next = await rest.next()) yield next.value
+}
+
+declare module '../../platform/caches/caches.ts' {
+  interface CachedValues {
+    /** Small archives that were just staged, by staging name. They are usually finished immediately, so caching them saves reading from disk. */
+    uploads: Buffer
+  }
+}
+
+type Keeper = Pick<Services, 'caches'>
+
+/** Caches staged bytes for a minute, if the cache has space. */
+export const cacheStagedBytes = ({ caches: { uploads } }: Keeper, stagedAs: string, bytes: Buffer): void =>
+  void uploads.set(stagedAs, inOwnMemory(bytes))
+
+/** Returns and removes cached staged bytes. Returns null when the bytes must be read from the store. */
+export function takeCachedBytes({ caches: { uploads } }: Keeper, stagedAs: string): Buffer | null {
+  const bytes = uploads.get(stagedAs) ?? null
+  uploads.delete(stagedAs)
+  return bytes
+}

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { affectedVersions, fixedVersions, isAffected } from '../../../server/registry/advisories/affected.ts'
-import { affectedPackages, parseAdvisories } from '../../../server/registry/advisories/osv.ts'
+import { affectedPackages, affectedVersions, fixedVersions, isAffected, parseAdvisories } from '../../../server/registry/advisories/osv.ts'
 import { advisory } from '../../support/advisories.ts'
 
 const entriesOf = (...events: object[]) =>

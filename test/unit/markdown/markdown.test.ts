@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { renderMarkdown } from '../../../server/registry/markdown/render.ts'
-import { repositoryLinks } from '../../../server/registry/markdown/repository-links.ts'
+import { renderMarkdown, repositoryLinks } from '../../../server/registry/markdown/render.ts'
 
 const render = (source: string, repository: string | null = null, path = 'README.md') =>
   renderMarkdown(source, repositoryLinks(repository, path)).trim()

@@ -10,7 +10,7 @@ import { allowedScopes, type Viewer } from '../../../platform/access/roles.ts'
 import { changePackage, unchanged } from '../change-package.ts'
 import { canNameUploaders, canChoosePublisher } from '../policy.ts'
 import { type Package, PackageUploader } from '../entity.ts'
-import { lockPublisher } from '../../publishers/change-publisher.ts'
+import { lockPublisher } from '../../publishers/service.ts'
 import type { Publisher } from '../../publishers/entity.ts'
 import { isMember } from '../../publishers/policy.ts'
 

@@ -1,16 +1,18 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { advisoriesAfterPublish, hasAdvisories } from '../advisories/announce.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { newId } from '../../platform/db/base.ts'
+import { toDate } from '../../platform/db/reads.ts'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
-import { skeletonOf } from '../names/service.ts'
-import { documentKinds } from '../packages/entity.ts'
-import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
-import { licenseOf } from '../archive/license.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
-import { versionKey, isPrerelease } from '../../platform/pub/version.ts'
-import type { Submission } from './submission.ts'
-import type { Target } from './target.ts'
+import { versionKey } from '../../platform/pub/version.ts'
+import { isPrerelease } from '../../platform/pub/version.ts'
+import { advisoriesAfterPublish, hasAdvisories } from '../advisories/service.ts'
+import type { InspectedPackage } from '../archive/inspect.ts'
+import { licenseOf } from '../archive/license.ts'
+import { skeletonOf } from '../names/service.ts'
+import { documentKinds, type Visibility } from '../packages/entity.ts'
+import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 
 // Writes the rows of a published version, except audit entries and the search index.
 
@@ -111,3 +113,61 @@ export async function advancePackage(em: EntityManager, target: Target, { pubspe
 
 const advance = `update packages set latest_version = ?, latest_prerelease = ?, description = case when ? then ? else description end,
   revision = revision + 1, updated_at = ?, advisories_updated = ? where id = ?`
+
+/** The package to publish into, and whether the version number is already published or deleted there. */
+export type Target = {
+  id: string
+  name: string
+  publisher: { id: string } | null
+  isPublic: boolean
+  latestVersion: string
+  latestIsRetracted: boolean
+  latestPrerelease: string | null
+  advisoriesUpdated: Date | null
+  /** SHA-256 of the existing version's archive; null if the version does not exist. */
+  publishedSha256: string | null
+  isDeleted: boolean
+}
+
+/** Returns the first row of a query. */
+type ReadRow = (sql: string, values: string[]) => Promise<object | undefined>
+
+/** Returns the package with this name, or null. */
+export async function findTarget(readRow: ReadRow, { name, version }: { name: string; version: string }): Promise<Target | null> {
+  const row = (await readRow(select, [version, version, name])) as Row | undefined
+  if (!row) return null
+  return {
+    id: row.id,
+    name,
+    publisher: row.publisher_id === null ? null : { id: row.publisher_id },
+    isPublic: row.visibility === 'public',
+    latestVersion: row.latest_version,
+    latestIsRetracted: Boolean(row.latest_is_retracted),
+    latestPrerelease: row.latest_prerelease,
+    advisoriesUpdated: row.advisories_updated === null ? null : toDate(row.advisories_updated),
+    publishedSha256: row.published_sha256,
+    isDeleted: Boolean(row.is_deleted),
+  }
+}
+
+type Row = {
+  id: string
+  publisher_id: string | null
+  visibility: Visibility
+  latest_version: string
+  latest_is_retracted: boolean | number
+  latest_prerelease: string | null
+  advisories_updated: number | string | Date | null
+  published_sha256: string | null
+  is_deleted: boolean | number
+}
+
+const select = `select p.id, p.publisher_id, p.visibility, p.latest_version, p.latest_prerelease, p.advisories_updated,
+    not exists (select 1 from package_versions l
+      where l.package_id = p.id and l.version = p.latest_version and l.retracted_at is null) as latest_is_retracted,
+    (select v.archive_sha256 from package_versions v where v.package_id = p.id and v.version = ?) as published_sha256,
+    exists (select 1 from deleted_versions d where d.package_name = p.name and d.version = ?) as is_deleted
+  from packages p where p.name = ?`
+
+/** A validated archive whose bytes are stored or about to be stored. */
+export type Submission = InspectedPackage & { archive: StoredBytes }
