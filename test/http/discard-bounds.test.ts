@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { timingsFor } from '../../server/platform/http/connections/timings.ts'
+import { timingsFor } from '../../server/platform/http/connections/pace.ts'
 import type { DiscardBounds } from '../../server/platform/http/discard.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { head, RawClient } from '../support/raw-client.ts'

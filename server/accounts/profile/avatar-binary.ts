@@ -1,7 +1,7 @@
 import { type Context, guardChange, type SignedInContext } from '../../platform/access/context.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { bodyTooLarge, invalidInput, notFound, unsupportedMediaType } from '../../errors.ts'
-import { acceptFiles, bodyFault } from '../../platform/http/bodies/bodies.ts'
+import { acceptFiles, bodyFault } from '../../platform/http/bodies.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { findAvatar, setAvatar } from './avatar.ts'

@@ -1,9 +1,10 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
-import { deviceCookie, isSecure, setDeviceCookie } from '../../platform/http/cookies.ts'
+import { deviceCookie, setDeviceCookie } from '../../platform/http/cookies.ts'
+import { isSecure } from '../../platform/http/public-url.ts'
 import { equalSecrets, hmac, type Keys, randomText, validKeys } from '../../platform/http/keys.ts'
-import { addressRange } from '../../platform/http/limits/limits.ts'
+import { addressRange } from '../../platform/http/limits.ts'
 import { User } from '../users/entity.ts'
 import { originKinds, SignInOrigin } from './entity.ts'
 

@@ -1,6 +1,6 @@
 import { serviceUnavailable } from '../../errors.ts'
 import { openThreadPool } from '../../platform/threads/pool.ts'
-import { turnKey } from '../../platform/http/limits/limits.ts'
+import { turnKey } from '../../platform/http/limits.ts'
 import { type Lane, createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 
 /**

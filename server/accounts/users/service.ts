@@ -4,7 +4,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { idOf } from '../../platform/db/base.ts'
 import { emailKey } from './input.ts'
 import { ApiError, conflict, insufficientPermissions, notFound } from '../../errors.ts'
-import type { Limits } from '../../platform/http/limits/limits.ts'
+import type { Limits } from '../../platform/http/limits.ts'
 import type { Loaded } from '@mikro-orm/core'
 import { isProtected } from './policy.ts'
 

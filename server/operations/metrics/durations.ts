@@ -1,6 +1,5 @@
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
-import type { RequestEnd } from '../../platform/http/request-log/request-log.ts'
-import { routeOf } from '../../platform/http/request-log/route-of.ts'
+import { type RequestEnd, routeOf } from '../../platform/http/request-log.ts'
 
 type Label = 'method' | 'route' | 'status' | 'le'
 type Client = typeof import('prom-client')

@@ -1,5 +1,5 @@
 import type { Config } from '../../platform/config/config.ts'
-import type { RequestEnd } from '../../platform/http/request-log/request-log.ts'
+import type { RequestEnd } from '../../platform/http/request-log.ts'
 import { version } from '../../platform/config/version.ts'
 import { openDurations } from './durations.ts'
 import { type Gauges, openGauges } from './gauges.ts'

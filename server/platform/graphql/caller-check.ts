@@ -10,8 +10,8 @@ import {
 import type { Context } from '../access/context.ts'
 import { refusal } from '../access/guards.ts'
 import { requireSetup } from '../access/setup-gate.ts'
-import { refuseForeignOrigin } from '../http/csrf.ts'
-import { addressKey, type LimitName } from '../http/limits/limits.ts'
+import { refuseForeignOrigin } from '../http/cookies.ts'
+import { addressKey, type LimitName } from '../http/limits.ts'
 import { builder } from './builder.ts'
 
 /** Throws an ApiError to reject a request. */

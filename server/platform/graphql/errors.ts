@@ -6,7 +6,7 @@ import { raceConflict, unavailable } from '../db/unavailable.ts'
 import { ApiError, internalError, statusOf, invalidInput } from '../../errors.ts'
 import { challenge, refusalOf } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
-import { noteRefusal, type Refusal } from '../http/remark.ts'
+import { noteRefusal, type Refusal } from '../http/request-log.ts'
 import type { Services } from '../../services.ts'
 
 /** Adds the API's error codes to errors of graphql-js, such as invalid variables or documents, and sets the headers that belong to errors. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Context } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
-import { readJsonBody, refuseLargeJson } from '../http/bodies/json-body.ts'
+import { readJsonBody, refuseLargeJson } from '../http/bodies.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import type { GraphQLParams } from 'graphql-yoga'
 

@@ -12,7 +12,7 @@ import { withinBudget } from '../access/budget.ts'
 import { type Context, plainContext, renewContext } from '../access/context.ts'
 import { unauthenticated } from '../access/guards.ts'
 import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } from '../../errors.ts'
-import { addressKey } from '../http/limits/limits.ts'
+import { addressKey } from '../http/limits.ts'
 import { masked, noteReason } from './errors.ts'
 
 /** Polling interval. */

@@ -1,15 +1,15 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noStore } from './caching/conditional.ts'
+import { csrfMismatch } from '../../errors.ts'
+import { equalSecrets, hmac, type Keys, validKeys } from './keys.ts'
+import { publicUrl } from './public-url.ts'
 
 /** Returns the cookie names. The `__Host-` prefix is only valid over https. */
-export const cookieNames = (secure: boolean) => {
+const cookieNames = (secure: boolean) => {
   const prefix = secure ? '__Host-' : ''
   return { session: `${prefix}svc_session`, csrf: `${prefix}svc_csrf`, setup: `${prefix}svc_setup`, device: `${prefix}svc_device` }
 }
-
-/** Whether the client uses https, according to SERVER_URL or a trusted proxy. */
-export const isSecure = (request: FastifyRequest, serverUrl: string) => serverUrl.startsWith('https:') || request.protocol === 'https'
 
 /** Returns the session secret of the request, if any. */
 export const sessionCookie = (request: FastifyRequest, secure: boolean): string | undefined =>
@@ -67,3 +67,23 @@ function setCookie(reply: FastifyReply, name: string, value: string, given: Attr
 
 const clearCookie = (reply: FastifyReply, name: string, given: Attributes): void =>
   setCookie(reply, name, '', { ...given, expires: new Date(0), maxAge: 0 })
+
+/** Returns the CSRF token of a session: an HMAC of the session id, so that tokens of other sessions are invalid. */
+export const csrfToken = (keys: Pick<Keys, 'csrf'>, sessionId: string): string => hmac(keys.csrf, sessionId)
+
+/** Throws if a state-changing request authenticated by a session lacks a valid CSRF token. */
+export function requireCsrf(request: FastifyRequest, keys: Keys, sessionId: string): void {
+  const given = request.headers['x-csrf-token']
+  const isValid = typeof given === 'string' && validKeys(keys).some((valid) => equalSecrets(given, csrfToken(valid, sessionId)))
+  if (!isValid) throw csrfMismatch()
+}
+
+/** Throws if a page of another site sent the request. Command-line clients send neither header. */
+export function refuseForeignOrigin(request: FastifyRequest, serverUrl: string): void {
+  const { origin } = request.headers
+  const own = publicUrl(request, serverUrl)
+  const foreign = origin !== undefined && origin !== new URL(own).origin
+  if (foreign || request.headers['sec-fetch-site'] === 'cross-site') {
+    throw csrfMismatch(`This request came from another site. Open ${own} and try again there.`)
+  }
+}

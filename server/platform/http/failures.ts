@@ -5,7 +5,7 @@ import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsuppor
 import { noStore } from './caching/conditional.ts'
 import { closesAfterAnswer, stopDiscarding } from './discard.ts'
 import type { Log } from './log.ts'
-import { noteRefusal, type Refusal } from './remark.ts'
+import { noteRefusal, type Refusal } from './request-log.ts'
 
 /** Maximum size of a JSON body in bytes. */
 export const bodyLimit = 1024 * 1024

@@ -1,8 +1,7 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { noStore } from './caching/conditional.ts'
-import { isSecure } from './cookies.ts'
 import type { Log } from './log.ts'
-import { createSchemeWarning } from './public-url.ts'
+import { isSecure, publicUrl } from './public-url.ts'
 
 /**
  * Adds security headers to every response. Responses cannot be framed, sniffed or read across origins, and are not cached unless the route allows it.
@@ -31,4 +30,18 @@ const headersOverHttps = {
   ...headers,
   'strict-transport-security': 'max-age=31536000',
   'cross-origin-opener-policy': 'same-origin',
+}
+
+/**
+ * Returns a function that logs a warning once if a trusted proxy reports https but SERVER_URL uses http. Links then use https, but dependencies in
+ * packages name this server by SERVER_URL.
+ */
+function createSchemeWarning(serverUrl: string, log: Log): (request: FastifyRequest) => void {
+  let warned = serverUrl.startsWith('https:')
+  return (request) => {
+    if (warned) return
+    warned = true
+    const meant = publicUrl(request, serverUrl)
+    log.warning(`The proxy reports https, but SERVER_URL is ${serverUrl}. If clients use https, set SERVER_URL=${meant}`)
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { consolePages, isConsolePage } from '../../../server/platform/console/pages.ts'
+import { consolePages, isConsolePage } from '../../../server/platform/console/serve.ts'
 import { consoleRoutes } from '../../support/console-routes.ts'
 
 it('lists exactly the pages of the console', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { trackActivity } from '../../../server/platform/http/activity.ts'
+import { trackActivity } from '../../../server/platform/http/connections/sockets.ts'
 
 it('considers a server in use until one second after the last request', async () => {
   const server = createServer((_request, response) => void response.end())

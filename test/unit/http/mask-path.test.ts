@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { maskPath } from '../../../server/platform/http/request-log/mask-path.ts'
+import { maskPath } from '../../../server/platform/http/request-log.ts'
 
 it.each([
   ['/api/packages/acme/uploaders/ann@example.com', '/api/packages/acme/uploaders/***'],

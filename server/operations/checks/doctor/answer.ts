@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { bodyTooLarge, unknownAddress } from '../../../errors.ts'
-import { acceptBytes } from '../../../platform/http/bodies/bodies.ts'
+import { acceptBytes } from '../../../platform/http/bodies.ts'
 import { parseAddress, proxyTrust } from '../../../platform/http/client-address.ts'
 import { derive, equalSecrets, hmac } from '../../../platform/http/keys.ts'
 import { basePath } from '../../../platform/http/public-url.ts'

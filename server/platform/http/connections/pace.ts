@@ -1,9 +1,9 @@
-import type { IncomingMessage } from 'node:http'
 import { tooSlow } from '../../../errors.ts'
 import { respondAndClose } from '../failures.ts'
-import type { Connection } from './sockets.ts'
+import { type Connection, tooSlowRequests } from './sockets.ts'
+import type { DiscardBounds } from '../discard.ts'
 
-export type Pace = {
+type Pace = {
   /** Grace period for a request body of any size, and for a client that reads nothing of a response. */
   graceMs: number
   /** Minimum average rate after the grace period. */
@@ -25,12 +25,12 @@ export function enforceMinimumRate(connections: ReadonlySet<Connection>, { grace
       const { socket, latest } = connection
       if (!latest) continue
       const { request, response } = latest
-      if (late.has(request)) continue
+      if (tooSlowRequests.has(request)) continue
       if (!request.complete) {
         // The server is not reading: the handler has paused, or earlier requests must be answered first.
         if (socket.isPaused()) latest.startedAt += sweepMs
         else if (!inTime(now - latest.startedAt, socket.bytesRead - latest.readBefore)) {
-          late.add(request)
+          tooSlowRequests.add(request)
           if (response.headersSent) socket.destroy()
           else respondAndClose(socket, '408 Request Timeout', tooSlow())
           continue
@@ -58,6 +58,23 @@ const stepBytes = 64 * 1024
 /** Number of bytes that the client has received, and when that number last changed. */
 type Progress = { taken: number; since: number }
 
-/** Whether the request was aborted because its body arrived too slowly. */
-export const wasTooSlow = (request: IncomingMessage): boolean => late.has(request)
-const late = new WeakSet<IncomingMessage>()
+/** Timeouts for clients, in milliseconds. */
+export type Timings = {
+  /** Timeout for request headers, from the connection or the first byte. */
+  headersMs: number
+  /** Timeout without any traffic on a connection with a request in progress. */
+  silenceMs: number
+  /** Timeout for a whole request. */
+  requestMs: number
+  pace: Pace
+  discard: DiscardBounds
+}
+
+/** Returns timeouts that well-behaved clients stay far below, even on slow lines. The largest upload may arrive at 32 KiB per second. */
+export const timingsFor = (maxUploadBytes: number): Timings => ({
+  headersMs: 10_000,
+  silenceMs: 120_000,
+  requestMs: 300_000 + Math.ceil(maxUploadBytes / 32),
+  pace: { graceMs: 10_000, bytesPerSecond: 1024, sweepMs: 1000 },
+  discard: { maxBytes: Math.max(256 * 1024 ** 2, 2 * maxUploadBytes), maxMs: 300_000, silenceMs: 5000, lingerMs: 1000 },
+})

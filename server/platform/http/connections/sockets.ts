@@ -105,3 +105,16 @@ async function untilClosed(open: ReadonlySet<Connection>, deadline: number, idle
     await wait(Math.min(25, Math.max(deadline - performance.now(), 0)))
   }
 }
+
+/** Requests that were aborted because their bodies arrived too slowly. */
+export const tooSlowRequests = new WeakSet<IncomingMessage>()
+
+/** A server without requests for this long is idle. */
+const recentMs = 1000
+
+/** Returns a function that reports whether the server has received a request within the last second. */
+export function trackActivity(server: Server): () => boolean {
+  let askedAt = Number.NEGATIVE_INFINITY
+  server.on('request', () => void (askedAt = performance.now()))
+  return () => performance.now() - askedAt < recentMs
+}

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import type { QueryConfig, QueryResult } from 'pg'
-import { rateLimited } from '../../../errors.ts'
-import { createFairLimiter } from '../../threads/fair-limiter.ts'
+import { rateLimited } from '../../errors.ts'
+import { createFairLimiter } from '../threads/fair-limiter.ts'
 
 /** Table of the buckets that several instances share. */
 const tableName = 'rate_limits'
@@ -11,7 +11,7 @@ const minutes = (count: number) => count * 60
 
 /**
  * All rate limits: `points` per `duration` in seconds. SIGN_IN_LIMIT replaces the points of the first four. Concurrency limits are elsewhere:
- * connections (address-cap.ts), uploads (uploads/), and work per request (access/budget.ts).
+ * connections (connections/limits.ts), uploads (uploads/), and work per request (access/budget.ts).
  */
 const limits = {
   // per client address

@@ -1,8 +1,12 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, FastifyInstance } from 'fastify'
 import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
-import { encodedBody, invalidInput, unsupportedMediaType } from '../../../errors.ts'
-import { nextSlice } from '../../threads/slices.ts'
+import multipart from '@fastify/multipart'
+import { parse } from 'node:querystring'
+import { encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
+import { nextSlice } from '../threads/slices.ts'
+import { unavailable } from '../db/unavailable.ts'
+import { openBodyLimit } from './failures.ts'
 
 /** Limits far above what any API request needs. */
 const maxDepth = 64
@@ -99,7 +103,7 @@ export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): voi
  * Decodes a body as UTF-8. Invalid bytes are rejected: replacing them would store a different text than the client sent (RFC 8259 §8.1).
  * @throws ApiError InvalidInput.
  */
-export function textOfBody(bytes: Buffer): string {
+function textOfBody(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw notUtf8()
   return bytes.toString()
 }
@@ -114,7 +118,7 @@ export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, 
 }
 
 /** Returns the error for a body that is not valid UTF-8. */
-export const notUtf8 = () => invalidInput('The body is not valid UTF-8. Encode it as UTF-8, and send it again.')
+const notUtf8 = () => invalidInput('The body is not valid UTF-8. Encode it as UTF-8, and send it again.')
 
 /** Bodies larger than this wait for a separate time slice before parsing, so that many large bodies do not block other requests. */
 const largeBytes = 64 * 1024
@@ -146,3 +150,60 @@ function parseJsonBody(text: string): unknown {
   if (repeated !== null) throw invalidInput(`${repeated}: duplicate key. Send it once.`, repeated)
   return value
 }
+
+/**
+ * Accepts URL-encoded forms and JSON on the routes of this scope; other types get 415. `request.body` holds the fields; a repeated field is an array.
+ */
+export async function acceptForms(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  const options = { parseAs: 'buffer', bodyLimit: openBodyLimit } as const
+  const parseJson = scope.getDefaultJsonParser('error', 'error')
+  scope.addContentTypeParser(
+    'application/json',
+    options,
+    (request, bytes: Buffer, done) => void parseJson(request, textOfBody(bytes), done),
+  )
+  scope.addContentTypeParser('application/x-www-form-urlencoded', options, async (_request: FastifyRequest, bytes: Buffer) => formOf(bytes))
+  scope.addHook('preParsing', async (request) => refuseEncoded(request))
+}
+
+/** Parses a URL-encoded form. Throws InvalidInput unless its percent-decoded bytes are valid UTF-8. */
+function formOf(bytes: Buffer): unknown {
+  const text = textOfBody(bytes)
+  const decoded = bytes
+    .toString('latin1')
+    .replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1'))
+  if (!isUtf8(Buffer.from(decoded, 'latin1'))) throw notUtf8()
+  return parse(text)
+}
+
+/**
+ * Accepts multipart forms and `application/octet-stream` on the routes of this scope, as streams. The handler reads them and enforces its own limits.
+ */
+export async function acceptBytes(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null))
+  scope.addContentTypeParser('*', (_request, _payload, done) =>
+    done(unsupportedMediaType('multipart/form-data or application/octet-stream')),
+  )
+  await scope.register(multipart, { throwFileSizeLimit: false })
+}
+
+/** Accepts only multipart forms on the routes of this scope, as streams. */
+export async function acceptFiles(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(unsupportedMediaType('multipart/form-data')))
+  await scope.register(multipart, { throwFileSizeLimit: false })
+}
+
+/** Converts an error that occurred while reading a request body to the error to respond with. */
+export function bodyFault(request: FastifyRequest, error: unknown): unknown {
+  if (request.raw.errored) return invalidInput('The connection was closed before the request body was complete. Send the request again.')
+  return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
+}
+
+/**
+ * Whether the multipart parser reported the error. Its errors are plain `Error`s without a code, unlike errors of the file system and the database.
+ */
+const isFormFault = (error: unknown): error is Error =>
+  error instanceof Error && error.constructor === Error && !('code' in error) && !unavailable(error)
