@@ -18,9 +18,15 @@ export function writeNextRelease(folder: string): string[] {
   )
   cpSync(join(root, 'server'), join(folder, 'server'), { recursive: true, filter: (path) => path !== join(root, 'server', 'dist') })
   for (const linked of ['node_modules', 'web']) symlinkSync(join(root, linked), join(folder, linked))
-  write('package.json', readFileSync(join(root, 'package.json'), 'utf8').replace(`"version": "${version}"`, `"version": "${nextVersion}"`))
-  const previousRelease = { version, lastMigration: migrationNames('postgres').at(-1) }
-  write('server/platform/db/schema/migrate.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
+  const replace = (path: string, pattern: string | RegExp, text: string) =>
+    write(path, readFileSync(join(root, path), 'utf8').replace(pattern, text))
+  replace('package.json', `"version": "${version}"`, `"version": "${nextVersion}"`)
+  const previousRelease = JSON.stringify({ version, lastMigration: migrationNames('postgres').at(-1) })
+  replace(
+    'server/platform/db/schema/migrate.ts',
+    /^export const previousRelease = .*$/m,
+    `export const previousRelease = ${previousRelease}`,
+  )
   write(`server/platform/db/migrations/postgres/${nextMigration}.ts`, migration)
   return [process.execPath, join(folder, 'server', 'main.ts')]
 }
