@@ -26,9 +26,7 @@ const cacheOf = (context: Context) => RequestCache.fromContext(context, builder)
 const freeToAct: Wanted = { signedIn: true }
 
 /**
- * Returns a check of whether the caller may run an operation, based on the scopes that its root fields declare. GraphQL evaluates these scopes only
- * after reading the arguments; REST uses this check to authorize a request before reading its body. Results are cached and reused when the operation
- * runs. `isOpen` is true if no credential is required.
+ * Returns a check of the scopes of the root fields, which REST runs before it reads the body, and whether there are none (`isOpen`).
  * @throws ApiError MissingAuthentication or InsufficientPermissions (the check); Error for a field whose scopes depend on its arguments.
  */
 export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitionNode): { isOpen: boolean; check: Check } {
@@ -46,11 +44,7 @@ export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitio
   return { isOpen: wanted.length === 0, check }
 }
 
-/**
- * Returns the checks of a root field that run before its arguments are validated, as declared in its extensions (see builder.ts): that an owner
- * exists, that the request does not come from another site, the field's own `admit`, and its rate limit per client address. Returns null if there are
- * none.
- */
+/** Returns the checks that a root field declares in its extensions (see builder.ts) and that run before its arguments are validated. */
 export function admissionOf(field: RootField): Check | null {
   const admit = declaredAdmission(field)
   return admit && (async (context) => void (admitted.has(context.request) || (await admit(context))))
@@ -68,10 +62,7 @@ function declaredAdmission({ extensions }: RootField): Check | null {
   }
 }
 
-/**
- * Returns the admission checks of all root fields of an operation, so that a request is counted before its body is read. The fields do not repeat the
- * checks.
- */
+/** Returns the admission checks of all root fields, for use before the body is read. The fields then do not repeat them. */
 export function operationAdmission(schema: GraphQLSchema, operation: OperationDefinitionNode): Check {
   const checks = rootFields(schema, operation).map(declaredAdmission)
   return async (context) => {
@@ -89,20 +80,14 @@ export function rootFields(schema: GraphQLSchema, { operation, selectionSet }: O
   return selectionSet.selections.flatMap((node) => (node.kind === Kind.FIELD ? (fields[node.name.value] ?? []) : []))
 }
 
-/**
- * Whether an operation requires the CSRF token if authenticated by a session. Mutations do, unless all their root fields are marked `ownOrigin`:
- * those fields reject requests from other sites themselves, so that signing in again works without a token.
- */
+/** Whether an operation needs the CSRF token with a session: a mutation, unless all its root fields reject other sites (`ownOrigin`). */
 export function needsCsrfToken(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): boolean {
   if (operation.operation !== 'mutation') return false
   const fields = schema.getMutationType()?.getFields() ?? {}
   return !rootFieldNames(document, operation.selectionSet).every((name) => name === '__typename' || fields[name]?.extensions.ownOrigin)
 }
 
-/**
- * Returns the names of all root fields, including those in fragments and those excluded by `@skip`. Each fragment is visited once: otherwise,
- * fragments that refer to each other twice would double the work at each level.
- */
+/** Returns the names of all root fields, also in fragments. Visits each fragment once: repeated visits could double at each level. */
 function rootFieldNames(document: DocumentNode, { selections }: SelectionSetNode, entered = new Set<string>()): string[] {
   return selections.flatMap((selection) => {
     if (selection.kind === Kind.FIELD) return selection.name.value

@@ -32,8 +32,7 @@ export const partOfText = { extensions: { maxLength: 200 } }
 const maxPageSize = 100
 
 /**
- * Returns a page of a connection by keyset pagination, whose cost does not grow with the page number. Loads one extra row to find out whether there
- * is a next page.
+ * Returns a page by keyset pagination. Loads one extra row to find out whether there is a next page.
  * @throws ApiError InvalidInput for a page size outside 1 to 100, an invalid cursor, or backward paging.
  */
 export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId, load, count }: Source<Node>) {

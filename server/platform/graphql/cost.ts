@@ -42,9 +42,8 @@ type Walk = {
 type Weights = { size?: number; cost?: number }
 
 /**
- * Estimates the cost of an operation: one point per field that will be resolved, multiplied by list sizes. The size of a page is its `first`, whether
- * literal, variable or default; other lists use their declared size. Fields that are more expensive than reading a column declare a higher cost. Each
- * use of an argument adds one point per 1,000 characters of text. Returns null if the variables are invalid: the execution reports the reason.
+ * Estimates the cost of an operation: one point per resolved field (or its declared cost), multiplied by list sizes. The size of a page is its
+ * `first`; other lists declare theirs. Each 1,000 characters of text in arguments add a point. Returns null if the variables are invalid.
  */
 export function costOf(
   schema: GraphQLSchema,
@@ -60,10 +59,7 @@ export function costOf(
   return costOfFields({ schema, variables: values.variableValues, fragments, known: new Map() }, operation.selectionSet, type, 1)
 }
 
-/**
- * Returns the cost of an operation, rounded up; 0 if its variables are invalid.
- * @throws ApiError InvalidInput with the cost if it exceeds the maximum.
- */
+/** Returns the cost of an operation, rounded up; 0 if its variables are invalid. Throws InvalidInput if it exceeds the maximum. */
 export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
   const cost = Math.ceil(costOf(...asked) ?? 0)
   if (cost > maxCost)

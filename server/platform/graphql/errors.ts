@@ -72,10 +72,7 @@ function setErrorHeaders(errors: GraphQLError[], reply: FastifyReply): void {
   if (refused) reply.header('www-authenticate', challenge(refused.message))
 }
 
-/**
- * Messages of graphql-js, whose errors have no codes. The groups are names and values that our messages repeat. An update of graphql-js can change
- * them: test/contract/refused-values.test.ts covers each.
- */
+/** Messages of graphql-js, whose errors have no codes. An update can change them: test/contract/refused-values.test.ts covers each. */
 const texts = {
   variable: /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/,
   missingArgument: /^Argument "\S+\((\w+):\)" of type "\S+" is required/,
@@ -88,10 +85,7 @@ const texts = {
   received: /, found: [^]*$/,
 }
 
-/**
- * Converts an error of an execution: an ApiError is unchanged; an invalid variable or a missing argument becomes 400 with its field; an error thrown
- * by a resolver is unwrapped, to be masked and logged by the caller.
- */
+/** Converts an error of an execution: invalid variables and missing arguments become 400; an error of a resolver is unwrapped. */
 export function toApiError(error: GraphQLError): Error {
   if (error instanceof ApiError) return error
   return invalidVariable(error) ?? rootCause(error) ?? missingArgument(error) ?? error
@@ -111,10 +105,7 @@ function rootCause(error: GraphQLError): Error | undefined {
   return rootCause(cause)
 }
 
-/**
- * Converts a value error of graphql-js to a 400 error that names the field and the expected type. `place` is the path within the variable or argument
- * `name`, such as `.scopes[0]`. If the name is empty, the path alone is the field.
- */
+/** Converts a value error of graphql-js to a 400 error with field and expected type. `place`: the path in `name`, such as `.scopes[0]`. */
 export function refusedValue(name: string, place: string, reason: string): ApiError {
   const missing = texts.missingField.exec(reason)?.[1]
   const [, unknown, hint = ''] = texts.unknownField.exec(reason) ?? []

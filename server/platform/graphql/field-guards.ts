@@ -23,8 +23,7 @@ type Input = { name: string; type: GraphQLInputType; extensions: object }
 type Marks = { isRelayGlobalID?: boolean; relayGlobalIDFor?: { typename: string }[] | null; maxLength?: number }
 
 /**
- * Returns a check for the arguments of a field, run before the resolver: strings must not be too long and must be storable, and global ids must have
- * a type of this schema that the argument accepts. Returns null if the field has no arguments.
+ * Returns a check of the arguments of a field: lengths and characters of strings, and types of global ids. Null without arguments.
  * @throws Error if an id argument declares no type; ApiError InvalidInput (the check).
  */
 export function argumentCheck(
@@ -106,10 +105,7 @@ const each =
     else check(value, path)
   }
 
-/**
- * Makes the resolver of a field respect the budget of its request, if there is one: it throws if the budget is exhausted, and yields regularly to
- * other requests. Objects in lists are counted.
- */
+/** Makes a resolver respect the budget of its request: throws if it is exhausted, yields to other requests, and counts listed objects. */
 export function enforceBudget(field: GraphQLField<unknown, Context>): void {
   const { resolve } = field
   if (!resolve) return

@@ -13,10 +13,7 @@ const anonymousBytes = 128 * 1024
 
 const json = ['application/graphql-response+json', 'application/json']
 
-/**
- * Converts a request to a fetch `RequestInit`, without the body (see `parametersOf`).
- * @throws ApiError InvalidInput if JSON in the query string is invalid or nested too deeply, or if the client accepts neither JSON nor HTML.
- */
+/** Converts a request to a fetch `RequestInit` without its body. Throws InvalidInput for bad JSON in the URL, and NotAcceptable. */
 export function toFetch(request: FastifyRequest): RequestInit {
   const { method, headers, query } = request
   const type = headers['content-type']
@@ -30,10 +27,7 @@ export function toFetch(request: FastifyRequest): RequestInit {
   }
 }
 
-/**
- * Returns the GraphQL parameters in the body of a request, such as query and variables; undefined for GET, which has them in the query string.
- * @throws ApiError InvalidInput if the body is too large, not valid UTF-8, not valid JSON, or not an object.
- */
+/** Returns the GraphQL parameters in the body; undefined for GET. Throws InvalidInput unless the body is a JSON object of allowed size. */
 export async function parametersOf(
   { method, body }: FastifyRequest,
   { viewer }: Pick<Context, 'viewer'>,
@@ -47,10 +41,7 @@ export async function parametersOf(
   return value
 }
 
-/**
- * Throws if a parameter other than the query has the wrong type.
- * @throws ApiError InvalidInput that names the parameter.
- */
+/** Throws InvalidInput if a parameter other than the query has the wrong type. */
 export function validateParameters({ variables, extensions, operationName }: { [Name in keyof GraphQLParams]?: unknown }): void {
   for (const [name, value] of Object.entries({ variables, extensions }))
     if (value != null && (typeof value !== 'object' || Array.isArray(value))) throw invalidInput(`${name}: must be an object.`, name)

@@ -75,10 +75,7 @@ function addressOf({ url }: FastifyRequest, services: Services): URL {
   return new URL(endpoint(services) + (parameters < 0 ? '' : url.slice(parameters)), services.config.SERVER_URL)
 }
 
-/**
- * Returns the value of `Server-Timing`, in milliseconds. Administrators only: the number of statements could reveal packages that the caller may not
- * see.
- */
+/** Returns the value of `Server-Timing`, for administrators only: the number of statements could reveal private packages. */
 function serverTiming({ budget }: Context, totalMs: number): string {
   const { ms, statements } = budget?.databaseUse ?? { ms: 0, statements: 0 }
   return `db;dur=${ms.toFixed(1)};desc="statements: ${statements}", total;dur=${totalMs.toFixed(1)}`
@@ -152,10 +149,7 @@ const useParsedParameters: Plugin<Call & Context, Call> = {
   },
 }
 
-/**
- * Looks up the query that a request contains or refers to. Only its text is limited here; large values, such as a text of 256 KiB, belong in
- * variables.
- */
+/** Looks up the query that a request contains or refers to. Limits its text; large values belong in variables. */
 const readQuery = (documents: TrustedDocuments): Plugin<Call & Context, Call> => ({
   async onParams({ params, setParams, context }) {
     // Parsing and validating a long query gets a time slice of its own.
@@ -180,10 +174,7 @@ const logOperation: Plugin<Call & Context> = {
   },
 }
 
-/**
- * Checks operations before execution: mutations authenticated by a cookie need the CSRF token, as on REST, and introspection requires permission to
- * read packages.
- */
+/** Checks operations before execution: CSRF tokens of mutations with a session, as on REST, and the right to read the schema. */
 const guardExecution: Plugin<Call & Context> = {
   async onExecute({ args, setExecuteFn }) {
     const { contextValue, cost } = await guard(args)

@@ -45,10 +45,8 @@ export class Update<Value> {
 }
 
 /**
- * Subscribes to a value: yields the current one, and again after each change. Polls once per second, so that changes made by other instances are
- * noticed. The caller is authenticated again at each poll: the stream ends with an error when permissions are lost or a signed-in caller is signed
- * out. It ends normally after the final value, when the value is deleted, or when the server stops; clients can subscribe again to get the current
- * value.
+ * Subscribes to a value: yields the current one, and again after each change. Polls once per second, because other instances can change it, and
+ * authenticates the caller each time. Ends with an error when permissions are lost; ends after the final value, a deletion, or a server stop.
  * @throws ApiError NotFound; RateLimitExceeded if the caller has too many open subscriptions.
  */
 export async function watch<Value>(context: Context, watched: Watched<Value>): Promise<AsyncIterable<Update<Value>>> {

@@ -8,10 +8,7 @@ const expensiveFrom = 1000
 
 const inTurn = createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 16 })
 
-/**
- * Executes an operation. Expensive operations run one at a time, so that they delay only each other.
- * @throws ApiError RateLimitExceeded if the queue is full.
- */
+/** Executes an operation; expensive ones run one at a time. Throws RateLimitExceeded if their queue is full. */
 export function executeInTurn<Result>(
   { viewer, ip, budget }: Context,
   cost: number,

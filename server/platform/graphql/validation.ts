@@ -97,11 +97,7 @@ const maxNesting = 64
 /** Maximum length of a chain of fragments, and maximum number of spreads of a definition, including those of its fragments. */
 const maxFragments = { chain: 16, spreads: 1000 }
 
-/**
- * Throws if the brackets of a query are nested too deeply. Scans tokens once, without recursion, before the query is parsed. Syntax errors are left
- * to the parser.
- * @throws ApiError InvalidInput.
- */
+/** Throws InvalidInput if brackets are nested too deeply. Scans tokens without recursion; leaves syntax errors to the parser. */
 export function refuseDeepQuery(query: string): void {
   if (deepestNesting(query) > maxNesting) throw invalidInput(`query: is nested deeper than ${maxNesting} brackets.`, 'query')
 }
@@ -117,10 +113,7 @@ export const limitQueries: Plugin = {
   },
 }
 
-/**
- * Runs a function whose recursion depth depends on its input.
- * @throws ApiError InvalidInput on a stack overflow, and any other error of `work`.
- */
+/** Runs a function whose recursion depth depends on its input. Throws InvalidInput on a stack overflow. */
 export function refuseStackOverflow<Result>(work: () => Result): Result {
   try {
     return work()
@@ -129,10 +122,7 @@ export function refuseStackOverflow<Result>(work: () => Result): Result {
   }
 }
 
-/**
- * Throws if fragments are cyclic, form a chain that is too long, or expand into too many spreads. Validation rules follow every spread.
- * @throws ApiError InvalidInput that names the fragment.
- */
+/** Throws InvalidInput if fragments are cyclic, chained too long or spread too often. Validation rules follow every spread. */
 export function refuseComplexFragments({ definitions }: DocumentNode): void {
   const fragments = new Map(definitions.filter(isFragment).map((node) => [node.name.value, node]))
   const known = new Map<string, Expansion>()

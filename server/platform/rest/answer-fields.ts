@@ -17,10 +17,7 @@ import {
 } from 'graphql'
 import type { Data, FieldChange, Route } from './route.ts'
 
-/**
- * A selected field of a route's operation. Two directives, removed before execution, define how the REST response differs from the selection:
- * `@flatten` replaces an object by its fields, and `@omitNull` omits a field that is null.
- */
+/** A selected field of an operation. REST directives: `@flatten` replaces an object by its fields, `@omitNull` omits null. */
 export type AnswerField = {
   /** Alias, or else the name. */
   key: string
@@ -75,10 +72,7 @@ const has = ({ directives }: FieldNode, name: string) => directives?.some((direc
 
 type Write = (value: unknown) => unknown
 
-/**
- * Returns a function that converts the data of an operation to its REST form: enum values in lower case, directives and conversions applied. Returns
- * null if nothing needs to be converted.
- */
+/** Returns a function that converts data to its REST form (lower-case enums, directives, conversions); null if nothing changes. */
 export function dataWriter(fields: readonly AnswerField[]): ((data: Data) => Data) | null {
   const steps = fields.map((one) => ({ ...one, write: changed(writerOf(one.field.type, one), one.change) }))
   if (!steps.some((step) => step.write || step.isFlattened || step.isOmittable || step.returnsAllNodes)) return null

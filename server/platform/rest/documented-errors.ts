@@ -44,10 +44,7 @@ const rulesOf = (scopes: object) => Object.entries(scopes).map(([name, value]) =
 /** Returns the least strict of several alternative rules. */
 const loosestOf = (rules: CallerRule[]) => strictestFirst.filter((rule) => rules.includes(rule)).slice(-1)
 
-/**
- * Returns the security requirements of an endpoint in OpenAPI's format. The list of the `token` entry contains the required scope. `further` names
- * additional schemes that the endpoint accepts.
- */
+/** Returns OpenAPI's security requirements of an endpoint. `token` lists the required scope; `further` names additional schemes. */
 export function securityOf(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
   if (rule === 'open') return []
   if (rule === 'session') return [{ session: [] }]

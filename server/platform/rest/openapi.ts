@@ -29,9 +29,7 @@ const pubJson = 'application/vnd.pub.v2+json'
 /** Converts the path of a route to OpenAPI's format. */
 export const openApiPath = ({ path }: { path: string }): string => path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')
 
-/**
- * Returns the OpenAPI 3.1 document of the routes. Requests and responses are derived from the operations, so the reference always matches the code.
- */
+/** Returns the OpenAPI 3.1 document of the routes. Requests and responses are derived from the operations. */
 export function describeRoutes(schema: GraphQLSchema, groups: readonly RouteGroup[], serverUrl: string): Json {
   const paths: Record<string, Json> = {}
   const used = new Map<string, Json>()

@@ -36,11 +36,7 @@ export type CompiledOperation = {
 
 const compiled = new WeakMap<GraphQLSchema, Map<Route, CompiledOperation>>()
 
-/**
- * Parses and validates a route's operation, once per process. Variables are read from the request by variables.ts; router.ts builds the response from
- * the data as the route defines (route.ts).
- * @throws Error if the operation does not match the schema, so that an invalid route fails at startup.
- */
+/** Parses and validates a route's operation, once per process. Throws an Error if it does not match the schema. */
 export function compileOperation(schema: GraphQLSchema, route: Route): CompiledOperation {
   return compileOperations(schema, [route])(route)
 }

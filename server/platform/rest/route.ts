@@ -5,10 +5,7 @@ import type { Context, IdentifyByKey } from '../access/context.ts'
 import type { ApiError } from '../../errors.ts'
 import type { Scope } from '../access/roles.ts'
 
-/**
- * Authorization rule of an endpoint: anyone (`open`), anyone if public packages are enabled (`browse`), a known caller, a session, or a credential
- * with a scope or role.
- */
+/** Authorization rule of an endpoint. `open`: anyone; `browse`: anyone if public packages are enabled. */
 export type CallerRule = 'open' | 'browse' | 'identity' | 'signedIn' | 'session' | 'ownAccount' | 'owner' | Scope
 
 /** Error statuses described in the API reference (see documented-errors.ts). */
@@ -80,10 +77,7 @@ export type BinaryRoute = {
   method: Method
   path: string
   summary: string
-  /**
-   * Who may call the endpoint: anyone (`open`), callers with this scope, or callers who may read packages (`browse`; the handler then checks
-   * `audienceOf`). The router enforces the rule; the handler enforces finer rules.
-   */
+  /** Who may call the endpoint. `browse`: callers who may read packages; the handler then checks `audienceOf`. */
   access: 'open' | 'browse' | 'ownAccount' | Scope
   /** Counts the request toward a rate limit before its body is read. Throws an ApiError to reject the request. */
   admit?: (context: Context) => Promise<unknown>

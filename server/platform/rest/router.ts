@@ -39,10 +39,7 @@ function onSendOf(route: Route | BinaryRoute): { onSend?: onSendAsyncHookHandler
   return route.onSend ? { onSend: route.onSend } : {}
 }
 
-/**
- * Registers all routes. Unsupported methods of a path get 405.
- * @throws Error if an operation does not match the schema.
- */
+/** Registers all routes. Unsupported methods of a path get 405. Throws an Error if an operation does not match the schema. */
 export function mountRoutes(
   app: FastifyInstance,
   services: Services,
@@ -88,10 +85,7 @@ async function contextOf(services: Services, route: Route | BinaryRoute, request
 
 type ServedRoute = { handler: RouteHandlerMethod; preParsing?: preParsingAsyncHookHandler; bodyLimit?: number }
 
-/**
- * Returns the handlers of an operation route. Requests are authorized before the body is read. Without a required credential, the body size is
- * limited further.
- */
+/** Returns the handlers of an operation route. Requests are authorized before their body is read. */
 function operationRoute(services: Services, operation: CompiledOperation, route: Route): ServedRoute {
   const type = route.pub ? pubType : 'application/json; charset=utf-8'
   const admitted = new WeakMap<FastifyRequest, Context>()

@@ -25,9 +25,8 @@ type Values = Record<string, unknown>
 export const pageSize = 50
 
 /**
- * Returns a function that reads the variables of an operation from a request. `$input` gets the JSON body's fields and path parameters by name; any
- * other variable is a path parameter, or else a query parameter, parsed according to its type. The query parameter `page` sets `$offset`. Unknown
- * fields are ignored.
+ * Returns a function that reads the variables of an operation from a request. `$input` gets the fields of the JSON body and path parameters; any
+ * other variable is a path parameter, or else a query parameter. The query parameter `page` sets `$offset`. Unknown fields are ignored.
  */
 export function variablesReader(
   schema: GraphQLSchema,
@@ -56,10 +55,7 @@ export function variablesReader(
   }
 }
 
-/**
- * Parses the query parameter `page`; 1 if absent. Throws InvalidInput unless it is a positive integer. Caps values that JSON cannot represent
- * exactly.
- */
+/** Parses the query parameter `page`; 1 if absent. Throws InvalidInput unless it is a positive integer. Caps unsafe integers. */
 export function pageNumber(value: unknown): number {
   if (value === undefined) return 1
   if (typeof value !== 'string' || !/^[1-9]\d*$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')

@@ -17,10 +17,7 @@ export const ReservedName = defineEntity({
 })
 export type ReservedName = InferEntity<typeof ReservedName>
 
-/**
- * A package name that could be confused with others. Either a package has the name, or a user tried to publish under it and needs approval. A package
- * published without approval shows a warning until an administrator approves the name.
- */
+/** A package name that could be confused with others: of a package, which shows a warning until its approval, or requested by a user. */
 export const ConfusableName = defineEntity({
   name: 'ConfusableName',
   tableName: 'confusable_names',

@@ -14,10 +14,7 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_'
 /** Returns a package name without underscores and digits. Names with the same skeleton differ only in those characters. */
 export const skeletonOf = (name: string): string => name.replace(/[_0-9]/g, '')
 
-/**
- * Returns every string that differs from a name by one edit: a character removed, added, replaced, or swapped with its neighbor. At most 4,900
- * strings.
- */
+/** Returns all strings that differ from a name by one edit (a character removed, added, replaced or swapped); at most 4,900. */
 export function oneEditAway(name: string): string[] {
   const edits = new Set<string>()
   for (let at = 0; at <= name.length; at++) {
@@ -36,11 +33,7 @@ export function oneEditAway(name: string): string[] {
 const maxShown = 5
 const requestMs = 30 * 24 * 3_600_000
 
-/**
- * Returns at most five names of existing or deleted packages that a new name could be confused with, in order. Similar names differ by one character
- * (added, removed, replaced or swapped with its neighbor), or only in underscores and digits. Uses keyed lookups with a limit, because thousands of
- * names may differ only in digits.
- */
+/** Returns at most five names of existing or deleted packages that differ from a name by one edit, or only in underscores and digits. */
 export async function similarNames(em: EntityManager, backend: Context['database']['backend'], name: string): Promise<string[]> {
   const texts = backend === 'sqlite' ? 'select value from json_each(?)' : 'select jsonb_array_elements_text(?::jsonb)'
   const edits = JSON.stringify(oneEditAway(name))
@@ -58,7 +51,7 @@ export async function similarNames(em: EntityManager, backend: Context['database
 }
 
 /**
- * Requires approval by an administrator for a new name that is similar to existing names. Records the request for approval.
+ * Records a request for approval of a new name that is similar to others, if names need approval.
  * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
  */
 export async function requireApproval({ em, viewer, config, database, now }: SignedInContext, name: string): Promise<void> {
@@ -76,8 +69,7 @@ export async function requireApproval({ em, viewer, config, database, now }: Sig
 }
 
 /**
- * Returns the names that a package being created could be confused with; an empty list once the name is approved. Runs in the transaction of `em`.
- * Concurrent creations are serialized by a lock, so that each sees the other's name.
+ * Returns the names that a package being created could be confused with; none once approved. A lock serializes concurrent creations.
  * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
  */
 export async function checkNewName(em: EntityManager, { viewer, config, database, now }: SignedInContext, name: string): Promise<string[]> {
@@ -96,10 +88,7 @@ export const confusionWarning = (similar: readonly string[]): string =>
 /** Deletes the record of a confusable name, when its package is deleted. */
 export const deleteConfusableName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ConfusableName, { name })
 
-/**
- * Approves a confusable name, so that packages can be published under it without a warning. Names can be approved before anyone requests them.
- * Requires a server admin.
- */
+/** Approves a confusable name, requested or not, so that packages can be published under it without a warning. Requires a server admin. */
 export function approveName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
     if (await isApproved(inner, name)) return
@@ -124,8 +113,7 @@ export async function markApproved(
 }
 
 /**
- * Rejects the request for a name, or revokes its approval, while no package has the name. The next attempt to publish under it creates a new request.
- * Requires a server admin.
+ * Rejects the request for a name, or revokes its approval, while no package has the name. Requires a server admin.
  * @throws ApiError NotFound if there is neither a request nor an approval.
  */
 export function rejectName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
@@ -166,10 +154,7 @@ export async function reserveName(
   await em.upsert(ReservedName, { name, skeleton: skeletonOf(name), reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
 }
 
-/**
- * Throws if the name is reserved.
- * @throws ApiError Conflict.
- */
+/** Throws Conflict if the name is reserved. */
 export async function rejectReserved(em: EntityManager, name: string): Promise<void> {
   if (await em.count(ReservedName, { name }))
     throw conflict(
@@ -178,8 +163,7 @@ export async function rejectReserved(em: EntityManager, name: string): Promise<v
 }
 
 /**
- * Frees the name of a deleted package, so that it can be used again, and approves it even if it is confusable. Numbers of deleted versions remain
- * unusable. Requires a server admin.
+ * Frees and approves the name of a deleted package. Numbers of deleted versions remain unusable. Requires a server admin.
  * @throws ApiError NotFound if the name is not reserved.
  */
 export function freeName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {

@@ -11,8 +11,5 @@ export type PackageChange =
 
 type Changer = { config: Config; viewer: Viewer; now: () => Date }
 
-/**
- * Updates the data that other features derive from packages, such as the search index. Runs in the transaction of the change, after a flush. The
- * features are registered in server/after-package-change.ts, because packages must not import them.
- */
+/** Updates what other features derive from packages, in the transaction of the change. They are registered in after-package-change.ts. */
 export type AfterPackageChange = (em: EntityManager, change: PackageChange, changer: Changer) => Promise<void>

@@ -21,9 +21,8 @@ class Unchanged<Result> {
 export const unchanged = <Result>(result: Result): Unchanged<Result> => new Unchanged(result)
 
 /**
- * Changes a package in one transaction while holding its row lock, so that concurrent changes are serialized. Unless the change is a no-op,
- * increments the revision, which invalidates caches, and refreshes the search index. `can` is the permission check; `refused` returns the message for
- * callers that fail the check.
+ * Changes a package while holding its row lock. Unless the change is a no-op, increments the revision, which invalidates caches, and refreshes
+ * what is derived from the package. `can` is the permission check; `refused` returns the message for callers that fail it.
  * @throws ApiError NotFound; InsufficientPermissions; any error thrown by `change`, after a rollback.
  */
 export function changePackage<Result>(

@@ -11,10 +11,7 @@ export type Here = Pick<Config, 'SERVER_URL'>
 /** Returns this server's normalized address, as it appears in hosted dependencies. */
 export const hostedHere = ({ SERVER_URL }: Here): string => normalHostedUrl(SERVER_URL) ?? SERVER_URL
 
-/**
- * Returns an SQL condition: the registry URL in `column` is the server's current address (bound as the parameter, see `hostedHere`) or one of its
- * earlier addresses. Published pubspecs keep the address that was valid when they were published.
- */
+/** Returns an SQL condition: the registry URL in `column` is the current address (bound, see `hostedHere`) or a former one. */
 export const isHostedHere = (column: string): string =>
   `${column} in (select cast(? as text) union all select address from server_addresses)`
 

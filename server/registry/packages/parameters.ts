@@ -10,20 +10,14 @@ const noName = `A package name ${nameRule}.`
 /** A syntactically valid package name; the package need not exist. */
 export const packageName = z.string().refine(isPackageName, noName)
 
-/**
- * Returns the package name from the path, already percent-decoded. Rejects invalid names before they reach a query.
- * @throws ApiError InvalidInput.
- */
+/** Returns the package name from the path. Throws InvalidInput for an invalid name, before it reaches a query. */
 export function packageParameter(request: FastifyRequest): string {
   const { pkg = '' } = request.params as Record<string, string>
   if (isPackageName(pkg)) return pkg
   throw invalidInput(noName, 'pkg')
 }
 
-/**
- * Returns the version from the path.
- * @throws ApiError InvalidInput unless the version is in canonical form.
- */
+/** Returns the version from the path. Throws InvalidInput unless it is in canonical form. */
 export function versionParameter(request: FastifyRequest): string {
   const { version = '' } = request.params as Record<string, string>
   if (parseVersion(version)) return version

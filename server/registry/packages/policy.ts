@@ -21,26 +21,17 @@ export const seenBy = (audience: Audience): { visibility?: 'public' } => (audien
 /** `canSee` for the public audience as an SQL condition on the package table `alias`. */
 export const isPublicPackage = (alias: string): string => `${alias}.visibility = 'public'`
 
-/**
- * SQL condition: the dependency `d` points to this server, and its package `q` (left-joined) is private or does not exist. The public must not be
- * able to distinguish the two cases. Binds `hostedHere`.
- */
+/** SQL condition: the dependency `d` points here, and its package `q` (left-joined) is private or does not exist. Binds `hostedHere`. */
 export const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or not ${isPublicPackage('q')})`
 
 /** SQL condition: the version `alias` has a direct dependency that is hidden from the public. Binds `hostedHere`. */
 const needsHidden = (alias: string): string =>
   `exists (select 1 from package_dependencies d left join packages q on q.name = d.name where d.version_id = ${alias}.id and d.kind = 'direct' and ${isHiddenDependency})`
 
-/**
- * SQL condition: the version `v` of the package `p` is readable by the public, because the package is public and no direct dependency is hidden.
- * Binds `hostedHere`.
- */
+/** SQL condition: the version `v` of `p` is readable by the public: `p` is public, no direct dependency is hidden. Binds `hostedHere`. */
 export const isPublicVersion = `${isPublicPackage('p')} and not ${needsHidden('v')}`
 
-/**
- * SQL condition: the package `alias` is public and has at least one version that the public can read. Other packages look nonexistent to the public.
- * Binds `hostedHere`.
- */
+/** SQL condition: the public can read a version of the package `alias`; otherwise, it looks nonexistent to them. Binds `hostedHere`. */
 export const hasPublicVersion = (alias: string): string =>
   `(${isPublicPackage(alias)} and exists (select 1 from package_versions v where v.package_id = ${alias}.id and not ${needsHidden('v')}))`
 

@@ -7,19 +7,13 @@ import type { Document } from './versions/documents.ts'
 export const PackageRef = builder.objectRef<Package>('Package')
 export const PackageVersionRef = builder.objectRef<PackageVersion>('PackageVersion')
 
-/**
- * Options for a field of `Package` that anonymous callers can read if browsing is enabled and the package is public. All other fields require the
- * scope `read`.
- */
+/** Options for a field of `Package` that anonymous callers can read if the package is public. Other fields require the scope `read`. */
 export const ofPublicPackage = {
   skipTypeScopes: true,
   authScopes: (pkg: Package) => (canSee('public', pkg) ? { browse: true } : ({ scope: 'read' } as const)),
 }
 
-/**
- * Options for a field of a version or document that anonymous callers can read if browsing is enabled. Callers never obtain a version that they may
- * not read, so no further check is needed.
- */
+/** Options for a field of a version or document that anonymous callers can read. They never obtain a version that is hidden from them. */
 export const ofPublicVersion = { skipTypeScopes: true, authScopes: { browse: true } }
 
 export const VisibilityEnum = builder.enumType('Visibility', {

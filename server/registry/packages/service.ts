@@ -18,10 +18,7 @@ type Page = { limit: number; after?: string | undefined; offset?: number | undef
 const existsFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
   audienceOf(reader) === 'members' ? {} : { [raw((alias) => condition(alias), [hostedHere(reader.config)])]: [] }
 
-/**
- * `hasPublicVersion` as an SQL condition for lists. The search index already records the result for most packages (`shown_to = 2`); checking the
- * versions of all packages would take seconds. Binds `hostedHere`.
- */
+/** `hasPublicVersion` for lists. The search index records it for most packages (`shown_to = 2`), which is faster. Binds `hostedHere`. */
 const isListedPublicly = (alias: string): string =>
   `(${isPublicPackage(alias)} and (exists (select 1 from package_search_documents s where s.package_id = ${alias}.id and s.shown_to = 2) or ${hasPublicVersion(alias)}))`
 

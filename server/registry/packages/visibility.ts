@@ -9,19 +9,13 @@ import type { Reads } from '../../platform/db/reads.ts'
 import { hostedHere } from './hosting.ts'
 import { isHiddenDependency } from './policy.ts'
 
-/**
- * Identifier of the latest change of visibility: replaced whenever a package becomes public, becomes private or is deleted. Cached public answers
- * depend on it, because such a change can affect what the public can read of other packages.
- */
+/** Replaced whenever a package becomes public, becomes private or is deleted. Validates cached answers to the public. */
 export const visibilityMark: Setting<string | null> = { key: 'visibility_mark', schema: z.string().nullable(), initial: null }
 
 /** Invalidates cached public answers. Locks the setting's row, so transactions that change visibility are serialized from here on. */
 export const markVisibilityChange = (em: EntityManager): Promise<void> => writeSetting(em, visibilityMark, uuid())
 
-/**
- * Blocks changes of visibility until the end of the transaction, after waiting for those in progress. A version published concurrently either sees
- * such a change or is seen by it.
- */
+/** Blocks changes of visibility until the end of the transaction, so that they and a concurrent publish see each other. */
 export async function lockVisibility(em: EntityManager): Promise<void> {
   if (em.getPlatform() instanceof BasePostgreSqlPlatform)
     await em.execute('select key from server_settings where key = ? for share', [visibilityMark.key])
@@ -67,9 +61,7 @@ function withheldOf(rows: Row[]): Withheld {
 
 const nothing: Withheld = { versions: new Set(), names: new Map() }
 
-/**
- * Returns a pubspec (JSON text) without the given dev dependencies and without `dependency_overrides`, which only matter to the package's authors.
- */
+/** Returns a pubspec (JSON text) without the given dev dependencies and without `dependency_overrides`, which only its authors need. */
 export function withoutNames(pubspec: string, names: ReadonlySet<string> | undefined): string {
   if (!names?.size && !pubspec.includes('"dependency_overrides"')) return pubspec
   const { dependency_overrides: _overrides, dev_dependencies: dev, ...rest } = JSON.parse(pubspec) as Record<string, object | null>

@@ -17,10 +17,7 @@ export type Companion = { package: Package; chain: Chain; viewerCanAdminister: b
 /** Effects of a change of visibility. */
 export type VisibilityPreview = { visibility: Visibility; closure: Companion[]; breaks: Chain[] }
 
-/**
- * Returns who can read the package, for callers who administer it.
- * @throws ApiError InsufficientPermissions.
- */
+/** Returns who can read the package. Throws InsufficientPermissions for callers who do not administer it. */
 export async function visibilityState(context: SignedInContext, pkg: Package): Promise<VisibilityState> {
   await requireAdministration(context, pkg)
   const status = await publicPackagesStatus(context)
@@ -28,10 +25,7 @@ export async function visibilityState(context: SignedInContext, pkg: Package): P
   return { ...status, visibility: pkg.visibility, viewerCanChange }
 }
 
-/**
- * Returns the effects of making the package public or private now: private dependencies that must become public too, or public packages that would
- * break.
- */
+/** Returns the private dependencies that must become public too, or the public packages that would break. */
 export async function previewVisibility(context: SignedInContext, pkg: Package, visibility: Visibility): Promise<VisibilityPreview> {
   await requireAdministration(context, pkg)
   const { em, config } = context

@@ -63,10 +63,7 @@ async function makePublic(context: SignedInContext, change: VisibilityChange): P
   throw conflict(`The dependencies of ${change.package} are being changed at the same time. Try again.`)
 }
 
-/**
- * Locks all dependencies of the package in the order of their names, including public ones, so that none can become private concurrently. Returns
- * null if a dependency was added before the locks were acquired; the caller then retries.
- */
+/** Locks the package and its dependencies by name, so that none becomes private. Returns null, for a retry, if one was added before. */
 async function makePublicWithin(em: EntityManager, context: SignedInContext, change: VisibilityChange): Promise<string[] | null> {
   const { config } = context
   const name = change.package
@@ -137,10 +134,7 @@ export type Closure = {
   companions: { name: string; chain: Chain }[]
 }
 
-/**
- * Returns the transitive dependencies of all versions of a package that are declared in `dependencies` with `hosted:` pointing to this server. Uses
- * one recursive statement, which also terminates on cycles.
- */
+/** Returns the transitive `hosted:` dependencies here of all versions of a package. One recursive statement, which ends on cycles. */
 export async function closureOf(em: EntityManager, here: Here, name: string): Promise<Closure> {
   const edges = await em.execute<Edge[]>(
     `with recursive needed(name) as (

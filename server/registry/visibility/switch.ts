@@ -18,9 +18,8 @@ export const countEveryPackage = ({ em }: Pick<Context, 'em'>): Promise<number> 
 export const countPublicPackages = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package, { visibility: 'public' })
 
 /**
- * Changes the server's switch for public packages. Takes effect with the next request.
- * @throws ApiError InsufficientPermissions if the environment does not permit public packages, or if the session has not confirmed its password
- *   recently.
+ * Changes the switch for public packages. Takes effect with the next request.
+ * @throws ApiError InsufficientPermissions if the environment does not permit public packages, or without a recent confirmation of the password.
  */
 export async function setPublicPackages(
   context: SignedInContext,

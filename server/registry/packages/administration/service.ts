@@ -22,10 +22,7 @@ type Filter = {
   orderBy?: ManagedOrder | null | undefined
 }
 
-/**
- * Returns packages as a connection, optionally filtered by part of the name and by visibility. Sorted by name, total size, version count or last
- * change. Each page takes one statement; totals come from an index on the versions.
- */
+/** Returns packages as a connection, one statement per page. Sorted by name, total size, version count or last change. */
 export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
   const { where, matching } = conditionsOf(filter)
   const position = positions[filter.orderBy ?? 'name'](backend)

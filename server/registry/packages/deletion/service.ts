@@ -19,8 +19,7 @@ export type PackageDeletion = { package: string; acceptBreakage?: boolean | null
 export type VersionDeletion = PackageDeletion & { version: string }
 
 /**
- * Deletes a package with all its versions; requires a server admin. The version numbers cannot be reused, the name is reserved, and the archives are
- * removed after the commit.
+ * Deletes a package; requires a server admin. Reserves its name and version numbers, and removes the archives after the commit.
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that depend on this one, unless breakage is accepted.
  */
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
@@ -35,8 +34,7 @@ export function deletePackage(context: SignedInContext, { package: name, acceptB
 }
 
 /**
- * Deletes a version; requires a server admin. The version number cannot be reused, and the archive is removed after the commit. Deleting the last
- * version also deletes the package.
+ * Deletes a version, and the package along with its last version; requires a server admin. The number cannot be reused.
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that no other version would satisfy, unless breakage is accepted.
  */
 export function deleteVersion(context: SignedInContext, { package: name, version, acceptBreakage }: VersionDeletion): Promise<void> {
@@ -67,10 +65,7 @@ export async function brokenBy(
   return dependentsOfVersion(em, config, pkg.name, version)
 }
 
-/**
- * Checks that the package has the version, if one is given.
- * @throws ApiError NotFound.
- */
+/** Throws NotFound if a version is given and the package does not have it. */
 export async function requireVersion(em: EntityManager, pkg: Package, version: string | null | undefined): Promise<void> {
   if (version != null && !(await em.count(PackageVersion, { package: pkg, version }))) throw unknownVersion(pkg.name, version)
 }
@@ -100,10 +95,7 @@ async function removePackage(context: SignedInContext, em: EntityManager, pkg: P
   await em.flush()
 }
 
-/**
- * Records the deleted version numbers and enqueues the removal of their archives and documentation. The numbers are never reused (pub's protocol,
- * "Publish").
- */
+/** Records the deleted version numbers, which are never reused (pub's protocol, "Publish"), and enqueues the removal of their files. */
 async function scheduleArchiveRemoval(
   { now }: SignedInContext,
   em: EntityManager,
@@ -138,11 +130,7 @@ function record({ viewer, ip }: SignedInContext, em: EntityManager, kind: AuditK
 /** Job kind for removing the archives of deleted versions. */
 export const removalKind = 'archives.remove'
 
-/**
- * Removes archives that no version uses any more from the store, along with their documentation. Removed archives are kept for a week so that they
- * can be restored. Deleted version numbers are never reused, so no later version can need the same archive. Downloads in progress are not
- * interrupted.
- */
+/** Removes archives that no version uses any more, and their documentation. Removed archives can be restored for a week. */
 export const archiveRemoval = (
   { database, blobs, now, log }: Pick<Services, 'database' | 'blobs' | 'now' | 'log'>,
   removePages: (sha256: string) => Promise<void>,

@@ -9,18 +9,14 @@ import type { Visibility } from '../entity.ts'
 export type Chain = string[]
 
 /**
- * Returns the public packages that depend on any of `names`, directly or through other public packages, each with a shortest chain, ordered by name.
- * A dependency counts if any existing version declares it in `dependencies` with `hosted:` pointing to this server. Private packages end a chain,
- * because the public cannot read their dependents anyway. Uses one recursive statement, which also terminates on cycles.
+ * Returns the public packages that depend on any of `names` by `hosted:` dependencies of any version, directly or through other public packages,
+ * each with a shortest chain, ordered by name. Uses one recursive statement, which also terminates on cycles.
  */
 export async function publicDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<Chain[]> {
   return chainsTo(await publicEdges(em, here, names), names)
 }
 
-/**
- * Like `publicDependents`, but for one version: returns only packages whose constraint no other version satisfies. Retracted versions do not count as
- * alternatives.
- */
+/** Like `publicDependents`, but only packages whose constraint no other version satisfies that is not retracted. */
 export async function dependentsOfVersion(em: EntityManager, here: Here, name: string, version: string): Promise<Chain[]> {
   const edges = await publicEdges(em, here, [name])
   if (edges.length === 0) return []
@@ -75,16 +71,10 @@ function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
   return [...chains.values()].filter(({ length }) => length > 1).sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
 }
 
-/**
- * Effect of deleting a version on a constraint: `served` if another version satisfies it, `broken` if none does, `none` if the constraint does not
- * allow the deleted version.
- */
+/** Effect of deleting a version on a constraint: another version satisfies it, no other does, or it does not allow the deleted version. */
 export type Effect = 'served' | 'broken' | 'none'
 
-/**
- * Returns a function that computes the effect of deleting a version on a constraint. Takes one statement. Retracted versions do not satisfy
- * constraints.
- */
+/** Returns a function that computes the effect of deleting a version on a constraint. Retracted versions do not satisfy constraints. */
 export async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
   const others = await em.execute<{ version: string }[]>(
     `select v.version from package_versions v join packages p on p.id = v.package_id
@@ -105,17 +95,13 @@ export async function effectOfDeletion(em: EntityManager, name: string, version:
   }
 }
 
-/**
- * A public or private package that depends on the package or version to be deleted. `isBroken` means that no remaining version satisfies its
- * constraint.
- */
+/** A package that depends on what is to be deleted. `isBroken`: no remaining version satisfies its constraint. */
 export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: boolean }
 
 /**
- * Returns every package that depends, in any of its versions, on a package or on one version of it. Each package occurs once, ordered by name. If
- * `version` is given, only constraints that allow it count, and a constraint that only this version satisfies takes precedence. Otherwise the latest
- * version of the dependent is reported, or else its highest version that has the dependency. Dependencies without a registry URL count too, because
- * clients that use this server as their default registry resolve them here. Takes at most two statements, regardless of the number of dependents.
+ * Returns every package that depends, in any version, on a package or on one version of it, once each and ordered by name. With `version`, only
+ * constraints that allow it count. Reports a broken constraint first, then that of the latest version, then that of the highest version.
+ * Dependencies without a registry URL count too: clients whose default registry is this server resolve them here.
  */
 export async function affectedByDeletion(
   em: EntityManager,

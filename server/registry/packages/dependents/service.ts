@@ -3,18 +3,14 @@ import type { Reads } from '../../../platform/db/reads.ts'
 import { batched } from '../../../platform/db/batched.ts'
 import { allows, type Constraint, parseConstraint } from '../../../platform/pub/constraint.ts'
 
-/**
- * A package whose latest version depends on another package of this server. `isBare` means that the dependency has no registry URL, so clients
- * resolve it from their default registry, where someone else could publish a package with that name.
- */
+/** A package whose latest version depends on another one here. `isBare`: without a registry URL, so clients use their default registry. */
 export type Dependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev'; isBare: boolean }
 
 type Wanted = { name: string; limit: number; after?: string | undefined; offset?: number | null | undefined }
 
 /**
- * Returns the packages whose latest version depends on this one, once each, ordered by name. Direct dependencies take precedence over dev
- * dependencies. `after` is the last name of the previous page. Counts dependencies declared with `hosted:` on this server, and dependencies without a
- * registry URL (`isBare`).
+ * Returns the packages whose latest version depends on this one by `hosted:` or without a registry URL, once each, ordered by name. Direct
+ * dependencies take precedence over dev dependencies. `after` is the last name of the previous page.
  */
 export async function listDependents(reads: Reads, here: Here, { name, limit, after = '', offset }: Wanted): Promise<Dependent[]> {
   const rows = await reads.all<Omit<Dependent, 'isBare'> & { isBare: boolean | number }>(
@@ -44,10 +40,7 @@ const fromDependents = `from package_dependencies d
 
 type VersionRow = { name: string; version: string; isPrerelease: boolean | number }
 
-/**
- * Loads the version that satisfies a constraint, by `<name> <constraint>`: the highest stable version that the constraint allows, else the highest
- * pre-release. Retracted versions are ignored.
- */
+/** Loads the highest stable version, or else pre-release, that is not retracted and satisfies a constraint, by `<name> <constraint>`. */
 export const loadResolvedVersion = batched(async (em, keys) => {
   const wanted = keys.map((key) => ({
     key,

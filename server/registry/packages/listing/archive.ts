@@ -29,7 +29,7 @@ const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v
 
 /**
  * Opens an archive or a byte range of it: small archives from the cache, large ones as a stream from the store (`isTaken`: see BlobStore). Verifies
- * the content, so that damaged or missing archives are rejected before the first byte is sent. Restores an archive that was removed by mistake.
+ * the content before the first byte is sent. Restores an archive that was removed by mistake.
  * @throws ApiError NotFound if the version has just been deleted; ServiceUnavailable if the archive is missing, damaged or cannot be reached.
  */
 export function openArchive(
@@ -42,8 +42,7 @@ export function openArchive(
 }
 
 /**
- * Returns a URL that allows anyone to download the archive for one minute. Returns null if the store has no such URLs or redirects are disabled in
- * the settings.
+ * Returns a URL that allows anyone to download the archive for one minute; null if the store or the settings do not allow it.
  * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
  */
 export async function linkToArchive(
@@ -61,8 +60,7 @@ export async function linkToArchive(
 }
 
 /**
- * Returns an internal path from which the reverse proxy can send a large archive on behalf of this server (X-Accel-Redirect). Returns null if
- * ACCEL_REDIRECT_PREFIX is not set, and for small archives, which are served from the cache. Verifies the content like `openArchive`.
+ * Returns the internal path of a large archive for the reverse proxy (X-Accel-Redirect); null without ACCEL_REDIRECT_PREFIX.
  * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
  */
 export async function proxyPathFor(context: Reader & Pick<Services, 'config'>, archive: Archive): Promise<string | null> {
@@ -90,11 +88,7 @@ async function isReadablePublicly(context: Pick<Services, 'config' | 'database'>
   return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'public')) !== null
 }
 
-/**
- * Runs `work` on an archive. If the archive is missing although a version uses it, restores it and retries once. Clears or records faults of the
- * archive.
- * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
- */
+/** Runs `work` on an archive, again if a missing archive could be restored, and records or clears faults. Throws as `openArchive`. */
 async function withArchive<Result>(services: Reader, archive: Archive, work: () => Promise<Result>): Promise<Result> {
   try {
     const result = await work().catch(async (error: NodeJS.ErrnoException) => {

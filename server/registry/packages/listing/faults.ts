@@ -55,11 +55,7 @@ declare module '../../../services.ts' {
 type Context = Pick<Services, 'blobs' | 'database' | 'log' | 'now' | 'state'>
 type Archive = { name: string; version: string; sha256: string }
 
-/**
- * Determines why an archive cannot be read: the version was just deleted, the archive is missing or damaged, or the storage is unavailable. Missing
- * and damaged archives are logged and recorded for administrators.
- * @returns the error to answer with: NotFound or ServiceUnavailable.
- */
+/** Returns the error for an archive that cannot be read: NotFound or ServiceUnavailable. Records missing and damaged archives. */
 export async function diagnoseReadFailure(context: Context, archive: Archive, error: unknown): Promise<ApiError> {
   const { log } = context
   if (!(await isReferenced(context, archive))) return notFound('There is no such archive on this server any more.')

@@ -28,18 +28,15 @@ declare module '../../../services.ts' {
   }
 }
 
-/**
- * State from which a listing was built; used to validate the cache. A public listing also depends on the visibility of other packages: `mark` changes
- * whenever any package's visibility does.
- */
+/** State from which a listing was built, to validate the cache. `mark` changes whenever the visibility of any package does. */
 type Stamp = { revision: number; mark?: string | null }
 
 /** Services, and the base URL for archive links (`publicUrl`). */
 type Reader = Pick<Services, 'caches' | 'database' | 'config' | 'state'> & { serverUrl: string }
 
 /**
- * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. A keyed read fetches the
- * current revision; the document is built and compressed once per revision, audience and server URL.
+ * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. It is built and compressed
+ * once per revision, audience and server URL.
  */
 export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
   const {
@@ -104,10 +101,7 @@ const currentSql: Record<Audience, string> = {
   public: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
     from packages p where p.name = ? and ${isPublicPackage('p')}`,
 }
-/**
- * SQL expression for the name of the replacement package. For the public it is null unless the replacement is a public package of this server, so
- * that names of private packages stay hidden. The `public` expression has one parameter: `hostedHere`.
- */
+/** SQL expression for the replacement. The public sees only public packages of this server (binds `hostedHere`). */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
   public: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${hasPublicVersion('r')}) then p.replaced_by
@@ -149,10 +143,7 @@ function optionsOf({ is_discontinued, replaced_by, advisories_updated }: Listing
   return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
 }
 
-/**
- * Returns a listing entry as JSON text. The pubspec is stored as JSON text. Optional members are omitted, never null: clients reject a listing with a
- * member of the wrong type.
- */
+/** Returns a listing entry as JSON text. Optional members are omitted: clients reject a listing with null in them. */
 function entryOf(row: EntryRow, name: string, serverUrl: string): string {
   const retracted = row.retracted_at === null ? '' : '"retracted":true,'
   const url = JSON.stringify(archiveUrl(serverUrl, name, row.version))

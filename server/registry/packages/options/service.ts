@@ -14,7 +14,7 @@ type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
 export type OptionChanges = { [Name in keyof Options]?: Options[Name] | null | undefined }
 
 /**
- * Changes a package's options. A package that is not discontinued has no replacement; clearing `isDiscontinued` removes it.
+ * Changes a package's options. Clearing `isDiscontinued` removes the replacement.
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for an invalid replacement.
  */
 export async function updatePackageOptions(context: SignedInContext, name: string, changes: OptionChanges): Promise<Package> {
@@ -57,7 +57,7 @@ function describeChanges(before: Options, after: Options): string[] {
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
 
 /**
- * Retracts or restores a version. Updates the package's latest version, and with it the description and the search index.
+ * Retracts or restores a version, and updates the package's latest version, description and search index.
  * @throws ApiError NotFound; InsufficientPermissions; Conflict if the version already has that state or the time limit of 7 days has passed.
  */
 export async function updateVersionOptions(context: SignedInContext, options: VersionOptions): Promise<PackageVersion> {
@@ -103,10 +103,7 @@ function requireAllowedTransition(
     )
 }
 
-/**
- * Recomputes the package's latest versions and takes its description from the latest one. Uses the index on sort keys, so at most three rows are read
- * regardless of the number of versions. Call after changed versions are flushed, while holding the package's lock.
- */
+/** Recomputes the package's latest versions and description from at most three rows, after a flush and with the package locked. */
 export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
   const { latest, latestPrerelease } = await latestVersionsOf(em, pkg)
   pkg.latestVersion = latest.version

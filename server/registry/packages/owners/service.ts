@@ -19,8 +19,7 @@ export type UploaderInput = { package: string; email: string }
 
 /**
  * Adds a user to the uploaders of a package. Does nothing if the user is an uploader already.
- * @throws ApiError NotFound; InsufficientPermissions; Conflict if the account cannot publish; RateLimitExceeded after too many addresses that could
- *   not be added.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict if the account cannot publish; RateLimitExceeded (see `limitLookups`).
  */
 export async function addUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
@@ -45,8 +44,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
 }
 
 /**
- * Removes an uploader; callers may remove themselves. The last uploader of a package without a publisher cannot be removed. Account deletion
- * (account-deletion/service.ts) and `setPackagePublisher` enforce the same rule.
+ * Removes an uploader; callers may remove themselves.
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for the last uploader of a package without a publisher.
  */
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
@@ -85,8 +83,8 @@ function requireCanPublish({ displayName, isActive, passwordHash, role }: User):
 }
 
 /**
- * Transfers a package to a publisher, or removes it from its publisher. The caller must be an uploader or a server admin, and a member of both the
- * old and the new publisher. Uploaders keep their rights.
+ * Transfers a package to a publisher, or removes it from its publisher. Uploaders keep their rights. The caller must be an uploader or a server
+ * admin, and a member of both publishers.
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput if the package would have neither a publisher nor an uploader.
  */
 export function setPackagePublisher(context: SignedInContext, name: string, publisherId: string | null): Promise<Package> {
@@ -108,10 +106,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
   )
 }
 
-/**
- * Returns the publishers with these ids, locked in the order of their ids to avoid deadlocks. Throws InsufficientPermissions unless the caller is a
- * member of each.
- */
+/** Returns publishers, locked in the order of their ids to avoid deadlocks. Throws InsufficientPermissions for non-members. */
 async function lockOwnPublishers(em: EntityManager, viewer: Viewer, ids: (string | null)[]): Promise<Map<string, Publisher>> {
   const publishers = new Map<string, Publisher>()
   for (const id of [...new Set(ids)].filter((one) => one !== null).toSorted()) {

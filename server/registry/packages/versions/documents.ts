@@ -15,10 +15,7 @@ export async function findDocument(context: Context, version: PackageVersion, ki
   return row && { version, kind, path: row.path, bytes: Number(row.bytes) }
 }
 
-/**
- * Returns the original text of a document. Batched per request; counts against the request's text budget.
- * @throws ApiError InvalidInput if the text budget is exceeded.
- */
+/** Returns the text of a document. Throws InvalidInput if the request's text budget is exceeded. */
 export async function readSource(context: Context, { version, kind, bytes }: Document): Promise<string> {
   context.budget?.spendText(bytes)
   const row = await loadContent(context, `${version.id} ${kind}`)

@@ -4,20 +4,16 @@ import { compareParsed, known, type Version } from '../../../platform/pub/versio
 export type Candidate = { version: string; retracted: boolean }
 
 /**
- * Returns the version to show first: the highest stable version, else the highest pre-release. Ignores retracted versions unless all are retracted; a
- * retracted result may be displayed, but must not be presented as the latest version. Returns null only for an empty list. Throws a RangeError for a
- * version that is not canonical. Source: pub_semver, `Version.primary`.
- * `latestVersionsOf` in options/service.ts implements the same rule as queries; change both together.
+ * Returns the version to show first: the highest stable version, else the highest pre-release. Ignores retracted versions unless all are; then
+ * the result is not the latest version. Null for an empty list. Throws a RangeError for a version that is not canonical.
+ * Source: pub_semver, `Version.primary`. `latestVersionsOf` in options/service.ts implements the same rule as queries; change both together.
  */
 export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
   const live = versions.filter(({ retracted }) => !retracted)
   return highest(live.length > 0 ? live : versions, (a, b) => stability(a) - stability(b) || compareParsed(a, b))
 }
 
-/**
- * Returns the highest version that is not retracted if it is a pre-release, that is, if it is higher than every stable version; otherwise null.
- * Throws a RangeError for a version that is not canonical.
- */
+/** Returns the highest version that is not retracted if it is a pre-release, else null. Throws a RangeError as `latestOf`. */
 export function latestPrereleaseOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
   const last = highest(
     versions.filter(({ retracted }) => !retracted),

@@ -51,8 +51,8 @@ async function detectLicense(em: EntityManager, versionId: string): Promise<stri
 const maxBytes = 4 * 1024 ** 2
 
 /**
- * Extracts the names that a public API declares from the beginning of its outline, which is gzipped JSON (server/analysis/dart/surface.ts). Types and
- * functions come first, then members. Uses a regular expression, because parsing could take a tenth of a second and the JSON may be truncated.
+ * Extracts declared names from the beginning of a gzipped API outline (server/analysis/dart/surface.ts), types and functions first. Uses a regular
+ * expression, because parsing takes longer and the JSON may be truncated.
  */
 export function namesInSurface(packed: Uint8Array): string[] {
   const [main, members] = [new Set<string>(), new Set<string>()]
@@ -66,10 +66,7 @@ export function namesInSurface(packed: Uint8Array): string[] {
 /** Returns the part of the outline with the exported declarations. Hidden types follow the list of libraries and are dropped. */
 const shown = (surface: string): string => surface.split('],"libraries":[', 1)[0] ?? ''
 
-/**
- * Matches a declaration. Relies on the property order written by server/analysis/dart/surface.ts. Quotes inside JSON strings are escaped with a backslash, so
- * string contents cannot match.
- */
+/** Matches a declaration, with properties in the order of analysis/dart/surface.ts. Quotes in strings are escaped, so they cannot match. */
 const declared = /"kind":"([a-z ]{1,20})","name":"([\w.$]{1,200})"/g
 
 const types = new Set(['class', 'mixin', 'extension', 'extension type', 'enum', 'function', 'typedef'])

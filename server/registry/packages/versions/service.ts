@@ -37,10 +37,7 @@ export type VersionChoice = {
   ascending?: boolean
 }
 
-/**
- * Returns a page of versions, the highest first unless `ascending`. `after` is the last sort key of the previous page.
- * @throws ApiError InvalidInput for an invalid filter.
- */
+/** Returns a page of versions after the sort key `after`, highest first unless `ascending`. Throws InvalidInput for a bad filter. */
 export async function listVersions(
   reader: Reader,
   pkg: Package,
@@ -167,8 +164,7 @@ const loadVersion = batched(async (em, keys) => {
 })
 
 /**
- * Returns a query filter for the versions that a constraint such as `^1.2.0` or `>=1.0.0 <2.0.0` allows, or whose number contains the text. A
- * constraint becomes a range of sort keys, which an index serves.
+ * Returns a filter for versions that a constraint such as `>=1.0.0 <2.0.0` allows (an indexed range), or whose number contains a text.
  * @throws ApiError InvalidInput if the text is neither a constraint nor part of a version.
  */
 function versionsLike(filter: string): FilterQuery<PackageVersion> {
