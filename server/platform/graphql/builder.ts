@@ -10,7 +10,6 @@ import { invalidInput, notFound } from '../../errors.ts'
 import type { Scope } from '../access/roles.ts'
 import { canActAsOwner, canBrowse, canChangeOwnAccount, holdsScope, isFreeToAct } from '../access/policy.ts'
 
-/** Schema types with arbitrary output shapes. */
 type AnyTypes = SchemaTypes & { outputShapes: Record<string, unknown> }
 
 /**

@@ -14,7 +14,6 @@ import { refuseForeignOrigin } from '../http/cookies.ts'
 import { addressKey, type LimitName } from '../http/limits.ts'
 import { builder } from './builder.ts'
 
-/** Throws an ApiError to reject a request. */
 type Check = (context: Context) => Promise<void>
 type RootField = GraphQLField<unknown, Context>
 

@@ -28,7 +28,6 @@ export const notNegative = z.int().min(0, 'must not be negative').nullish()
 /** Length limit of a search string for names and addresses. Databases reject patterns that are much longer. */
 export const partOfText = { extensions: { maxLength: 200 } }
 
-/** Maximum page size. */
 const maxPageSize = 100
 
 /**

@@ -24,7 +24,6 @@ import {
 } from 'graphql'
 import { invalidInput } from '../../errors.ts'
 
-/** Maximum cost of a query. */
 export const maxCost = 5000
 
 /** Assumed size of a list without `first` that does not declare `extensions: { size }`. */
@@ -38,7 +37,6 @@ type Walk = {
   /** Memoized cost of a fragment by name and page size, so that each fragment is visited once per page size. */
   known: Map<string, number>
 }
-/** Cost declared in the extensions of a field. */
 type Weights = { size?: number; cost?: number }
 
 /**

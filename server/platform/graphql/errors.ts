@@ -97,7 +97,6 @@ export function invalidValue(path: string[], wanted: string, value: unknown): Ap
   return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
 }
 
-/** Returns the error that a resolver threw, if any. */
 function rootCause(error: GraphQLError): Error | undefined {
   const cause = error.originalError
   if (!cause || cause instanceof ApiError) return cause

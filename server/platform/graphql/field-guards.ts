@@ -73,7 +73,6 @@ function globalIdCheck(schema: GraphQLSchema, { name, extensions }: Input, takes
   return (value, path) => checkGlobalId(value, { types, known }, path)
 }
 
-/** Returns all types with global ids, which `node` and `nodes` accept. */
 function nodeTypes(schema: GraphQLSchema): string[] {
   const node = schema.getType('Node')
   return isInterfaceType(node) ? schema.getPossibleTypes(node).map((type) => type.name) : []

@@ -5,7 +5,6 @@ import { readJsonBody, refuseLargeJson } from '../http/bodies.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import type { GraphQLParams } from 'graphql-yoga'
 
-/** Media type of subscription responses (server-sent events). */
 export const eventStream = 'text/event-stream'
 
 /** Maximum body size of an unauthenticated request: the longest query encoded as JSON, plus its variables. */

@@ -193,7 +193,6 @@ const guardExecution: Plugin<Call & Context> = {
   },
 }
 
-/** Traces operations by type and name if tracing is enabled. */
 function traced({ tracing }: Services): Plugin<Call & Context>[] {
   if (!tracing) return []
   return [
@@ -230,7 +229,6 @@ async function guard(args: object): Promise<{ contextValue: Context; cost: numbe
   return { contextValue, cost }
 }
 
-/** Returns the operation to execute. */
 const selectedOperation = ({ definitions }: DocumentNode, name?: string | null) =>
   definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION).find((node) => !name || node.name?.value === name)
 

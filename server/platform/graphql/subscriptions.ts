@@ -15,9 +15,7 @@ import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } fr
 import { addressKey } from '../http/limits.ts'
 import { masked, noteReason } from './errors.ts'
 
-/** Polling interval. */
 const pollMs = 1000
-/** Maximum number of open subscriptions, per caller and in total. */
 const maxPerCaller = 10
 const maxTotal = 250
 
@@ -28,7 +26,6 @@ export type Watched<Value> = {
   permits: (context: Context) => boolean | Promise<boolean>
   /** Returns a text that changes whenever there is a new value to send. */
   tag: (value: Value) => string
-  /** Whether the value is final. */
   isLast?: (value: Value) => boolean
   /** Message of the error if there is no value at the start. */
   missing: string

@@ -26,7 +26,6 @@ export type AnswerField = {
   isOmittable: boolean
   /** Whether the field is a connection that REST returns as the list of all its nodes (see `allNodes`). */
   returnsAllNodes: boolean
-  /** Custom conversion for REST, if any. */
   change: FieldChange | undefined
   fields: AnswerField[]
 }
@@ -37,7 +36,6 @@ const directives = ['flatten', 'omitNull']
 export const withoutDirectives = (document: DocumentNode): DocumentNode =>
   visit(document, { Directive: ({ name }) => (directives.includes(name.value) ? null : undefined) })
 
-/** Returns the fields that a route's operation selects. */
 export function answerFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode, route: Route): AnswerField[] {
   return fieldsOf(schema.getRootType(operation) as GraphQLObjectType, selectionSet, route)
 }

@@ -41,7 +41,6 @@ type Scopes = { $all?: object }
 
 const rulesOf = (scopes: object) => Object.entries(scopes).map(([name, value]) => (name === 'scope' ? value : name) as CallerRule)
 
-/** Returns the least strict of several alternative rules. */
 const loosestOf = (rules: CallerRule[]) => strictestFirst.filter((rule) => rules.includes(rule)).slice(-1)
 
 /** Returns OpenAPI's security requirements of an endpoint. `token` lists the required scope; `further` names additional schemes. */

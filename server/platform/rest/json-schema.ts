@@ -63,7 +63,6 @@ export function answerSchema(fields: readonly AnswerField[], { answer, required 
   }
 }
 
-/** Returns the JSON Schema of a response of a binary route. */
 export function producedSchema(schema: GraphQLSchema, produced: NonNullable<Produced['schema']>): Json {
   if (produced instanceof z.ZodType) return zodSchema(produced)
   const [selection] = parse(`{ ${produced.fields} }`).definitions as OperationDefinitionNode[]
@@ -149,7 +148,6 @@ function orNull(schema: Json): Json {
 
 type Described = { description?: string | null | undefined; deprecationReason?: string | null | undefined }
 
-/** Returns the description and deprecation of a field or argument. */
 export const described = ({ description, deprecationReason }: Described = {}): Json => ({
   ...(description && { description }),
   ...(deprecationReason && { deprecated: true }),

@@ -20,13 +20,11 @@ import { answerSchema, described, inputSchema, type Json, producedSchema, zodSch
 import { compileOperation } from './operation.ts'
 import type { BinaryRoute, ErrorStatus, Route } from './route.ts'
 
-/** Endpoints that form one section of the API reference. */
 export type RouteGroup = { tag: string; description: string; routes: readonly (Route | BinaryRoute)[] }
 
 const json = 'application/json'
 const pubJson = 'application/vnd.pub.v2+json'
 
-/** Converts the path of a route to OpenAPI's format. */
 export const openApiPath = ({ path }: { path: string }): string => path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')
 
 /** Returns the OpenAPI 3.1 document of the routes. Requests and responses are derived from the operations. */

@@ -26,7 +26,6 @@ export type CompiledOperation = {
   fields: AnswerField[]
   /** Reads and coerces the variables of a request. Throws an ApiError if a value is invalid. */
   variables(request: FastifyRequest): Data
-  /** Whether the operation needs no credential. */
   isOpen: boolean
   /** Authorizes the request and counts it toward rate limits. Does not need the body. Throws an ApiError if the request is rejected. */
   admit(context: Context): Promise<void>
@@ -74,7 +73,6 @@ function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {
   throw new Error(`${wrong?.route.method} ${wrong?.route.path} does not fit the schema: ${problem.message}`)
 }
 
-/** Returns a function that reads the variables of a request. Its errors use the REST names of fields. */
 function restVariablesReader(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Data {
   const readVariables = variablesReader(schema, definition, route)
   return (request) => {

@@ -16,7 +16,6 @@ const policy =
 /** Folder of the viewer in the console build, including compressed copies. */
 const built = join(import.meta.dirname, '../../../web/dist/reference')
 
-/** Files of the viewer that are served. */
 const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
 
 /** Serves the REST reference at `/api/docs`: a self-hosted viewer, the OpenAPI document, and the GraphQL schema. */

@@ -11,7 +11,6 @@ export type CallerRule = 'open' | 'browse' | 'identity' | 'signedIn' | 'session'
 /** Error statuses described in the API reference (see documented-errors.ts). */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 415 | 416 | 429 | 500 | 503
 
-/** Data of an executed operation by response key. */
 export type Data = Record<string, unknown>
 
 /** How the response is built from the data of an operation. Enum values are always lower case. */
@@ -29,7 +28,6 @@ export type Answer =
 export type FieldChange = { from: (value: unknown) => unknown; schema: z.ZodType }
 
 export type RouteOptions = {
-  /** One-line summary for the API reference. */
   summary?: string
   /** Status of a successful response; 200 by default. */
   status?: 200 | 201 | 202
@@ -96,7 +94,6 @@ export type BinaryRoute = {
   basic?: boolean
   /** Sends an HTML error page to clients that prefer HTML to JSON. */
   failurePage?: (context: Context, failure: ApiError) => unknown
-  /** Transforms the response before it is sent. */
   onSend?: onSendAsyncHookHandler
   /** Accepted media types of the body, other than JSON. The handler reads `request.raw` or `request.body` itself. */
   consumes?: string[]

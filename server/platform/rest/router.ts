@@ -26,7 +26,6 @@ const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && ro
 
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
 
-/** Rethrows an error with REST names of fields. */
 const throwInRestNames =
   ({ names }: Route) =>
   (error: Error): never => {
@@ -138,7 +137,6 @@ function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
   return admit ? { handler, preParsing } : { handler }
 }
 
-/** Authorizes the caller of a binary route and runs its handler. */
 function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
   if (!route.anyCredential) refuseUselessCredential(context)
   const answer = () => hideMissingPackage(route, context, () => route.handler(context))
@@ -148,7 +146,6 @@ function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
   return answer()
 }
 
-/** Handles a binary route for a browser: errors are shown as an HTML page. */
 async function answerWithErrorPage(
   failurePage: NonNullable<BinaryRoute['failurePage']>,
   route: BinaryRoute,

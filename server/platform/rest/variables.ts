@@ -21,7 +21,6 @@ import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>
 
-/** Page size of all REST lists. */
 export const pageSize = 50
 
 /**

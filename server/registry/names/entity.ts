@@ -9,7 +9,6 @@ export const ReservedName = defineEntity({
     name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
     /** The name without underscores and digits, used to find names that differ only in those. */
     skeleton: p.string().length(64).default('').index().ignoreSchemaChanges('collation'),
-    /** When the package was deleted. */
     reservedAt: p.datetime(3),
     /** Who deleted the package; null if that account was deleted, and for packages deleted before this column existed. */
     reservedBy: () => p.manyToOne(User).nullable().deleteRule('set null').index(),

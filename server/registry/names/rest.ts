@@ -3,7 +3,6 @@ import { ok, route } from '../../platform/rest/route.ts'
 
 const person = '{ userId: uuid email displayName }'
 
-/** Routes for reserved and confusable names, for administrators. */
 export const nameRoutes = [
   route(
     'GET /api/admin/reserved-names',

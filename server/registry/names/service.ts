@@ -191,7 +191,6 @@ export const loadConfusion = batched(async (em, names) => {
   return new Map(rows.map(({ name, similarNames }) => [name, similarNames.split(' ')]))
 })
 
-/** Loads reservations by name. */
 export const loadReserved = batched(async (em, names) => {
   const rows = await em.find(ReservedName, { name: { $in: names } })
   return new Map(rows.map((row) => [row.name, row]))

@@ -47,6 +47,5 @@ export function changePackage<Result>(
   })
 }
 
-/** Returns the message for callers who may not change the package. */
 export const notAdministered = (name: string): string =>
   `You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.`

@@ -21,7 +21,6 @@ const activityPage = z.object({
   nextBefore,
 })
 
-/** Routes for managing a package. */
 export const manageRoutes = [
   route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
     summary: 'Options of a package: whether it is discontinued, its replacement, and whether it is unlisted.',
@@ -103,7 +102,6 @@ const managedPackage = z.object({
   owners: z.object({ publisherId: z.string().nullable(), uploaders: z.array(person) }),
 })
 
-/** Package routes for server administrators. */
 export const packageAdminRoutes = [
   route(
     'GET /api/admin/packages',

@@ -24,10 +24,8 @@ export function versionParameter(request: FastifyRequest): string {
   throw invalidInput('A version is three numbers with an optional pre-release and build, such as 1.2.3-dev.1+4.', 'version')
 }
 
-/** Returns a 404 error for a package that does not exist. */
 export const unknownPackage = (name: string) => notFound(`There is no package ${name} on this server.`)
 
-/** Returns a 404 error for a version that does not exist. */
 export const unknownVersion = (name: string, version: string) => notFound(`There is no ${name} ${version} on this server.`)
 
 const noPackage = ({ request }: Context) => unknownPackage(packageParameter(request))

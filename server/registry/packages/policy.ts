@@ -65,11 +65,8 @@ const isManager: PackageRule = async (em, actor, pkg) =>
 /** Managers can administer the package if their credential has write access. */
 export const canAdminister: PackageRule = async (em, actor, pkg) => mayWrite(actor) && isManager(em, actor, pkg)
 
-/** Allows retracting and restoring versions, within the time limits below. */
 export const canRetract: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
-/** Allows discontinuing the package, naming a replacement and unlisting it. */
 export const canChangeOptions: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
-/** Allows adding and removing uploaders. */
 export const canNameUploaders: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 /** Allows reading the package's activity log, with read-only credentials too. */
 export const canSeeActivity: PackageRule = (em, actor, pkg) => isManager(em, actor, pkg)
@@ -85,7 +82,6 @@ export const isVisibilityOpenTo = (actor: Pick<Actor, 'scopes'>, { requiresServe
 export const canChoosePublisher: PackageRule = async (em, actor, pkg) =>
   mayWrite(actor) && (isServerAdmin(actor) || (await isUploader(em, actor, pkg)))
 
-/** Server admins can delete the package and its versions. */
 export const canDelete: PackageRule = async (_em, actor) => isServerAdmin(actor)
 
 // Time limits for retracting and restoring versions.
@@ -119,7 +115,6 @@ const isOpen = (until: Date | null, now: Date) => until === null || now <= until
 
 // Relations between a user and a package.
 
-/** Whether the user is an uploader of the package. */
 const isUploader: PackageRule = async (em, { viewer }, { id }) => (await loadIsUploader({ em }, `${id} ${viewer.id}`)) ?? false
 
 /** Returns the user's role in the owning publisher; null if the user is not a member or no publisher owns the package. */

@@ -10,7 +10,6 @@ const osvList = z.object({
   advisoriesUpdated: z.iso.datetime().describe('When the advisories last changed, or when the package did if it never had any.'),
 })
 
-/** Package routes for package clients and scripts. */
 export const packageRoutes = [
   ...manageRoutes,
   route(
@@ -74,7 +73,6 @@ function advisoriesOf(data: Data): unknown {
   return { advisories: advisories.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
 }
 
-/** Routes for a package's publisher. */
 export const packagePublisherRoutes = [
   route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher @flatten { publisherId: slug } } }', {
     summary: 'The publisher that owns a package.',

@@ -78,10 +78,8 @@ const loadHasPublicVersion = batched(async (em, keys) => {
   return new Map(rows.map(({ id }) => [`${id} ${hosted}`, true]))
 })
 
-/** Loads packages by id. */
 export const loadPackage = batched(async (em, ids) => byKey(await em.find(Package, { id: { $in: ids } }), ({ id }) => id))
 
-/** Loads packages by name. */
 export const loadPackageByName = batched(async (em, names) => byKey(await em.find(Package, { name: { $in: names } }), ({ name }) => name))
 
 /** Loads a package's uploaders by package id, ordered by display name. */

@@ -14,7 +14,6 @@ export type VisibilityState = PublicPackagesStatus & { visibility: Visibility; v
 /** A private dependency that must become public too, the chain that leads to it, and whether the caller administers it. */
 export type Companion = { package: Package; chain: Chain; viewerCanAdminister: boolean }
 
-/** Effects of a change of visibility. */
 export type VisibilityPreview = { visibility: Visibility; closure: Companion[]; breaks: Chain[] }
 
 /** Returns who can read the package. Throws InsufficientPermissions for callers who do not administer it. */

@@ -126,7 +126,6 @@ async function record(em: EntityManager, context: SignedInContext, packages: Pac
   return packages.map(({ name }) => name)
 }
 
-/** Dependencies of a package on other packages of this server. */
 export type Closure = {
   /** Names of all packages that any version depends on, directly or transitively, public or private, in order. */
   reached: string[]

@@ -111,7 +111,6 @@ async function scheduleArchiveRemoval(
   await enqueue(em, { kind: removalKind, subject, payload: { hashes, docs } }, deletedAt)
 }
 
-/** Returns the hashes of the stored documentation of these versions. */
 async function docsHashes(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
   const rows = await em.execute<{ version: string; sha256: string }[]>(
     `select v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
@@ -127,7 +126,6 @@ function record({ viewer, ip }: SignedInContext, em: EntityManager, kind: AuditK
   audit(em, { kind, actor: viewer, summary: `${viewer.displayName} ${what}`, ...about, ip })
 }
 
-/** Job kind for removing the archives of deleted versions. */
 export const removalKind = 'archives.remove'
 
 /** Removes archives that no version uses any more, and their documentation. Removed archives can be restored for a week. */

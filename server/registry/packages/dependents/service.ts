@@ -24,7 +24,6 @@ export async function listDependents(reads: Reads, here: Here, { name, limit, af
   return rows.map((row) => ({ ...row, isBare: Boolean(row.isBare) }))
 }
 
-/** Counts the packages that `listDependents` returns over all pages. */
 export async function countDependents(reads: Reads, here: Here, name: string): Promise<number> {
   const row = await reads.get<{ total: string | number }>(`select count(*) as total ${fromDependents}`, name, hostedHere(here))
   return Number(row?.total ?? 0)

@@ -24,7 +24,6 @@ const entrySchema = z.object({
   published: z.iso.datetime(),
 })
 
-/** The listing of a package. */
 const listingSchema = z.object({
   name: z.string(),
   advisoriesUpdated: z.iso.datetime().optional().describe('Omitted if the package never had a security advisory.'),
@@ -34,7 +33,6 @@ const listingSchema = z.object({
   versions: z.array(entrySchema),
 })
 
-/** Routes for package listings, the most frequent requests of package clients. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
     pub: true,

@@ -5,7 +5,6 @@ import { ArchiveFault } from '../entity.ts'
 import { DamagedBytes } from '../../../platform/blobs/store.ts'
 import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } from '../../../errors.ts'
 
-/** A version whose archive is known to be missing or damaged. */
 export type KnownFault = { kind: 'missing' | 'damaged'; package: string; version: string; sha256: string; bytes: number; foundAt: Date }
 
 const maxShown = 100
@@ -19,7 +18,6 @@ export async function recordFault(em: EntityManager, sha256: string, kind: Archi
   )
 }
 
-/** Deletes the recorded fault of an archive that is intact again, if any. */
 export async function clearFault(em: EntityManager, sha256: string): Promise<void> {
   await em.nativeDelete(ArchiveFault, { sha256 })
 }

@@ -136,7 +136,6 @@ async function readableRows({ database, config }: Omit<Reader, 'serverUrl'>, pac
   return rows.map((row) => ({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)), latest_version: latest?.version ?? '' }))
 }
 
-/** Returns the optional members of the listing (pub's protocol, "Listing"). */
 function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
   const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${toDate(advisories_updated).toISOString()}",`
   if (!is_discontinued) return advisories

@@ -44,7 +44,6 @@ function optionsAfter(pkg: Package, { isDiscontinued, replacedBy, isUnlisted }: 
   return { ...next, replacedBy: next.isDiscontinued ? kept : null }
 }
 
-/** Describes the differences for the audit log. */
 function describeChanges(before: Options, after: Options): string[] {
   return [
     after.isDiscontinued !== before.isDiscontinued && (after.isDiscontinued ? 'discontinued' : 'no longer discontinued'),
@@ -53,7 +52,6 @@ function describeChanges(before: Options, after: Options): string[] {
   ].filter((part) => part !== false)
 }
 
-/** The version, and whether to retract or restore it. */
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
 
 /**

@@ -14,7 +14,6 @@ import { lockPublisher } from '../../publishers/service.ts'
 import type { Publisher } from '../../publishers/entity.ts'
 import { isMember } from '../../publishers/policy.ts'
 
-/** A package, and the e-mail address of a user. */
 export type UploaderInput = { package: string; email: string }
 
 /**

@@ -23,7 +23,6 @@ export async function readSource(context: Context, { version, kind, bytes }: Doc
   return row.content
 }
 
-/** Returns a document as sanitized HTML. */
 export async function renderDocument(context: Context, document: Document): Promise<string> {
   const source = await readSource(context, document)
   const { version, path } = document

@@ -9,7 +9,6 @@ export function pubspecOf(version: PackageVersion): Pubspec {
   return pubspec
 }
 
-/** Parses a stored pubspec. */
 export function storedPubspec(text: string): Pubspec {
   const document = JSON.parse(text) as Json
   return describePubspec(isObject(document) ? document : {})
@@ -17,7 +16,6 @@ export function storedPubspec(text: string): Pubspec {
 
 const pubspecs = new WeakMap<PackageVersion, Pubspec>()
 
-/** Commands and snippets for using a version. */
 export type Installation = {
   tokenCommand: string
   addCommand: string

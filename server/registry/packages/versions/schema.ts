@@ -140,7 +140,6 @@ builder.objectFields(PackageVersionRef, (t) => ({
   }),
 }))
 
-/** Returns a resolver for a field of the pubspec. */
 function from<Key extends keyof Pubspec>(key: Key) {
   return (version: PackageVersion): Pubspec[Key] => pubspecOf(version)[key]
 }

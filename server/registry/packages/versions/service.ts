@@ -29,11 +29,9 @@ export async function findVersionById(reader: Reader, id: string): Promise<Packa
   return nullIfWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...seen }))
 }
 
-/** Filter and sort order for versions. */
 export type VersionChoice = {
   /** A constraint or part of a version; see `versionsLike`. */
   filter?: string | null | undefined
-  /** Sorts ascending instead of descending. */
   ascending?: boolean
 }
 
