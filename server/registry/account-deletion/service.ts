@@ -4,7 +4,8 @@ import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { conflict, insufficientPermissions } from '../../errors.ts'
 import { subtractLikes } from '../likes/service.ts'
-import { Package, PackageUploader } from '../packages/entity.ts'
+import { Package } from '../packages/entity.ts'
+import { packagesLeftWithoutOwner } from '../packages/owners/service.ts'
 import { Publisher, PublisherMember } from '../publishers/entity.ts'
 import { editable } from '../../accounts/users/service.ts'
 import { User } from '../../accounts/users/entity.ts'
@@ -55,21 +56,12 @@ async function obstaclesTo(em: EntityManager, userId: string, locked: Belongings
   const now = await belongingsOf(em, userId)
   const fresh = now.packages.some((id) => !locked.packages.includes(id)) || now.publishers.some((id) => !locked.publishers.includes(id))
   if (fresh) throw conflict('The user has just joined a package or publisher. Reload, then try again.')
-  const packages = await onlyUploaderOf(em, userId, now.packages)
+  const packages = await packagesLeftWithoutOwner(em, now.packages, { uploader: userId })
   const publishers = await lastAdminOf(em, userId, now.publishers)
   return [
     ...(packages.length ? [`the only uploader of ${packages.join(', ')}: add another uploader to each first`] : []),
     ...(publishers.length ? [`the last admin of the publisher ${publishers.join(', ')}: make another member an admin of each first`] : []),
   ]
-}
-
-/** Returns the names of the packages without another uploader or a publisher. */
-async function onlyUploaderOf(em: EntityManager, userId: string, packageIds: string[]): Promise<string[]> {
-  const shared = await em.find(PackageUploader, { package: { $in: packageIds }, user: { $ne: userId } })
-  const kept = new Set(shared.map((upload) => upload.package.id))
-  const alone = packageIds.filter((id) => !kept.has(id))
-  const orphans = await em.find(Package, { id: { $in: alone }, publisher: null }, { fields: ['name'], orderBy: { name: 'asc' } })
-  return orphans.map(({ name }) => name)
 }
 
 /** Returns the ids of the publishers without another administrator. */

@@ -9,7 +9,7 @@ import { limitLookups } from '../../../accounts/users/service.ts'
 import { allowedScopes, type Viewer } from '../../../platform/access/roles.ts'
 import { changePackage, unchanged } from '../change-package.ts'
 import { canNameUploaders, canChoosePublisher } from '../policy.ts'
-import { type Package, PackageUploader } from '../entity.ts'
+import { Package, PackageUploader } from '../entity.ts'
 import { lockPublisher } from '../../publishers/service.ts'
 import type { Publisher } from '../../publishers/entity.ts'
 import { isMember } from '../../publishers/policy.ts'
@@ -53,7 +53,7 @@ export async function removeUploader(context: SignedInContext, { package: name, 
     const uploader = await em.findOne(PackageUploader, { package: pkg, user: { emailKey: emailKey(email) } }, { populate: ['user'] })
     if (!uploader) throw notFound(`${email} is not an uploader of ${name}.`)
     const { user } = uploader
-    if (!pkg.publisher && (await em.count(PackageUploader, { package: pkg })) === 1)
+    if ((await packagesLeftWithoutOwner(em, [pkg.id], { uploader: user.id })).length > 0)
       throw invalidInput(
         `${user.displayName} is the last uploader of ${name}, which has no publisher. Add another uploader first.`,
         'email',
@@ -63,6 +63,23 @@ export async function removeUploader(context: SignedInContext, { package: name, 
     audit(em, { kind: 'package.uploader_removed', actor: viewer, user, summary, package: name, ip })
     return pkg
   })
+}
+
+/**
+ * Returns the names, in order, of the packages that would have neither a publisher nor an uploader after losing an uploader (a user's id) or their
+ * publisher. Every package must keep one of them. Call with the packages locked.
+ */
+export async function packagesLeftWithoutOwner(
+  em: EntityManager,
+  packageIds: string[],
+  lost: { uploader: string } | 'publisher',
+): Promise<string[]> {
+  const [others, publisher] = lost === 'publisher' ? [{}, {}] : [{ user: { $ne: lost.uploader } }, { publisher: null }]
+  const uploaders = await em.find(PackageUploader, { package: { $in: packageIds }, ...others })
+  const kept = new Set(uploaders.map((uploader) => uploader.package.id))
+  const alone = packageIds.filter((id) => !kept.has(id))
+  const orphans = await em.find(Package, { id: { $in: alone }, ...publisher }, { fields: ['name'], orderBy: { name: 'asc' } })
+  return orphans.map(({ name }) => name)
 }
 
 async function personOf(em: EntityManager, email: string): Promise<User> {
@@ -95,7 +112,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
       const from = pkg.publisher?.id ?? null
       const involved = await lockOwnPublishers(em, context.viewer, [from, publisherId])
       if (publisherId === from) return unchanged(pkg)
-      if (publisherId === null && (await em.count(PackageUploader, { package: pkg })) === 0)
+      if (publisherId === null && (await packagesLeftWithoutOwner(em, [pkg.id], 'publisher')).length > 0)
         throw invalidInput(`${name} has no uploaders, so it needs a publisher. Add an uploader first.`, 'publisher')
       pkg.publisher = publisherId === null ? null : (involved.get(publisherId) ?? null)
       recordTransfer(em, context, name, from, publisherId)
