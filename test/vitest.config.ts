@@ -25,7 +25,7 @@ const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
  * databases elsewhere.
  */
 const withoutSql = [
-  ...['badges', 'console', 'feeds', 'http', 'legal', 'markdown', 'pana', 'tracing'].map((folder) => `${folder}/*`),
+  ...['badges', 'console', 'feeds', 'http', 'legal', 'pana', 'tracing'].map((folder) => `${folder}/*`),
   ...['anonymous-crawl', 'body-encoding', 'fuzz', 'graphql-over-http', 'http-conventions', 'malformed'].map((name) => `contract/${name}`),
   ...['cancel', 'downloads', 'hostile-ids', 'import', 'mirrors', 'redirects'].map((name) => `sdks/${name}`),
   ...['domain-check', 'domain-verification'].map((name) => `publishers/${name}`),

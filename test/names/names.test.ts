@@ -5,6 +5,7 @@ import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { finish, publish, publishArchive, upload } from '../support/publish.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 const reserved = (name: string) => ({
   status: 409,
@@ -219,11 +220,12 @@ it('finds similar names by index lookups, however many packages there are', asyn
       rows.flatMap(([id = '', name = '']) => [id, name, name.replaceAll('_', '')]),
     )
   }
-  const started = performance.now()
-  expect(await app.countQueries(() => similarNames(em, database.backend, 'a'.repeat(64)))).toBe(1)
-  expect(await similarNames(em, database.backend, 'package1')).toEqual([])
-  expect(await similarNames(em, database.backend, 'packageq')).toEqual(['package_q', 'package_qr'].slice(0, 1))
-  expect(performance.now() - started).toBeLessThan(2000)
+  const search = async () => {
+    expect(await app.countQueries(() => similarNames(em, database.backend, 'a'.repeat(64)))).toBe(1)
+    expect(await similarNames(em, database.backend, 'package1')).toEqual([])
+    expect(await similarNames(em, database.backend, 'packageq')).toEqual(['package_q', 'package_qr'].slice(0, 1))
+  }
+  expect(await cpuMsOf(search)).toBeLessThan(2000)
 })
 
 it('names five of thousands of similar packages', async () => {

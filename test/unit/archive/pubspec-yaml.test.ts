@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { readYaml } from '../../../server/registry/archive/yaml.ts'
 import { extended, fault, start } from '../../support/pubspec.ts'
+import { cpuMsOf } from '../../support/cpu-time.ts'
 
 describe('YAML of a pubspec', () => {
   it.each([
@@ -91,10 +92,11 @@ describe('YAML of a pubspec', () => {
     '\\x',
     '9',
     '\u0080',
-  ])('is parsed or rejected quickly if it repeats "%s" up to the size limit', (piece) => {
-    const started = performance.now()
-    for (const opening of ['', 'a: [', 'a: "'])
-      expect(fault(start + opening + piece.repeat(Math.floor(128_000 / piece.length)))).not.toBe('')
-    expect(performance.now() - started).toBeLessThan(2000)
+  ])('is parsed or rejected quickly if it repeats "%s" up to the size limit', async (piece) => {
+    const parse = () => {
+      for (const opening of ['', 'a: [', 'a: "'])
+        expect(fault(start + opening + piece.repeat(Math.floor(128_000 / piece.length)))).not.toBe('')
+    }
+    expect(await cpuMsOf(parse)).toBeLessThan(2000)
   })
 })

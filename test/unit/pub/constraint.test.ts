@@ -4,6 +4,7 @@ import { allows, isBounded, isImpossible, parseConstraint } from '../../../serve
 import { fitsClient, isPrerelease, parseVersion } from '../../../server/platform/pub/version.ts'
 import { compareVersions } from '../../support/versions.ts'
 import { version as anyVersion } from '../../support/arbitraries.ts'
+import { cpuMsOf } from '../../support/cpu-time.ts'
 
 const version = anyVersion.filter((text) => fitsClient(parseVersion(text) ?? expect.fail(text)))
 const parsed = (text: string) => parseConstraint(text) ?? expect.fail(`${text} was not read`)
@@ -87,12 +88,13 @@ describe('version constraint', () => {
     expect(allows(parsed('any'), 'v1.0.0')).toBe(false)
   })
 
-  it('parses long texts in linear time', () => {
-    const start = performance.now()
-    expect(parseConstraint(`>=1.0.0 ${'<2.0.0 '.repeat(20_000)}`)).not.toBeNull()
-    expect(parseConstraint(`${' '.repeat(100_000)}x`)).toBeNull()
-    expect(parseConstraint(`1.0.0${' '.repeat(100_000)}x`)).toBeNull()
-    expect(performance.now() - start).toBeLessThan(1000)
+  it('parses long texts in linear time', async () => {
+    const parse = () => {
+      expect(parseConstraint(`>=1.0.0 ${'<2.0.0 '.repeat(20_000)}`)).not.toBeNull()
+      expect(parseConstraint(`${' '.repeat(100_000)}x`)).toBeNull()
+      expect(parseConstraint(`1.0.0${' '.repeat(100_000)}x`)).toBeNull()
+    }
+    expect(await cpuMsOf(parse)).toBeLessThan(1000)
   })
 })
 

@@ -1,30 +1,39 @@
-import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { executeInTurn } from '../../../server/platform/graphql/turns.ts'
-import { isSliceOver, nextSlice } from '../../../server/platform/threads/slices.ts'
+import { nextSlice } from '../../../server/platform/threads/slices.ts'
 
 type Caller = Parameters<typeof executeInTurn>[0]
 
-it('accepts many simultaneous connections between few slices of long work', async () => {
-  const server = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  const state = { isDone: false, slices: 0 }
-  const work = (async () => {
-    while (!state.isDone) {
-      while (!isSliceOver());
-      state.slices++
-      await nextSlice()
-    }
-  })()
-  const people = Array.from({ length: 100 }, () => once(connect(port, '127.0.0.1').resume(), 'close'))
-  await Promise.all(people)
-  state.isDone = true
-  await work
-  // An iteration of the event loop accepts one connection. With one slice per iteration, there would be a hundred slices.
-  expect(state.slices).toBeLessThan(50)
+/** Replaces the clock, and occupies this many iterations of the event loop with other work of one millisecond each. Returns how many have passed. */
+function otherWork(iterations: number): () => number {
+  const clock = { now: performance.now(), passed: 0 }
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => clock.now)
+  onTestFinished(() => spy.mockRestore())
+  const work = () => {
+    clock.now++
+    if (++clock.passed < iterations) setImmediate(work)
+  }
+  setImmediate(work)
+  return () => clock.passed
+}
+
+it('waits between two slices until other work is done, because an iteration of the event loop accepts only one connection', async () => {
+  const passed = otherWork(20)
+  await nextSlice()
+  expect(passed()).toBe(20)
+})
+
+it('waits between two slices for at most 40 ms', async () => {
+  const passed = otherWork(1000)
+  await nextSlice()
+  expect(passed()).toBeGreaterThanOrEqual(40)
+  expect(passed()).toBeLessThan(45)
+})
+
+it('resumes one waiter at a time', async () => {
+  const passed = otherWork(100)
+  const resumedAt = await Promise.all([1, 2].map(() => nextSlice().then(passed)))
+  expect(resumedAt[1]! - resumedAt[0]!).toBeGreaterThanOrEqual(40)
 })
 
 it('executes one expensive operation at a time, and cheap ones concurrently', async () => {
