@@ -6,8 +6,7 @@ const person = '{ userId: uuid email displayName }'
 export const nameRoutes = [
   route(
     'GET /api/admin/reserved-names',
-    `query ($q: String, $offset: Int) {
-      reservedNames(first: 50, q: $q, offset: $offset) { nodes { name reservedAt reservedBy ${person} } totalCount }
+    `query ($q: String, $offset: Int) { reservedNames(first: 50, q: $q, offset: $offset) { nodes { name reservedAt reservedBy ${person} } totalCount }
     }`,
     {
       summary: 'Reserved names of deleted packages, 50 per page. `q` is part of the name.',

@@ -30,6 +30,8 @@ export function oneEditAway(name: string): string[] {
   return [...edits]
 }
 
+type Author = Pick<SignedInContext, 'viewer' | 'now'>
+
 const maxShown = 5
 const requestMs = 30 * 24 * 3_600_000
 
@@ -93,17 +95,11 @@ export function approveName({ em, viewer, ip, now }: SignedInContext, name: stri
   return em.fork().transactional(async (inner) => {
     if (await isApproved(inner, name)) return
     await markApproved(inner, { viewer, now }, name)
-    const summary = `${viewer.displayName} approved the name ${name}`
-    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
+    auditDecision(inner, { viewer, ip }, 'approved', name)
   })
 }
 
-/** Records the approval of a name, in the transaction of `em`. */
-export async function markApproved(
-  em: EntityManager,
-  { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
-  name: string,
-): Promise<void> {
+async function markApproved(em: EntityManager, { viewer, now }: Author, name: string): Promise<void> {
   const moment = now()
   await em.upsert(
     ConfusableName,
@@ -120,21 +116,20 @@ export function rejectName({ em, viewer, ip }: SignedInContext, name: string): P
   return em.fork().transactional(async (inner) => {
     const gone = await inner.execute<unknown[]>(`delete from confusable_names where name = ? and ${unpublished} returning name`, [name])
     if (gone.length === 0) throw notFound(`There is no request for the name ${name}.`)
-    const summary = `${viewer.displayName} rejected the name ${name}`
-    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
+    auditDecision(inner, { viewer, ip }, 'rejected', name)
   })
+}
+
+function auditDecision(em: EntityManager, { viewer, ip }: Pick<SignedInContext, 'viewer' | 'ip'>, verb: string, name: string): void {
+  const summary = `${viewer.displayName} ${verb} the name ${name}`
+  audit(em, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
 }
 
 const unpublished = 'not exists (select 1 from packages p where p.name = confusable_names.name)'
 
 const isApproved = async (em: EntityManager, name: string) => (await em.count(ConfusableName, { name, approvedAt: { $ne: null } })) > 0
 
-async function recordConfusableName(
-  em: EntityManager,
-  { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
-  name: string,
-  similar: readonly string[],
-) {
+async function recordConfusableName(em: EntityManager, { viewer, now }: Author, name: string, similar: readonly string[]) {
   const row = { name, similarNames: similar.join(' '), noticedAt: now(), requestedBy: em.getReference(User, viewer.id) }
   await em.upsert(ConfusableName, row, { onConflictMergeFields: ['similarNames', 'noticedAt', 'requestedBy'] })
 }
@@ -146,11 +141,7 @@ const awaitingApproval = (name: string, similar: readonly string[]) =>
   )
 
 /** Reserves the name of a package that is being deleted, in the transaction of `em`. */
-export async function reserveName(
-  em: EntityManager,
-  { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
-  name: string,
-): Promise<void> {
+export async function reserveName(em: EntityManager, { viewer, now }: Author, name: string): Promise<void> {
   await em.upsert(ReservedName, { name, skeleton: skeletonOf(name), reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
 }
 
@@ -170,20 +161,18 @@ export function freeName({ em, viewer, ip, now }: SignedInContext, name: string)
   return em.fork().transactional(async (inner) => {
     if (!(await inner.nativeDelete(ReservedName, { name }))) throw notFound(`The name ${name} is not reserved.`)
     await markApproved(inner, { viewer, now }, name)
-    const summary = `${viewer.displayName} freed the name ${name}`
-    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
+    auditDecision(inner, { viewer, ip }, 'freed', name)
   })
 }
 
 type Page = PageArguments & { q?: string | null | undefined; offset?: number | null | undefined }
 
 /** Returns the reserved names in order, as a connection. `q` filters by part of the name. */
-export const listReserved = (em: EntityManager, { q, ...page }: Page) =>
-  inOrderOf(em, ReservedName, 'name', { $and: [q ? { [contains(q)]: [] } : {}] }, page)
+export const listReserved = (em: EntityManager, { q, ...page }: Page) => inOrderOf(em, ReservedName, 'name', contains(q), page)
 
 /** Returns the unapproved confusable names in order, as a connection. `q` filters by part of the name. */
 export const listConfusable = (em: EntityManager, { q, ...page }: Page) =>
-  inOrderOf(em, ConfusableName, 'name', { $and: [{ approvedAt: null }, q ? { [contains(q)]: [] } : {}] }, page)
+  inOrderOf(em, ConfusableName, 'name', { approvedAt: null, ...contains(q) }, page)
 
 /** Loads the similar names by package name; null if no names are similar or an administrator approved the name. */
 export const loadConfusion = batched(async (em, names) => {
@@ -196,4 +185,4 @@ export const loadReserved = batched(async (em, names) => {
   return new Map(rows.map((row) => [row.name, row]))
 })
 
-const contains = (text: string) => raw((alias) => `${alias}.name like ? escape '!'`, [containing(text)])
+const contains = (text: Page['q']) => (text ? { [raw((alias) => `${alias}.name like ? escape '!'`, [containing(text)])]: [] } : {})

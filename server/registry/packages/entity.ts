@@ -87,10 +87,7 @@ export type VersionDocument = InferEntity<typeof VersionDocument>
 export const PackageUploader = defineEntity({
   name: 'PackageUploader',
   tableName: 'package_uploaders',
-  properties: {
-    package: () => p.manyToOne(Package).deleteRule('cascade').primary(),
-    user: () => p.manyToOne(User).primary().index(),
-  },
+  properties: { package: () => p.manyToOne(Package).deleteRule('cascade').primary(), user: () => p.manyToOne(User).primary().index() },
 })
 export type PackageUploader = InferEntity<typeof PackageUploader>
 
@@ -132,11 +129,7 @@ export type DeletedVersion = InferEntity<typeof DeletedVersion>
 export const ArchiveFault = defineEntity({
   name: 'ArchiveFault',
   tableName: 'archive_faults',
-  properties: {
-    sha256: p.string().length(64).primary(),
-    kind: p.enum(['missing', 'damaged'] as const),
-    foundAt: p.datetime(3),
-  },
+  properties: { sha256: p.string().length(64).primary(), kind: p.enum(['missing', 'damaged'] as const), foundAt: p.datetime(3) },
 })
 export type ArchiveFault = InferEntity<typeof ArchiveFault>
 

@@ -138,8 +138,7 @@ export const packageAdminRoutes = [
   ),
   route(
     'DELETE /api/admin/packages/:pkg/versions/:version',
-    `mutation ($pkg: String!, $version: SemVer!, $acceptBreakage: Boolean) {
-      deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage })
+    `mutation ($pkg: String!, $version: SemVer!, $acceptBreakage: Boolean) { deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage })
     }`,
     {
       summary:

@@ -15,10 +15,7 @@ export const packageRoutes = [
   route(
     'GET /api/packages',
     'query ($offset: Int) { packages(first: 50, offset: $offset) { nodes { name description latest { version publishedAt } updatedAt } totalCount } }',
-    {
-      summary: 'All packages by name, 50 per page.',
-      answer: { page: 'packages', of: 'packages' },
-    },
+    { summary: 'All packages by name, 50 per page.', answer: { page: 'packages', of: 'packages' } },
   ),
   route('GET /api/package-names', '{ packages: packageNames(withUnlisted: true) }', {
     summary: 'Names of all packages, including unlisted ones. For mirrors.',

@@ -112,6 +112,8 @@ builder.queryField('packageNames', (t) =>
   }),
 )
 
+const optionalVersion = { ...ofPublicPackage, type: PackageVersionRef, nullable: true } as const
+
 builder.objectFields(PackageRef, (t) => ({
   createdAt: t.field({
     ...ofPublicPackage,
@@ -125,40 +127,29 @@ builder.objectFields(PackageRef, (t) => ({
     description: 'When the package last changed.',
     resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).updatedAt,
   }),
-}))
-
-builder.objectFields(PackageRef, (t) => ({
   description: t.string({
     ...ofPublicPackage,
     description: 'Description from the latest version; may be empty.',
     resolve: (pkg, _args, context) => descriptionOf(context, pkg),
   }),
   latest: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
+    ...optionalVersion,
     description:
       'The version that new users get: the highest stable version that is not retracted, or else the highest pre-release. Null if all versions are retracted.',
     resolve: (pkg, _args, context) => latestVersion(context, pkg),
   }),
   displayedVersion: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
+    ...optionalVersion,
     description: 'The version that pages show: `latest`, or the highest version if all are retracted.',
     resolve: (pkg, _args, context) => displayedVersion(context, pkg),
   }),
   latestPrerelease: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
+    ...optionalVersion,
     description: 'The highest pre-release, if it is higher than the latest stable version.',
     resolve: (pkg, _args, context) => latestPrerelease(context, pkg),
   }),
   version: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
+    ...optionalVersion,
     description: 'One version; null if it does not exist.',
     args: { version: t.arg({ type: 'SemVer', required: true, description: 'Number of the version.' }) },
     resolve: (pkg, { version }, context) => findVersion(context, pkg, version),

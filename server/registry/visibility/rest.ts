@@ -14,10 +14,7 @@ export const visibilityRoutes = [
   route(
     'PUT /api/admin/public-packages',
     `mutation ($input: UpdatePublicPackagesInput!) { updatePublicPackages(input: $input) { publicPackages ${status} } }`,
-    {
-      summary: 'Enables or disables reading without signing in for the whole server.',
-      answer: 'updatePublicPackages.publicPackages',
-    },
+    { summary: 'Enables or disables reading without signing in for the whole server.', answer: 'updatePublicPackages.publicPackages' },
   ),
   route('GET /api/packages/:pkg/visibility', `query ($pkg: String!) { package(name: $pkg) { visibilityState ${state} } }`, {
     summary: 'Visibility of a package, and the settings that determine it.',

@@ -5,8 +5,18 @@ import { packageName, unknownPackage } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
 import { ofPublicPackage, PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { changeVisibility } from './service.ts'
-import { type Companion, previewVisibility, type VisibilityPreview, visibilityState, type VisibilityState } from './preview.ts'
-import { countEveryPackage, countPublicPackages, publicPackagesStatus, type PublicPackagesStatus, setPublicPackages } from './switch.ts'
+import {
+  type Companion,
+  previewVisibility,
+  type VisibilityPreview,
+  visibilityState,
+  type VisibilityState,
+  countEveryPackage,
+  countPublicPackages,
+  publicPackagesStatus,
+  type PublicPackagesStatus,
+  setPublicPackages,
+} from './preview.ts'
 
 const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
   description:

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { conflict, insufficientPermissions, invalidInput } from '../../errors.ts'
-import { describeChains, publicDependents, type Chain } from '../packages/dependents/breakage.ts'
+import { describeChains, publicDependents, shortestPaths, type Chain } from '../packages/dependents/breakage.ts'
 import { changePackage, unchanged } from '../packages/change-package.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
@@ -143,7 +143,10 @@ export async function closureOf(em: EntityManager, here: Here, name: string): Pr
      select distinct n.name as dependent, q.name as dependency, q.visibility from needed n ${dependenciesOfNeeded} order by n.name, q.name`,
     [name, hostedHere(here), hostedHere(here)],
   )
-  const chains = chainsFrom(name, edges)
+  const chains = shortestPaths(
+    [name],
+    edges.map(({ dependent, dependency }) => [dependent, dependency]),
+  )
   const visibilities = new Map(edges.map(({ dependency, visibility }) => [dependency, visibility]))
   const reached = [...chains.keys()].filter((one) => one !== name).sort()
   const companions = reached
@@ -158,16 +161,3 @@ const dependenciesOfNeeded = `join packages p on p.name = n.name
   join package_versions v on v.package_id = p.id
   join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHostedHere('d.hosted_url')}
   join packages q on q.name = d.name`
-
-/** Breadth-first search, so that each chain is a shortest one. */
-function chainsFrom(name: string, edges: readonly Edge[]): Map<string, Chain> {
-  const dependencies = Map.groupBy(edges, ({ dependent }) => dependent)
-  const chains = new Map<string, Chain>([[name, [name]]])
-  for (const [dependent, chain] of chains) {
-    // Iterating a Map also visits entries added during the iteration.
-    for (const { dependency } of dependencies.get(dependent) ?? []) {
-      if (!chains.has(dependency)) chains.set(dependency, [...chain, dependency])
-    }
-  }
-  return chains
-}

@@ -16,11 +16,7 @@ export type ManagedPackage = {
 
 export type ManagedOrder = 'name' | 'size' | 'versions' | 'updated'
 type Page = { first?: number | null | undefined; after?: string | null | undefined; offset?: number | null | undefined }
-type Filter = {
-  query?: string | null | undefined
-  visibility?: Visibility | null | undefined
-  orderBy?: ManagedOrder | null | undefined
-}
+type Filter = { query?: string | null | undefined; visibility?: Visibility | null | undefined; orderBy?: ManagedOrder | null | undefined }
 
 /** Returns packages as a connection, one statement per page. Sorted by name, total size, version count or last change. */
 export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {

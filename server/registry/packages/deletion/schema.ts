@@ -53,9 +53,7 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
       type: AffectedDependentRef,
       description:
         'All packages that depend on this one, or on just one version of it, including private packages, by name. For administrators.',
-      args: {
-        version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }),
-      },
+      args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }) },
       resolve: async (pkg, { version, ...page }, { em, config }) => {
         await requireVersion(em, pkg, version)
         const all = await affectedByDeletion(em, config, pkg.name, version)

@@ -58,17 +58,24 @@ async function publicEdges(em: EntityManager, here: Here, names: readonly string
   )
 }
 
-/** Breadth-first search, so that each chain is a shortest one. */
 function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
-  const dependents = Map.groupBy(edges, ({ dependency }) => dependency)
-  const chains = new Map<string, Chain>(names.map((name) => [name, [name]]))
-  for (const [dependency, chain] of chains) {
-    // Iterating a Map also visits entries added during the iteration.
-    for (const { dependent } of dependents.get(dependency) ?? []) {
-      if (!chains.has(dependent)) chains.set(dependent, [dependent, ...chain])
-    }
+  const paths = shortestPaths(
+    names,
+    edges.map(({ dependency, dependent }) => [dependency, dependent]),
+  )
+  const chains = [...paths.values()].filter(({ length }) => length > 1).map((path) => path.toReversed())
+  return chains.sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
+}
+
+/** Returns a shortest path to each node that edges lead to from any of `starts`, by node, by breadth-first search. */
+export function shortestPaths(starts: readonly string[], edges: readonly (readonly [from: string, to: string])[]): Map<string, string[]> {
+  const edgesFrom = Map.groupBy(edges, ([from]) => from)
+  const paths = new Map(starts.map((start) => [start, [start]]))
+  // Iterating a Map also visits entries added during the iteration.
+  for (const [from, path] of paths) {
+    for (const [, to] of edgesFrom.get(from) ?? []) if (!paths.has(to)) paths.set(to, [...path, to])
   }
-  return [...chains.values()].filter(({ length }) => length > 1).sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
+  return paths
 }
 
 /** Effect of deleting a version on a constraint: another version satisfies it, no other does, or it does not allow the deleted version. */

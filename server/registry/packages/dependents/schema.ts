@@ -38,10 +38,7 @@ builder.objectField(PackageRef, 'dependents', (t) =>
       description:
         'Packages whose latest version depends on this one, by name. The dependency names this server, or no registry at all (`isBare`).',
       args: {
-        offset: t.arg.int({
-          description: 'Number of items to skip, for numbered pages. Cursors are cheaper.',
-          validate: notNegative,
-        }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: ({ name }, { offset, ...args }, { database: { reads }, config }) =>
         pageByKey(args, {

@@ -70,18 +70,16 @@ builder.mutationField('updatePackageOptions', (t) =>
   }),
 )
 
+const deadline = { ...ofPublicVersion, type: 'DateTime', nullable: true } as const
+
 builder.objectFields(PackageVersionRef, (t) => ({
   retractableUntil: t.field({
-    ...ofPublicVersion,
-    type: 'DateTime',
-    nullable: true,
+    ...deadline,
     description: 'Deadline for retracting the version; null if it is already retracted or this server sets no limit.',
     resolve: (version, _args, { config }) => retractableUntil(version, config),
   }),
   restorableUntil: t.field({
-    ...ofPublicVersion,
-    type: 'DateTime',
-    nullable: true,
+    ...deadline,
     description: 'Deadline for restoring the version; null if it is not retracted or this server sets no limit.',
     resolve: (version, _args, { config }) => restorableUntil(version, config),
   }),

@@ -15,9 +15,7 @@ import { countListedPackages, countAllPackages, listPublisherPackages } from '..
 
 builder.mutationField('addUploader', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('AddUploaderPayload', 'The package after the change.', {
-      package: { type: PackageRef, description: 'The package.' },
-    }),
+    type: payload('AddUploaderPayload', 'The package after the change.', { package: { type: PackageRef, description: 'The package.' } }),
     description: 'Gives a user write access to a package. Repeating it changes nothing.',
     typeOptions: { description: 'The package and the new uploader.' },
     argOptions: { description: 'The package and the user.' },
@@ -31,9 +29,7 @@ builder.mutationField('addUploader', (t) =>
 
 builder.mutationField('removeUploader', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('RemoveUploaderPayload', 'The package after the change.', {
-      package: { type: PackageRef, description: 'The package.' },
-    }),
+    type: payload('RemoveUploaderPayload', 'The package after the change.', { package: { type: PackageRef, description: 'The package.' } }),
     description: 'Removes an uploader. The last uploader of a package without a publisher cannot be removed.',
     typeOptions: { description: 'The package and the uploader to remove.' },
     argOptions: { description: 'The package and the user.' },

@@ -13,6 +13,11 @@ import { findVersionById, readableDependencies, readablePubspec } from './servic
 import { findDocument, readSource, renderDocument } from './documents.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 
+const optional = { ...ofPublicVersion, nullable: true } as const
+const link = { ...optional, type: 'URL' } as const
+const few = { ...ofPublicVersion, extensions: { size: 5 } } as const
+const document = { ...optional, type: DocumentRef } as const
+
 builder.node(PackageVersionRef, {
   description: 'One published version. Its archive never changes.',
   authScopes: { scope: 'read' },
@@ -27,18 +32,11 @@ builder.node(PackageVersionRef, {
       description: 'Whether the version is retracted. Clients do not select retracted versions for new users.',
       resolve: ({ retractedAt }) => retractedAt != null,
     }),
-    retractedAt: t.field({
-      ...ofPublicVersion,
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the version was retracted.',
-      resolve: ({ retractedAt }) => retractedAt ?? null,
-    }),
+    retractedAt: t.expose('retractedAt', { ...optional, type: 'DateTime', description: 'When the version was retracted.' }),
     publishedAt: t.expose('createdAt', { ...ofPublicVersion, type: 'DateTime', description: 'When the version was published.' }),
     publishedBy: t.field({
-      ...ofPublicVersion,
+      ...optional,
       type: UserRef,
-      nullable: true,
       description: 'User who published the version; null if the account was deleted, and without signing in.',
       resolve: ({ publishedBy }, _args, context) => (publishedBy && context.viewer ? loadUser(context, publishedBy.id) : null),
     }),
@@ -69,60 +67,20 @@ builder.objectFields(PackageVersionRef, (t) => ({
     description: 'The pubspec as JSON text.',
     resolve: (version, _args, context) => readablePubspec(context, version),
   }),
-  description: t.string({ ...ofPublicVersion, nullable: true, description: 'Description from the pubspec.', resolve: from('description') }),
-  homepage: t.field({ ...ofPublicVersion, type: 'URL', nullable: true, description: 'URL of the home page.', resolve: from('homepage') }),
-  repository: t.field({
-    ...ofPublicVersion,
-    type: 'URL',
-    nullable: true,
-    description: 'URL of the source repository.',
-    resolve: from('repository'),
-  }),
-  issueTracker: t.field({
-    ...ofPublicVersion,
-    type: 'URL',
-    nullable: true,
-    description: 'URL of the issue tracker.',
-    resolve: from('issueTracker'),
-  }),
-  documentation: t.field({
-    ...ofPublicVersion,
-    type: 'URL',
-    nullable: true,
-    description: 'URL of the documentation that the pubspec names.',
-    resolve: from('documentation'),
-  }),
-}))
-
-builder.objectFields(PackageVersionRef, (t) => ({
-  topics: t.stringList({
-    ...ofPublicVersion,
-    extensions: { size: 5 },
-    description: 'Topics from the pubspec.',
-    resolve: from('topics'),
-  }),
-  funding: t.field({
-    ...ofPublicVersion,
-    extensions: { size: 5 },
-    type: ['URL'],
-    description: 'URLs for funding the author.',
-    resolve: from('funding'),
-  }),
+  description: t.string({ ...optional, description: 'Description from the pubspec.', resolve: from('description') }),
+  homepage: t.field({ ...link, description: 'URL of the home page.', resolve: from('homepage') }),
+  repository: t.field({ ...link, description: 'URL of the source repository.', resolve: from('repository') }),
+  issueTracker: t.field({ ...link, description: 'URL of the issue tracker.', resolve: from('issueTracker') }),
+  documentation: t.field({ ...link, description: 'URL of the documentation that the pubspec names.', resolve: from('documentation') }),
+  topics: t.stringList({ ...few, description: 'Topics from the pubspec.', resolve: from('topics') }),
+  funding: t.field({ ...few, type: ['URL'], description: 'URLs for funding the author.', resolve: from('funding') }),
   platforms: t.stringList({
     ...ofPublicVersion,
     extensions: { size: 6 },
     description: 'Platforms declared in the pubspec; empty if none are declared.',
     resolve: from('platforms'),
   }),
-  executables: t.stringList({
-    ...ofPublicVersion,
-    extensions: { size: 5 },
-    description: 'Names of the executables.',
-    resolve: from('executables'),
-  }),
-}))
-
-builder.objectFields(PackageVersionRef, (t) => ({
+  executables: t.stringList({ ...few, description: 'Names of the executables.', resolve: from('executables') }),
   needsFlutter: t.boolean({ ...ofPublicVersion, description: 'Whether the package requires Flutter.', resolve: from('needsFlutter') }),
   environment: t.field({
     ...ofPublicVersion,
@@ -172,25 +130,13 @@ DocumentRef.implement({
 })
 
 builder.objectFields(PackageVersionRef, (t) => ({
-  readme: t.field({ ...ofPublicVersion, type: DocumentRef, nullable: true, description: 'The README.', resolve: document('readme') }),
-  changelog: t.field({
-    ...ofPublicVersion,
-    type: DocumentRef,
-    nullable: true,
-    description: 'The changelog.',
-    resolve: document('changelog'),
-  }),
-  license: t.field({ ...ofPublicVersion, type: DocumentRef, nullable: true, description: 'The license.', resolve: document('license') }),
-  example: t.field({
-    ...ofPublicVersion,
-    type: DocumentRef,
-    nullable: true,
-    description: 'The example.',
-    resolve: document('example'),
-  }),
+  readme: t.field({ ...document, description: 'The README.', resolve: documentOf('readme') }),
+  changelog: t.field({ ...document, description: 'The changelog.', resolve: documentOf('changelog') }),
+  license: t.field({ ...document, description: 'The license.', resolve: documentOf('license') }),
+  example: t.field({ ...document, description: 'The example.', resolve: documentOf('example') }),
 }))
 
-function document(kind: DocumentKind) {
+function documentOf(kind: DocumentKind) {
   return (version: PackageVersion, _args: object, context: Context) => findDocument(context, version, kind)
 }
 

@@ -119,9 +119,7 @@ async function nullIfWithheld(reader: Reader, version: PackageVersion | null): P
 
 async function versionsOf(reader: Reader, pkg: Package, filter: string | null | undefined): Promise<FilterQuery<PackageVersion>> {
   const { versions } = await loadWithheld(reader, pkg.id)
-  return {
-    $and: [{ package: pkg, ...(versions.size > 0 && { id: { $nin: [...versions] } }) }, filter?.trim() ? versionsLike(filter) : {}],
-  }
+  return { $and: [{ package: pkg, ...(versions.size > 0 && { id: { $nin: [...versions] } }) }, filter?.trim() ? versionsLike(filter) : {}] }
 }
 
 type Pointers = { latest: string | null; prerelease: string | null }
