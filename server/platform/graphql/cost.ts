@@ -24,7 +24,7 @@ import {
 } from 'graphql'
 import { invalidInput } from '../../errors.ts'
 import type { Context } from '../access/context.ts'
-import { turnKey } from '../http/limits/limits.ts'
+import { turnKey } from '../http/limits.ts'
 import { createFairLimiter } from '../threads/fair-limiter.ts'
 import { nextSlice } from '../threads/slices.ts'
 
