@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { executeInTurn } from '../../../server/platform/graphql/turns.ts'
+import { executeInTurn } from '../../../server/platform/graphql/cost.ts'
 import { nextSlice } from '../../../server/platform/threads/slices.ts'
 
 type Caller = Parameters<typeof executeInTurn>[0]
