@@ -7,7 +7,7 @@ export function asPersistedQuery(sent: Operation): Operation {
   return { ...sent, extensions: { persistedQuery: { version: 1, sha256Hash } } }
 }
 
-/** Matches the error for an unknown persisted query hash. Release 0.4.0 has no persisted queries and reports a missing query instead. */
+/** Matches the error for an unknown persisted query hash. Release 0.3.0 has no persisted queries and reports a missing query instead. */
 const unknownHash = /"field":"extensions\.persistedQuery\.sha256Hash"|"message":"query: is required\."/
 
 /** Maximum number of attempts: during a rolling upgrade, each attempt may reach an instance of a different release. */
