@@ -7,7 +7,7 @@ import { sha256 } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
 
 /** A row of the table audit_entries. */
-export type EntryRow = {
+type EntryRow = {
   id: string
   created_at: number | string | Date
   kind: string
@@ -22,14 +22,14 @@ export type EntryRow = {
 const contents = ['kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip'] as const
 
 /** The columns that `hashOf` needs, of the table alias `e`. */
-export const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
+const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
 
 /** Returns the hash of an entry in the chain. Each hash covers the previous one, so changing an entry requires changing all later hashes. */
-export const hashOf = (before: string, entry: EntryRow): string =>
+const hashOf = (before: string, entry: EntryRow): string =>
   sha256(`${before}\n${JSON.stringify([entry.id, toDate(entry.created_at).toISOString(), ...contents.map((name) => entry[name])])}`)
 
 /** Initial hash of the chain, which the hash of the first entry builds on. */
-export const start = '0'.repeat(64)
+const start = '0'.repeat(64)
 
 /** A position in the hash chain and the hash at that position. */
 export type Place = { position: number; hash: string }

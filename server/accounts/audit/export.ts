@@ -8,28 +8,29 @@ import { loadUser } from '../users/service.ts'
 import { type AuditEntry, deletedUser } from './entity.ts'
 import { batchAuditEntries } from './list.ts'
 
-export const columns = [
-  'id',
-  'createdAt',
-  'kind',
-  'summary',
-  'actorId',
-  'actorName',
-  'actorEmail',
-  'userId',
-  'userName',
-  'userEmail',
-  'package',
-  'version',
-  'clientIp',
-  'publisher',
-] as const
+type Event = { entry: AuditEntry; actor: User | null; user: User | null }
 
-/** The exported columns of an audit entry. */
-export type Row = Record<(typeof columns)[number], string | null>
+/** The exported columns, in order. */
+const columns = {
+  id: ({ entry }) => entry.id,
+  createdAt: ({ entry }) => entry.createdAt.toISOString(),
+  kind: ({ entry }) => entry.kind,
+  summary: ({ entry }) => entry.summary,
+  actorId: ({ entry }) => entry.actorId,
+  actorName: ({ entry, actor }) => nameOf(entry.actorId, actor),
+  actorEmail: ({ actor }) => actor?.email,
+  userId: ({ entry }) => entry.userId,
+  userName: ({ entry, user }) => nameOf(entry.userId, user),
+  userEmail: ({ user }) => user?.email,
+  package: ({ entry }) => entry.package,
+  version: ({ entry }) => entry.version,
+  clientIp: ({ entry }) => entry.clientIp,
+  publisher: ({ entry }) => entry.publisher,
+} satisfies Record<string, (event: Event) => string | null | undefined>
 
 /** A file format: content type, file extension, header line and a function that formats a row. */
-export type Format = { type: string; parameters: string; extension: string; head: string; line: (row: Row) => string }
+type Format = { type: string; parameters: string; extension: string; head: string; line: (row: Row) => string }
+type Row = Record<string, string | null>
 
 /** Exports the filtered audit log as a file in this format. Reads in batches, so memory use is constant. */
 export const exportedAs = (format: Format): Alternative => ({
@@ -51,42 +52,26 @@ async function* lines({ database }: Context, { head, line }: Format, batches: As
   if (head) yield head
   for await (const batch of batches) {
     const request = { em: database.fork() }
+    const personOf = (id: string | null | undefined) => (id ? loadUser(request, id) : null)
     const rows = await Promise.all(
-      batch.map(async (entry) => line(row(entry, await personOf(request, entry.actorId), await personOf(request, entry.userId)))),
+      batch.map(async (entry) => line(rowOf({ entry, actor: await personOf(entry.actorId), user: await personOf(entry.userId) }))),
     )
     // An empty chunk would end the response stream.
     if (rows.length > 0) yield rows.join('')
   }
 }
 
-const personOf = (request: Pick<Context, 'em'>, id: string | null | undefined) => (id ? loadUser(request, id) : null)
+const rowOf = (event: Event): Row => Object.fromEntries(Object.entries(columns).map(([name, valueOf]) => [name, valueOf(event) ?? null]))
 
 const nameOf = (id: string | null | undefined, person: User | null) => person?.displayName ?? (id ? deletedUser : null)
-
-const row = (entry: AuditEntry, actor: User | null, user: User | null): Row => ({
-  id: entry.id,
-  createdAt: entry.createdAt.toISOString(),
-  kind: entry.kind,
-  summary: entry.summary,
-  actorId: entry.actorId ?? null,
-  actorName: nameOf(entry.actorId, actor),
-  actorEmail: actor?.email ?? null,
-  userId: entry.userId ?? null,
-  userName: nameOf(entry.userId, user),
-  userEmail: user?.email ?? null,
-  package: entry.package ?? null,
-  version: entry.version ?? null,
-  clientIp: entry.clientIp ?? null,
-  publisher: entry.publisher ?? null,
-})
 
 /** CSV for spreadsheets (RFC 4180). */
 export const csv: Format = {
   type: 'text/csv',
   parameters: '; charset=utf-8; header=present',
   extension: 'csv',
-  head: record(columns),
-  line: (row) => record(columns.map((column) => row[column] ?? '')),
+  head: record(Object.keys(columns)),
+  line: (row) => record(Object.values(row).map((value) => value ?? '')),
 }
 
 /** Newline-delimited JSON for programs. */

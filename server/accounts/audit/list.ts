@@ -7,7 +7,7 @@ import { personId } from '../users/service.ts'
 import { AuditEntry } from './entity.ts'
 
 /** Filters for audit entries. Omitted fields do not restrict the result. */
-export type AuditFilter = {
+type AuditFilter = {
   /** An event kind such as `user.login`, or a prefix such as `user.`. */
   kind?: string | null | undefined
   /** The acting user: an e-mail address or an id. */
@@ -27,8 +27,8 @@ export type AuditFilter = {
 }
 
 type Condition = FilterQuery<AuditEntry>
-
-export type AuditOrder = 'newest' | 'oldest'
+type AuditOrder = 'newest' | 'oldest'
+type Slice = { limit: number; after: string | undefined; order?: AuditOrder }
 
 /**
  * Lists audit entries as a connection.
@@ -38,34 +38,30 @@ export async function listAuditEntries(em: EntityManager, filter: AuditFilter, p
   const where = await conditionOf(em, filter)
   return pageByKey(page, {
     keyOf: (entry: AuditEntry) => entry.id,
-    load: (limit, after) => load(em, where, limit, after === undefined ? after : known(after), order),
+    load: (limit, after) => load(em, where, { limit, after: after && known(after), order }),
     count: () => em.count(AuditEntry, where),
   })
 }
 
+const batchSize = 500
+
 /**
- * Reads the matching entries in batches of `size`. Each batch uses a new entity manager from `fork`, so that no entries accumulate in memory.
+ * Reads the matching entries in batches. Each batch uses a new entity manager from `fork`, so that no entries accumulate in memory.
  * @throws ApiError as `listAuditEntries`, before the first batch.
  */
-export async function batchAuditEntries(fork: () => EntityManager, filter: AuditFilter, size = 500): Promise<AsyncIterable<AuditEntry[]>> {
+export async function batchAuditEntries(fork: () => EntityManager, filter: AuditFilter): Promise<AsyncIterable<AuditEntry[]>> {
   const where = await conditionOf(fork(), filter)
   return (async function* batches() {
     let batch: AuditEntry[] = []
     do {
-      batch = await load(fork(), where, size, batch.at(-1)?.id)
+      batch = await load(fork(), where, { limit: batchSize, after: batch.at(-1)?.id })
       yield batch
-    } while (batch.length === size)
+    } while (batch.length === batchSize)
   })()
 }
 
 /** Loads up to `limit` entries after the entry with this id. Ids are ordered by time. */
-function load(
-  em: EntityManager,
-  where: Condition,
-  limit: number,
-  after: string | undefined,
-  order: AuditOrder = 'newest',
-): Promise<AuditEntry[]> {
+function load(em: EntityManager, where: Condition, { limit, after, order = 'newest' }: Slice): Promise<AuditEntry[]> {
   const further = after === undefined ? {} : { id: order === 'newest' ? { $lt: after } : { $gt: after } }
   return em.find(AuditEntry, { $and: [where, further] }, { orderBy: { id: order === 'newest' ? 'desc' : 'asc' }, limit })
 }

@@ -1,6 +1,4 @@
-import type { EntityManager } from '@mikro-orm/sql'
-import { newestFirst, type PageArguments } from '../../platform/graphql/connections.ts'
-import { AuditEntry } from './entity.ts'
+import type { AuditEntry } from './entity.ts'
 import type { AuditKind } from './service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isServerAdmin, mayChangeOwnAccount } from '../../platform/access/roles.ts'
@@ -26,10 +24,6 @@ const securityKinds = [
 
 /** Returns the condition for security events of this account. */
 export const securityOf = (userId: string) => ({ userId, kind: { $in: securityKinds } })
-
-/** Lists security events of an account as a connection, newest first. */
-export const listSecurityHistory = (em: EntityManager, userId: string, page: PageArguments) =>
-  newestFirst(em, AuditEntry, securityOf(userId), page)
 
 /**
  * Returns the condition for the entries that the caller may see: all for administrators, entries about the security of their own account for other

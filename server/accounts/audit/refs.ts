@@ -5,8 +5,6 @@ import { z } from 'zod'
 /** The GraphQL type of audit entries. Its fields are defined separately, because features add their own. */
 export const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry')
 
-type Person = { userId: string; displayName: string; email: string }
-
 /** REST schema of a user in an audit entry, as returned by `agent`. */
 export const agentSchema = z
   .object({ userId: z.uuid(), displayName: z.string(), email: z.string().nullable() })
@@ -17,5 +15,5 @@ export const agentSchema = z
 export const nextBefore = z.uuid().nullable().describe('Value of `before` for the next page; null on the last one.')
 
 /** Returns the user of an audit entry for REST; null for anonymous actors. */
-export const agent = (id: string | null, person: Person | null) =>
+export const agent = (id: string | null, person: z.infer<typeof agentSchema>) =>
   id === null ? null : (person ?? { userId: id, displayName: deletedUser, email: null })

@@ -1,16 +1,18 @@
+import { newestFirst } from '../../platform/graphql/connections.ts'
+import { readSetting } from '../../platform/settings/service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { loadUser } from '../users/service.ts'
 import { UserRef } from '../users/refs.ts'
 import { AuditEntry, deletedUser } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { AuditEntryRef } from './refs.ts'
-import { canSeeAddress, visibleEntries, listSecurityHistory } from './policy.ts'
+import { canSeeAddress, visibleEntries, securityOf } from './policy.ts'
 import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import { z } from 'zod'
 import { payload } from '../../platform/graphql/payload.ts'
 import { isServerOwner } from '../../platform/access/roles.ts'
 import { lastCut } from './chain.ts'
-import { type AuditRetention, countOlder, maxRetentionDays, minRetentionDays, readRetention, updateRetention } from './retention.ts'
+import { type AuditRetention, countOlder, maxRetentionDays, minRetentionDays, auditRetention, updateRetention } from './retention.ts'
 
 builder.node(AuditEntryRef, {
   description: 'An event in the audit log. Entries are immutable.',
@@ -24,10 +26,9 @@ builder.node(AuditEntryRef, {
     kind: t.exposeString('kind', { description: 'Kind of the event, such as `package.version_published`.' }),
     summary: t.exposeString('summary', { description: 'A sentence that describes the event.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
-    actorId: t.id({
+    actorId: t.exposeID('actorId', {
       nullable: true,
       description: 'Plain identifier of the acting user, even if the account was deleted.',
-      resolve: ({ actorId }) => actorId ?? null,
     }),
     actor: t.field({
       type: UserRef,
@@ -40,35 +41,27 @@ builder.node(AuditEntryRef, {
       description: 'Name of the acting user; `deleted user` if the account was deleted; null if the request was anonymous.',
       resolve: async ({ actorId }, _args, context) => (actorId ? ((await loadUser(context, actorId))?.displayName ?? deletedUser) : null),
     }),
-    userId: t.id({
-      nullable: true,
-      description: 'Plain identifier of the affected account, even if it was deleted.',
-      resolve: ({ userId }) => userId ?? null,
-    }),
+    userId: t.exposeID('userId', { nullable: true, description: 'Plain identifier of the affected account, even if it was deleted.' }),
     user: t.field({
       type: UserRef,
       nullable: true,
       description: 'The affected account; null if it was deleted, or if the event does not affect an account.',
       resolve: ({ userId }, _args, context) => (userId ? loadUser(context, userId) : null),
     }),
+    package: t.exposeString('package', { nullable: true, description: 'Name of the affected package.' }),
+    publisher: t.exposeString('publisher', {
+      nullable: true,
+      description: 'Id of the affected publisher, or of the publisher that a package was moved to or from.',
+    }),
+    version: t.exposeString('version', { nullable: true, description: 'The affected package version, if any.' }),
+    clientIp: t.string({
+      nullable: true,
+      description:
+        'IP address of the request. Visible to administrators, and on entries about your own account unless another user was acting.',
+      resolve: (entry, _args, context) => (canSeeAddress(context, entry) ? entry.clientIp : null),
+    }),
   }),
 })
-
-builder.objectFields(AuditEntryRef, (t) => ({
-  package: t.string({ nullable: true, description: 'Name of the affected package.', resolve: (entry) => entry.package ?? null }),
-  publisher: t.string({
-    nullable: true,
-    description: 'Id of the affected publisher, or of the publisher that a package was moved to or from.',
-    resolve: ({ publisher }) => publisher ?? null,
-  }),
-  version: t.string({ nullable: true, description: 'The affected package version, if any.', resolve: ({ version }) => version ?? null }),
-  clientIp: t.string({
-    nullable: true,
-    description:
-      'IP address of the request. Visible to administrators, and on entries about your own account unless another user was acting.',
-    resolve: (entry, _args, context) => (canSeeAddress(context, entry) ? (entry.clientIp ?? null) : null),
-  }),
-}))
 
 const AuditOrderEnum = builder.enumType('AuditOrder', {
   description: 'How to sort the audit log.',
@@ -109,7 +102,8 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for other users than its owner and administrators. A token needs the scope WRITE.',
-      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listSecurityHistory(context.em, user.id, args) : null),
+      resolve: (user, args, context) =>
+        canSeeBelongings(context, user) ? newestFirst(context.em, AuditEntry, securityOf(user.id), args) : null,
     },
     { description: "A page of an account's security history." },
     { description: 'An entry in a page.' },
@@ -160,7 +154,7 @@ builder.queryField('auditRetention', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: AuditRetentionRef,
     description: 'How long this server keeps audit entries, for administrators.',
-    resolve: (_root, _args, context) => readRetention(context),
+    resolve: (_root, _args, { database }) => readSetting(database.reads, auditRetention),
   }),
 )
 

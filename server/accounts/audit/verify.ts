@@ -3,7 +3,7 @@ import { readRow } from '../../platform/db/statements.ts'
 import { idAt, anchorOf, type Cut, lastCut, problemsOf, readLinks } from './chain.ts'
 
 /** Result of verifying the audit log against its hash chain. */
-export type Verdict = {
+type Verdict = {
   /** Number of entries in the chain. */
   entries: number
   /** Number of older entries that were deleted by retention. */

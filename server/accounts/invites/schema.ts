@@ -3,7 +3,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { inviteHours } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
-import { byServerAdmin, acceptInvite, inspectInvite, reinvite } from './service.ts'
+import { acceptInvite, inspectInvite, reinvite } from './service.ts'
 
 /** Token of an invitation. Only its length is checked, since it is only hashed. */
 const inviteToken = z.string().max(200, 'is not the token of an invitation')
@@ -49,7 +49,7 @@ builder.mutationField('acceptInvite', (t) =>
 )
 
 builder.mutationField('createInvite', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('CreateInvitePayload', 'A new invitation, which replaces the previous one.', {
       user: { type: UserRef, description: 'The invited user.' },
       inviteUrl: { extensions: { secret: true }, type: 'String', description: 'URL of the invitation, shown only once.' },

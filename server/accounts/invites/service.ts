@@ -6,24 +6,16 @@ import { conflict, notFound } from '../../errors.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { User } from '../users/entity.ts'
-import { editable } from '../users/service.ts'
+import { editable, reloadUser } from '../users/service.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { acceptPassword } from '../users/password.ts'
 import { Invite } from './entity.ts'
-
-/** Only server administrators can invite users. */
-export const byServerAdmin = { scope: 'admin' } as const
 
 /**
  * The users who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
  * a sign-in.
  */
-export const waitsForAcceptance = { isActive: true, passwordHash: null }
-
-/**
- * Returns whether inviting this user requires a recent password confirmation: for administrators, since anyone who has the link gets their account.
- */
-export const needsProof = ({ role }: { role: string }): boolean => role === 'admin'
+const waitsForAcceptance = { isActive: true, passwordHash: null }
 
 const hourMs = 3_600_000
 
@@ -44,11 +36,7 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
  * @throws ApiError NotFound; Conflict when the user has accepted or is disabled; InsufficientPermissions for the owner, and for inviting an
  * administrator in a session without a recent password confirmation.
  */
-export async function reinvite(
-  context: SignedInContext,
-  id: string,
-  hours: number,
-): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
+export async function reinvite(context: SignedInContext, id: string, hours: number) {
   const { request, em, viewer, config, ip, now } = context
   return em.transactional(async (inner) => {
     // Locks the user if the invitation is pending, so that concurrent acceptances, deactivations and invitations wait.
@@ -58,7 +46,8 @@ export async function reinvite(
       throw conflict(
         `${user.displayName} ${user.isActive ? 'already has an account. Reset the password instead.' : 'is disabled. Activate the account first.'}`,
       )
-    if (needsProof(user)) requireRecentProof(context)
+    // Anyone who has the link gets the account.
+    if (user.role === 'admin') requireRecentProof(context)
     const serverUrl = publicUrl(request, config.SERVER_URL)
     const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl, ip, now: now() })
     return { user, inviteUrl, inviteExpiresInHours: hours }
@@ -69,7 +58,7 @@ export async function reinvite(
  * Returns the recipient of an invitation.
  * @throws ApiError NotFound, with the same message for unknown, expired and accepted invitations.
  */
-export async function inspectInvite(context: Context, token: string): Promise<{ email: string; displayName: string; expiresAt: Date }> {
+export async function inspectInvite(context: Context, token: string) {
   const { user, expiresAt } = await liveInvite(context, token)
   return { email: user.email, displayName: user.displayName, expiresAt }
 }
@@ -90,7 +79,7 @@ export async function acceptInvite(context: Context, token: string, given: strin
     if (!taken) throw invalidInvite()
     audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary: `${user.displayName} accepted the invitation`, ip })
   })
-  return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
+  return reloadUser(em, user.id)
 }
 
 /** Builds the NotFound error for an invitation that cannot be used. */

@@ -13,8 +13,8 @@ import { AuthorizationRequest } from './entity.ts'
 import { OauthError } from './parameters.ts'
 
 /** The parameters of a token request. */
-export type Exchange = { code: string; redirectUri: string; codeVerifier: string }
-export type Grant = { secret: string; scopes: Scope[]; email: string }
+type Exchange = { code: string; redirectUri: string; codeVerifier: string }
+type Grant = { secret: string; scopes: Scope[]; email: string }
 
 /** Lifetime of tokens issued for a code, in days. TOKEN_MAX_DAYS can shorten it. */
 const tokenDays = 90
@@ -89,13 +89,7 @@ const challengeOf = (verifier: string): string => createHash('sha256').update(ve
 async function revokeReplayed(em: EntityManager, { token, user }: SpentRequest, now: Date, ip: string): Promise<null> {
   if (!token) return null
   const revoked = await revokeTree(em, token.id, now)
-  if (revoked)
-    audit(em, {
-      kind: 'token.reuse_detected',
-      actor: null,
-      user,
-      summary: `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked${withDescendants(revoked)}`,
-      ip,
-    })
+  const summary = `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked${withDescendants(revoked)}`
+  if (revoked) audit(em, { kind: 'token.reuse_detected', actor: null, user, summary, ip })
   return null
 }

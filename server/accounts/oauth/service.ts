@@ -15,16 +15,6 @@ import type { Services } from '../../services.ts'
 const pendingMs = 10 * 60_000
 const codeMs = 60_000
 
-/** A pending authorization request. `scopes` are the requested scopes that the user can currently grant. */
-export type PendingAuthorization = {
-  requestId: string
-  clientId: string
-  redirectUri: string
-  scopes: Scope[]
-  createdAt: Date
-  expiresAt: Date
-}
-
 /**
  * Stores an authorization request for the caller to answer within 10 minutes, bound to the caller's session.
  * @returns its id.
@@ -53,9 +43,8 @@ export async function requestAuthorization(
  * Returns a pending authorization request of the caller.
  * @throws ApiError NotFound when it belongs to another user or session, has expired, or was already answered.
  */
-export async function findPending(context: SignedInContext, requestId: string): Promise<PendingAuthorization> {
-  return describe(await load(context, requestId), context)
-}
+export const findPending = async (context: SignedInContext, requestId: string): Promise<PendingAuthorization> =>
+  describe(await load(context, requestId), context)
 
 /**
  * Approves the request: creates a single-use code that is valid for 60 seconds.
@@ -65,20 +54,14 @@ export async function findPending(context: SignedInContext, requestId: string): 
 export async function approveAuthorization(context: SignedInContext, requestId: string): Promise<string> {
   const { em, viewer, ip, now } = context
   const request = await load(context, requestId)
-  if (needsProof(describe(request, context).scopes)) requireRecentProof(context)
+  const { scopes } = describe(request, context)
+  if (needsProof(scopes)) requireRecentProof(context)
   const code = randomText(32)
   const approved = await em.transactional(async (inner) => {
     const codeExpiresAt = new Date(now().getTime() + codeMs)
     const changed = await inner.nativeUpdate(AuthorizationRequest, pending(context, requestId), { codeHash: sha256(code), codeExpiresAt })
-    const scopes = describe(request, context).scopes.join(', ')
-    if (changed)
-      audit(inner, {
-        kind: 'oauth.approved',
-        actor: viewer,
-        user: viewer,
-        summary: `${viewer.displayName} authorized a command-line client (${scopes})`,
-        ip,
-      })
+    const summary = `${viewer.displayName} authorized a command-line client (${scopes.join(', ')})`
+    if (changed) audit(inner, { kind: 'oauth.approved', actor: viewer, user: viewer, summary, ip })
     return changed > 0
   })
   if (!approved) throw gone()
@@ -122,18 +105,14 @@ const gone = () =>
     'Authorization request not found: it was answered, is older than 10 minutes, or belongs to another session. Start again from the command line.',
   )
 
+/** A pending authorization request. `scopes` are the requested scopes that the user can currently grant. */
+export type PendingAuthorization = ReturnType<typeof describe>
+
 function describe(
-  { id, clientId, redirectUri, scopes, createdAt, expiresAt }: AuthorizationRequest,
+  { id: requestId, clientId, redirectUri, scopes, createdAt, expiresAt }: AuthorizationRequest,
   { viewer }: SignedInContext,
-): PendingAuthorization {
-  return {
-    requestId: id,
-    clientId,
-    redirectUri,
-    scopes: grantableScopes(scopes.split(',') as Scope[], viewer.role),
-    createdAt,
-    expiresAt,
-  }
+) {
+  return { requestId, clientId, redirectUri, scopes: grantableScopes(scopes.split(',') as Scope[], viewer.role), createdAt, expiresAt }
 }
 
 const dayMs = 86_400_000

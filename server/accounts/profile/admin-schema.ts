@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
-import { formerMemberRole, UserRef, RoleEnum, UserStatus } from '../users/refs.ts'
+import { assignableRoles, UserRef, RoleEnum, UserStatus } from '../users/refs.ts'
 import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
@@ -11,12 +11,7 @@ import { listUsers } from './list.ts'
 
 const AssignableRoleEnum = builder.enumType('AssignableRole', {
   description: 'A role that an administrator can assign. The ownership is transferred instead.',
-  values: {
-    EDITOR: formerMemberRole,
-    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
-    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
-    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
-  },
+  values: assignableRoles,
 })
 
 const UserCreationMode = builder.enumType('UserCreationMode', {
@@ -27,23 +22,15 @@ const UserCreationMode = builder.enumType('UserCreationMode', {
   },
 })
 
+const optionalSecret = { extensions: { secret: true }, type: 'String', nullable: true } as const
+
 builder.mutationField('createUser', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('CreateUserPayload', 'A new account, with the password or invitation to pass on. Nothing is sent by e-mail.', {
       user: { type: UserRef, description: 'The account.' },
       mode: { type: UserCreationMode, description: 'How the user gets access.' },
-      generatedPassword: {
-        extensions: { secret: true },
-        type: 'String',
-        nullable: true,
-        description: 'The one-time password, shown only once.',
-      },
-      inviteUrl: {
-        extensions: { secret: true },
-        type: 'String',
-        nullable: true,
-        description: 'URL of the invitation, shown only once.',
-      },
+      generatedPassword: { ...optionalSecret, description: 'The one-time password, shown only once.' },
+      inviteUrl: { ...optionalSecret, description: 'URL of the invitation, shown only once.' },
       inviteExpiresInHours: { type: 'Int', nullable: true, description: 'Validity of the invitation in hours.' },
     }),
     description: 'Creates an account for a user.',
@@ -56,16 +43,8 @@ builder.mutationField('createUser', (t) =>
       mode: t.input.field({ type: UserCreationMode, description: 'How the user gets access. Default: PASSWORD.' }),
       expiresInHours: t.input.int({ description: 'Validity of the invitation, 1 to 720 hours. Default: 168.', validate: inviteHours }),
     },
-    resolve: (_root, { input }, context) => {
-      const { email, displayName, role, mode, expiresInHours } = input
-      return createUser(context, {
-        email,
-        displayName,
-        role: role ?? 'viewer',
-        mode: mode ?? 'password',
-        expiresInHours: expiresInHours ?? 168,
-      })
-    },
+    resolve: (_root, { input: { role, mode, expiresInHours, ...input } }, context) =>
+      createUser(context, { ...input, role: role ?? 'viewer', mode: mode ?? 'password', expiresInHours: expiresInHours ?? 168 }),
   }),
 )
 
@@ -81,9 +60,7 @@ builder.mutationField('updateUser', (t) =>
       displayName: t.input.string({ description: 'New name.', validate: displayName.nullish() }),
       isActive: t.input.boolean({ description: 'False disables the account: no sign-in, no sessions, no tokens.' }),
     },
-    resolve: async (_root, { input: { id, role, ...rest } }, context) => ({
-      user: await updateUser(context, id.id, { ...rest, role: role ?? undefined }),
-    }),
+    resolve: async (_root, { input: { id, ...changes } }, context) => ({ user: await updateUser(context, id.id, changes) }),
   }),
 )
 
@@ -91,12 +68,7 @@ builder.mutationField('resetPassword', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('ResetPasswordPayload', 'An account whose password must be changed at the next sign-in.', {
       user: { type: UserRef, description: 'The account.' },
-      generatedPassword: {
-        extensions: { secret: true },
-        type: 'String',
-        nullable: true,
-        description: 'The generated password, shown only once; null if you provided one.',
-      },
+      generatedPassword: { ...optionalSecret, description: 'The generated password, shown only once; null if you provided one.' },
     }),
     description: "Resets a user's password and ends their sessions. The user must choose another password at the next sign-in.",
     typeOptions: { description: 'The account and the new password.' },
@@ -119,11 +91,7 @@ builder.mutationField('transferOwnership', (t) =>
     typeOptions: { description: 'The new owner of the server.' },
     argOptions: { description: 'The new owner.' },
     input: {
-      email: t.input.string({
-        required: true,
-        description: 'E-mail address of an active administrator.',
-        extensions: { maxLength: 254 },
-      }),
+      email: t.input.string({ required: true, description: 'E-mail address of an active administrator.', extensions: { maxLength: 254 } }),
     },
     resolve: (_root, { input }, context) => transferOwnership(context, input.email),
   }),

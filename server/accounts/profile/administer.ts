@@ -8,7 +8,7 @@ import { Invite } from '../invites/entity.ts'
 import { issueInvite } from '../invites/service.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { revokeSessions } from '../sessions/service.ts'
-import { changeUnlessOwner, editable, replacePassword, limitLookups } from '../users/service.ts'
+import { changeUnlessOwner, editable, replacePassword, limitLookups, reloadUser } from '../users/service.ts'
 import type { Role } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
 import { generatePassword, acceptPassword } from '../users/password.ts'
@@ -16,46 +16,27 @@ import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { isOneself, canBecomeOwner } from '../users/policy.ts'
 
-export type AssignableRole = Exclude<Role, 'owner'>
-export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
-export type CreatedUser = {
-  user: User
-  mode: NewUser['mode']
-  generatedPassword: string | null
-  inviteUrl: string | null
-  inviteExpiresInHours: number | null
-}
+type AssignableRole = Exclude<Role, 'owner'>
+type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
 
 /**
  * Creates an account with a one-time password or an invitation link, either of which is returned.
  * @throws ApiError Conflict when the e-mail address is taken; InsufficientPermissions for creating an administrator in a session without a recent
  * password confirmation.
  */
-export async function createUser(context: SignedInContext, input: NewUser): Promise<CreatedUser> {
+export async function createUser(context: SignedInContext, input: NewUser) {
   const { request, em, viewer, config, ip, now } = context
-  if (input.role === 'admin') requireRecentProof(context)
   const { email, displayName, role, mode, expiresInHours } = input
+  if (role === 'admin') requireRecentProof(context)
   const generatedPassword = mode === 'password' ? generatePassword() : null
   const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
   const serverUrl = publicUrl(request, config.SERVER_URL)
   try {
     return await em.transactional(async (inner) => {
-      const user = inner.create(User, {
-        email,
-        emailKey: emailKey(email),
-        displayName,
-        role,
-        passwordHash,
-        mustChangePassword: mode === 'password',
-        createdAt: now(),
-      })
-      audit(inner, {
-        kind: 'user.created',
-        actor: viewer,
-        user,
-        summary: `${viewer.displayName} created an account for ${displayName} (${role})`,
-        ip,
-      })
+      const account = { email, emailKey: emailKey(email), displayName, role, passwordHash, mustChangePassword: mode === 'password' }
+      const user = inner.create(User, { ...account, createdAt: now() })
+      const summary = `${viewer.displayName} created an account for ${displayName} (${role})`
+      audit(inner, { kind: 'user.created', actor: viewer, user, summary, ip })
       await inner.flush()
       const inviteUrl =
         mode === 'invite' ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl, ip, now: now() }) : null
@@ -67,7 +48,7 @@ export async function createUser(context: SignedInContext, input: NewUser): Prom
   }
 }
 
-export type UserChanges = {
+type UserChanges = {
   role?: AssignableRole | null | undefined
   displayName?: string | null | undefined
   isActive?: boolean | null | undefined
@@ -97,15 +78,10 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
     const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await revokeAccess(inner, id)
-    audit(inner, {
-      kind: 'user.updated',
-      actor: viewer,
-      user: { id },
-      summary: `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`,
-      ip,
-    })
+    const summary = `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`
+    audit(inner, { kind: 'user.updated', actor: viewer, user, summary, ip })
   })
-  return em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+  return reloadUser(em, id)
 }
 
 /**
@@ -114,31 +90,21 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
  * @throws ApiError NotFound; InvalidInput; InsufficientPermissions for the owner, for the caller's own account, and for a session without a recent
  * password confirmation; Conflict when the password was changed concurrently.
  */
-export async function resetPassword(
-  context: SignedInContext,
-  id: string,
-  given?: string | null,
-): Promise<{ user: User; generatedPassword: string | null }> {
+export async function resetPassword(context: SignedInContext, id: string, given: string | null | undefined) {
   const { em, viewer, ip } = context
   if (isOneself(context, { id }))
     throw insufficientPermissions('You cannot reset your own password here. Change it in your account settings.')
   requireRecentProof(context)
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null
-  const password = generatedPassword ?? (await acceptPassword(context, given ?? '', user))
-  const passwordHash = await hashPassword(context, password)
+  const passwordHash = await hashPassword(context, generatedPassword ?? (await acceptPassword(context, given ?? '', user)))
   await em.transactional(async (inner) => {
     await replacePassword(inner, user, passwordHash)
     await revokeAccess(inner, id)
-    audit(inner, {
-      kind: 'user.password_reset',
-      actor: viewer,
-      user,
-      summary: `${viewer.displayName} reset the password of ${user.displayName}`,
-      ip,
-    })
+    const summary = `${viewer.displayName} reset the password of ${user.displayName}`
+    audit(inner, { kind: 'user.password_reset', actor: viewer, user, summary, ip })
   })
-  return { user: await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true }), generatedPassword }
+  return { user: await reloadUser(em, id), generatedPassword }
 }
 
 async function revokeAccess(em: EntityManager, userId: string): Promise<void> {
@@ -146,19 +112,17 @@ async function revokeAccess(em: EntityManager, userId: string): Promise<void> {
   await em.nativeDelete(Invite, { user: userId })
 }
 
-export type Transfer = { owner: User; previousOwner: User }
-
 /**
  * Transfers the ownership to an active administrator. The previous owner becomes an administrator in the same transaction.
  * @throws ApiError NotFound for an unknown address; Conflict when the user is not an active administrator or the caller is no longer the owner;
  * RateLimitExceeded; InsufficientPermissions for a session without a recent password confirmation.
  */
-export async function transferOwnership(context: SignedInContext, email: string): Promise<Transfer> {
+export async function transferOwnership(context: SignedInContext, email: string) {
   requireRecentProof(context)
   return limitLookups(context, () => transfer(context, email))
 }
 
-async function transfer({ em, viewer, ip }: SignedInContext, email: string): Promise<Transfer> {
+async function transfer({ em, viewer, ip }: SignedInContext, email: string) {
   const target = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!target) throw notFound('There is no user with this e-mail address.')
   if (target.id === viewer.id) throw conflict('You already own this server. Name another administrator.')
@@ -169,22 +133,14 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string): Pro
       const left = await inner.nativeUpdate(User, { id: viewer.id, role: 'owner' }, { role: 'admin' })
       const taken = left && (await inner.nativeUpdate(User, { id: target.id, role: 'admin', isActive: true }, { role: 'owner' }))
       if (!taken) throw justChanged()
-      audit(inner, {
-        kind: 'owner.transferred',
-        actor: viewer,
-        user: target,
-        summary: `${viewer.displayName} made ${target.displayName} the owner`,
-        ip,
-      })
+      const summary = `${viewer.displayName} made ${target.displayName} the owner`
+      audit(inner, { kind: 'owner.transferred', actor: viewer, user: target, summary, ip })
     })
   } catch (error) {
     if (error instanceof UniqueConstraintViolationException) throw justChanged()
     throw error
   }
-  const [owner, previousOwner] = await Promise.all(
-    [target.id, viewer.id].map((id) => em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })),
-  )
-  return { owner: owner as User, previousOwner: previousOwner as User }
+  return { owner: await reloadUser(em, target.id), previousOwner: await reloadUser(em, viewer.id) }
 }
 
 const justChanged = () => conflict('The roles were changed at the same time. Reload, then try again.')

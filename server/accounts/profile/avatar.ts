@@ -7,6 +7,7 @@ import { missingAuthentication, invalidInput } from '../../errors.ts'
 import { Avatar, User } from '../users/entity.ts'
 import pLimit from 'p-limit'
 import type { Sharp } from 'sharp'
+import { reloadUser } from '../users/service.ts'
 
 /**
  * Sets or replaces the caller's picture.
@@ -20,7 +21,7 @@ export async function setAvatar({ em, viewer, ip }: SignedInContext, picture: Bu
     await inner.upsert(Avatar, { user: viewer.id, png, sha256 })
     audit(inner, { kind: 'user.updated', actor: viewer, user: viewer, summary: `${viewer.displayName} changed their picture`, ip })
   })
-  return read(em, viewer.id)
+  return reloadUser(em, viewer.id)
 }
 
 /** Removes the caller's picture. Has no effect without a picture. */
@@ -30,7 +31,7 @@ export async function removeAvatar({ em, viewer, ip }: SignedInContext): Promise
     if ((await inner.nativeDelete(Avatar, { user: viewer.id })) === 0) return
     audit(inner, { kind: 'user.updated', actor: viewer, user: viewer, summary: `${viewer.displayName} removed their picture`, ip })
   })
-  return read(em, viewer.id)
+  return reloadUser(em, viewer.id)
 }
 
 /** Returns the picture of a user, even of a disabled account, since published packages still show it. */
@@ -43,8 +44,6 @@ async function tag(em: EntityManager, userId: string, avatarTag: string | null):
   if ((await em.nativeUpdate(User, { id: userId }, { avatarTag })) === 0) throw missingAuthentication('Your account was deleted.')
 }
 
-const read = (em: EntityManager, id: string) => em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
-
 /** Width and height of an avatar in pixels. */
 const edge = 512
 const maxPixels = 25_000_000
@@ -53,7 +52,7 @@ const maxPixels = 25_000_000
  * Crops a PNG, JPEG or WebP picture to a centered square PNG, upright and without metadata. Animations are reduced to their first frame.
  * @throws ApiError InvalidInput for other formats, corrupt pictures, and pictures with more than 25 megapixels.
  */
-export async function squarePicture(bytes: Buffer): Promise<Buffer> {
+async function squarePicture(bytes: Buffer): Promise<Buffer> {
   if (!signatures.some((signature) => signature.test(bytes.toString('latin1', 0, 16)))) throw unreadable()
   const sharp = await (loading ??= loadSharp())
   return inTurn(async () => {

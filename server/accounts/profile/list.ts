@@ -5,7 +5,7 @@ import { containing, containingAsTyped } from '../../platform/db/statements.ts'
 import type { Role } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
 
-export type UserFilter = {
+type UserFilter = {
   email?: string | null | undefined
   /** Part of the e-mail address or name of a user. */
   query?: string | null | undefined
@@ -14,7 +14,7 @@ export type UserFilter = {
   /** Only users who have not signed in since this time, or never. */
   idleSince?: Date | null | undefined
 }
-export type UserOrder = 'created' | 'email'
+type UserOrder = 'created' | 'email'
 type Page = PageArguments & { offset?: number | null | undefined }
 
 /**

@@ -17,7 +17,7 @@ import {
 import { signIn } from './sign-in.ts'
 import { loadUser } from '../users/service.ts'
 
-export const SessionRef = builder.objectRef<Session>('Session')
+const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {
   description: 'A signed-in browser.',
   id: { resolve: (session) => session.id },

@@ -46,16 +46,13 @@ export const sessionIsLive = (now: Date) => ({
  */
 export async function revokeSession(context: SignedInContext, id: string): Promise<Session> {
   const { em, viewer, credential, ip, now } = context
-  const session = await em.findOne(Session, { ...liveSessions(viewer.id, now()), id })
-  const ended =
-    session !== null &&
-    (await em.transactional(async (inner) => {
-      // Of two concurrent requests, only one ends the session and writes an audit entry.
-      const won = (await inner.nativeDelete(Session, { id, user: viewer.id })) > 0
-      if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
-      return won
-    }))
-  if (!ended) throw notFound('You have no session with this id.')
+  const session = await em.transactional(async (inner) => {
+    const own = await inner.findOne(Session, { ...liveSessions(viewer.id, now()), id })
+    // Of two concurrent requests, only one ends the session and writes an audit entry.
+    if (!own || !(await inner.nativeDelete(Session, { id }))) throw notFound('You have no session with this id.')
+    audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
+    return own
+  })
   if (credential.id === id) clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
   return session
 }
@@ -64,14 +61,8 @@ export async function revokeSession(context: SignedInContext, id: string): Promi
 export async function revokeOtherSessions({ em, viewer, credential, ip }: SignedInContext): Promise<number> {
   return em.transactional(async (inner) => {
     const ended = await revokeSessions(inner, viewer.id, credential.kind === 'session' ? credential.id : undefined)
-    if (ended)
-      audit(inner, {
-        kind: 'session.revoked',
-        actor: viewer,
-        user: viewer,
-        summary: `${viewer.displayName} ended ${ended} other ${ended === 1 ? 'session' : 'sessions'}`,
-        ip,
-      })
+    const summary = `${viewer.displayName} ended ${ended} other ${ended === 1 ? 'session' : 'sessions'}`
+    if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary, ip })
     return ended
   })
 }
@@ -84,14 +75,14 @@ export function revokeSessions(em: EntityManager, userId: string, except?: strin
   return em.nativeDelete(Session, { user: userId, ...(except && { id: { $ne: except } }) })
 }
 
-export type SessionFilter = {
+type SessionFilter = {
   /** The owner of the sessions: an e-mail address or an id. */
   user?: string | null | undefined
   clientIp?: string | null | undefined
   /** Only sessions that have not been used since this time. */
   unusedSince?: Date | null | undefined
 }
-export type SessionOrder = 'created' | 'lastUsed'
+type SessionOrder = 'created' | 'lastUsed'
 
 /** Lists the sessions of all users that are active at `now`, as a connection; for administrators. */
 export async function listAllSessions(em: EntityManager, filter: SessionFilter, order: SessionOrder, page: PageArguments & { now: Date }) {
@@ -124,18 +115,14 @@ async function conditions(em: EntityManager, { user, clientIp, unusedSince }: Se
  * @throws ApiError NotFound for an unknown or ended session; InsufficientPermissions for sessions of the owner.
  */
 export async function revokeUserSession({ em, viewer, ip, now }: SignedInContext, id: string): Promise<Session> {
-  const session = await em.findOne(Session, { ...sessionIsLive(now()), id })
-  const ended =
-    session !== null &&
-    (await em.transactional(async (inner) => {
-      const user = await editable(inner, session.user.id)
-      const won = (await inner.nativeDelete(Session, { id })) > 0
-      const summary = `${viewer.displayName} ended a session of ${user.displayName}`
-      if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user, summary, ip })
-      return won
-    }))
-  if (!ended) throw notFound('There is no session with this id.')
-  return session
+  return em.transactional(async (inner) => {
+    const session = await inner.findOne(Session, { ...sessionIsLive(now()), id })
+    const user = session && (await editable(inner, session.user.id))
+    if (!user || !(await inner.nativeDelete(Session, { id }))) throw notFound('There is no session with this id.')
+    const summary = `${viewer.displayName} ended a session of ${user.displayName}`
+    audit(inner, { kind: 'session.revoked', actor: viewer, user, summary, ip })
+    return session
+  })
 }
 
 /**
@@ -165,13 +152,8 @@ export async function confirmPassword(context: SignedInContext, currentPassword:
     // Changing or resetting the password and disabling the account end the session, so a confirmation that raced with them has no effect.
     const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
     if (!proved) throw unauthenticated(context)
-    audit(inner, {
-      kind: 'user.password_confirmed',
-      actor: viewer,
-      user: viewer,
-      summary: `${viewer.displayName} confirmed their password`,
-      ip,
-    })
+    const summary = `${viewer.displayName} confirmed their password`
+    audit(inner, { kind: 'user.password_confirmed', actor: viewer, user: viewer, summary, ip })
   })
 }
 

@@ -14,6 +14,7 @@ import { emailKey } from '../users/input.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
 import { Session } from './entity.ts'
 import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } from './origin.ts'
+import { reloadUser } from '../users/service.ts'
 
 /** Maximum lifetime of a session: 30 days. */
 const lifetimeMs = 30 * 86_400_000
@@ -44,7 +45,7 @@ export async function signIn(context: Context, input: { email: string; password:
   if (!user || !session) return refuse(context, user)
   sendCookies(context, session)
   sendDeviceCookie(context, origin)
-  return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
+  return reloadUser(em, user.id)
 }
 
 /**

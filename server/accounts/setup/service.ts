@@ -46,7 +46,7 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
   return token
 }
 
-export type OwnerAccount = { email: string; displayName: string; password: string }
+type OwnerAccount = { email: string; displayName: string; password: string }
 
 /**
  * Creates the owner. Requires the IP address that verified the code, and its secret as `setupToken` or in the cookie.
@@ -138,17 +138,17 @@ const letters = 12
 const codeLifetimeMs = 24 * 3_600_000
 
 /** Returns the current code, which is the newest; undefined without any. */
-export const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
+const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
   em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 
 /** Returns whether a setup code has expired. */
-export const isExpired = ({ createdAt }: SetupCode, now: Date): boolean => createdAt.getTime() + codeLifetimeMs <= now.getTime()
+const isExpired = ({ createdAt }: SetupCode, now: Date): boolean => createdAt.getTime() + codeLifetimeMs <= now.getTime()
 
 /** Returns whether the entered text matches the code, ignoring case, dashes and spaces. */
-export const fits = ({ hash }: SetupCode, entered: string): boolean => equalSecrets(sha256(normalize(entered)), hash)
+const fits = ({ hash }: SetupCode, entered: string): boolean => equalSecrets(sha256(normalize(entered)), hash)
 
 /** Creates a new code, which replaces all earlier ones. Only its hash is stored. */
-export function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string {
+function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string {
   const id = newId()
   const code = codeOf(keys, id)
   em.create(SetupCode, { id, hash: sha256(normalize(code)), createdAt })
@@ -159,7 +159,7 @@ export function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string
  * Returns the setup code for a starting instance. Reuses the code that another running instance has announced, unless it was already entered, so
  * that the log of every instance shows a valid code. Otherwise creates a new one. Instances that start at the same time share one code.
  */
-export async function codeForStart(
+async function codeForStart(
   em: EntityManager,
   { database, keys, now }: Pick<Services, 'database' | 'keys' | 'now'>,
 ): Promise<string> {

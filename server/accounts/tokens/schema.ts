@@ -11,7 +11,7 @@ import { createToken, listTokens } from './service.ts'
 import { loadUser } from '../users/service.ts'
 import { UserRef } from '../users/refs.ts'
 
-export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
@@ -30,18 +30,12 @@ builder.node(AccessTokenRef, {
       resolve: (token) => token.scopes.split(',') as Scope[],
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the token was created.' }),
-    expiresAt: t.field({
+    expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
       description: 'When the token expires; null if it never expires.',
-      resolve: (token) => token.expiresAt ?? null,
     }),
-    lastUsedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the token was last used, to the minute.',
-      resolve: (token) => token.lastUsedAt ?? null,
-    }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true, description: 'When the token was last used, to the minute.' }),
   }),
 })
 
@@ -92,9 +86,7 @@ builder.mutationField('revokeTokenBySecret', (t) =>
       'Revokes the token with this secret, and the tokens that were created with it. Anyone who found the secret may do this without signing in. Always true, even when there is no such token.',
     typeOptions: { description: 'A leaked secret.' },
     argOptions: { description: 'The secret.' },
-    input: {
-      secret: t.input.string({ required: true, description: 'The complete secret.' }),
-    },
+    input: { secret: t.input.string({ required: true, description: 'The complete secret.' }) },
     resolve: (_root, { input }, context) => done(revokeBySecret(context, input.secret)),
   }),
 )

@@ -13,8 +13,7 @@ import { newSecret, prefixOf } from '../../platform/access/token-secret.ts'
 import { isMomentKey, momentKey, newestFirst, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import { personId } from '../users/service.ts'
 
-export type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
-export type IssuedToken = { token: AccessToken; secret: string }
+type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
 
 /**
  * Creates a personal access token. Scopes are limited to the caller's role. A token created with another token has at most its scopes and lifetime,
@@ -22,7 +21,7 @@ export type IssuedToken = { token: AccessToken; secret: string }
  * @throws ApiError InsufficientPermissions for the scope admin in a session without a recent password confirmation; InvalidInput for an empty list
  * of scopes, or for a lifetime longer than the server allows; MissingAuthentication when the creating token was revoked concurrently.
  */
-export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
+export async function createToken(context: SignedInContext, input: TokenInput) {
   const { em, viewer, credential, config, ip, now } = context
   const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
   if (granted.length === 0) throw invalidInput('scopes: must contain at least one of read, write, admin.', 'scopes')
@@ -58,32 +57,24 @@ type TokenIssue = {
 }
 
 /** Adds a token with exactly these scopes and its audit entry to the unit of work. The caller must limit the scopes and flush. */
-export function issueToken(
-  em: EntityManager,
-  { owner, name, scopes: granted, createdAt, expiresAt, ip, madeWith }: TokenIssue,
-): IssuedToken {
+export function issueToken(em: EntityManager, { owner, name, scopes, createdAt, expiresAt, ip, madeWith = null }: TokenIssue) {
   const secret = newSecret()
   const token = em.create(AccessToken, {
     user: em.getReference(User, owner.id),
     name,
     hash: sha256(secret),
     prefix: prefixOf(secret),
-    scopes: granted.join(','),
+    scopes: scopes.join(','),
     createdAt,
     expiresAt,
-    madeWith: madeWith ?? null,
+    madeWith,
   })
-  audit(em, {
-    kind: 'token.created',
-    actor: owner,
-    user: owner,
-    summary: `${owner.displayName} created the token "${name}" (${granted.join(', ')})`,
-    ip,
-  })
+  const summary = `${owner.displayName} created the token "${name}" (${scopes.join(', ')})`
+  audit(em, { kind: 'token.created', actor: owner, user: owner, summary, ip })
   return { token, secret }
 }
 
-export type TokenFilter = {
+type TokenFilter = {
   /** The owner of the tokens: an e-mail address or an id. */
   user?: string | null | undefined
   /** True for tokens that never expire; false for tokens with an expiry time. */
@@ -96,7 +87,7 @@ export type TokenFilter = {
   unusedSince?: Date | null | undefined
 }
 
-export type TokenOrder = 'created' | 'expires'
+type TokenOrder = 'created' | 'expires'
 
 /** Lists tokens that are not revoked, as a connection; for their owner, or for administrators. */
 export async function listTokens(em: EntityManager, filter: TokenFilter, page: PageArguments, order: TokenOrder = 'created') {

@@ -3,12 +3,11 @@ import { invalidInput, missingAuthentication } from '../../errors.ts'
 import { type Caller, passwordTurns, passwordThreads } from './password-threads.ts'
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
-import type { Estimate, Question } from './strength-worker.ts'
-import type { EntityManager } from '@mikro-orm/sql'
+import type { Question } from './strength-worker.ts'
 import { countFailures } from '../../platform/http/limits.ts'
-import type { Services } from '../../services.ts'
 import { User } from './entity.ts'
-import { type Hasher, verifyPassword } from './hashing.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { verifyPassword } from './hashing.ts'
 
 type Person = { email: string; displayName: string }
 
@@ -18,12 +17,7 @@ type Person = { email: string; displayName: string }
  * zxcvbn, which takes the names of the user and the server into account.
  * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many passwords are being checked.
  */
-export async function acceptPassword(
-  caller: Caller & { config: Config },
-  given: string,
-  person: Person,
-  field = 'password',
-): Promise<string> {
+export async function acceptPassword(caller: Caller & { config: Config }, given: string, person: Person, field = 'password') {
   const password = given.normalize('NFC')
   const { config } = caller
   const minLength = config.PASSWORD_MIN_LENGTH
@@ -32,10 +26,8 @@ export async function acceptPassword(
   const own = [person.email, person.email.split('@', 1)[0] ?? '', person.displayName].map((name) => name.normalize('NFC'))
   if (own.some((name) => name.toLowerCase() === password.toLowerCase()))
     throw invalidInput(`${field}: must not be your e-mail address or name.`, field)
-  const { common, score, advice } = await estimateStrength(caller, {
-    password,
-    known: [...own.flatMap(withParts), ...namesOf(config.SERVER_URL)],
-  })
+  const known = [...own.flatMap(withParts), ...namesOf(config.SERVER_URL)]
+  const { common, score, advice } = await estimateStrength(caller, { password, known })
   if (common) throw invalidInput(`${field}: is one of the most common passwords. Choose another.`, field)
   if (score < 2) throw invalidInput(`${field}: is too easy to guess. ${advice}`.trim(), field)
   return password
@@ -54,7 +46,14 @@ const length = 16
 /** Generates a one-time password of 16 characters, about 92 bits. `randomInt` has a uniform distribution. */
 export const generatePassword = (): string => Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
 
-const answer = z.object({ common: z.boolean(), score: z.number(), advice: z.string() })
+const estimate = z.object({
+  /** Whether the password is among the 3,000 most common ones. */
+  common: z.boolean(),
+  /** Strength from 0 (guessed immediately) to 4 (very hard to guess). */
+  score: z.number(),
+  /** Problems of the password and suggestions, as sentences; empty for a good password. */
+  advice: z.string(),
+})
 
 // One thread. Callers take turns, as for hashing.
 const turns = passwordTurns({ atOnce: 1, waitingPerKey: 8 })
@@ -66,10 +65,7 @@ const ask = passwordThreads(new URL('./strength-worker.ts', import.meta.url), { 
  * Estimates how easy a password is to guess.
  * @throws ApiError RateLimitExceeded when the queue is full; ServiceUnavailable when the thread misses the deadline.
  */
-export const estimateStrength = (caller: Caller, question: Question): Promise<Estimate> =>
-  turns.run(caller, async () => answer.parse(await ask(question)))
-
-type Prover = Hasher & Pick<Services, 'limits' | 'database' | 'state'> & { em: EntityManager; viewer: { id: string } }
+export const estimateStrength = (caller: Caller, question: Question) => turns.run(caller, async () => estimate.parse(await ask(question)))
 
 /**
  * Verifies the caller's password.
@@ -77,13 +73,13 @@ type Prover = Hasher & Pick<Services, 'limits' | 'database' | 'state'> & { em: E
  * @throws ApiError InvalidInput for a wrong password; RateLimitExceeded after five wrong ones; MissingAuthentication when the account was disabled
  * or deleted concurrently.
  */
-export async function provePassword(context: Prover, password: string, field = 'currentPassword'): Promise<string> {
+export async function provePassword(context: SignedInContext, password: string): Promise<string> {
   const { em, viewer, limits } = context
   const user = await em.findOne(User, { id: viewer.id, isActive: true }, { populate: ['passwordHash'], refresh: true })
   if (!user) throw missingAuthentication('Your account was disabled or deleted.')
   const stored = user.passwordHash ?? null
   const judge = () => verifyPassword(context, password, stored)
   const fits = await countFailures(limits, 'wrongPassword', viewer.id, judge, (right) => !right)
-  if (!fits || !stored) throw invalidInput(`${field}: is wrong.`, field)
+  if (!fits || !stored) throw invalidInput('currentPassword: is wrong.', 'currentPassword')
   return stored
 }

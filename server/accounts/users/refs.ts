@@ -4,7 +4,7 @@ import { basePath } from '../../platform/http/public-url.ts'
 import type { Role, Viewer } from '../../platform/access/roles.ts'
 
 /** The public fields of an account. Both a database row and a viewer have them. */
-export type PublicUser = Viewer & { passwordHash?: string | null | undefined }
+type PublicUser = Viewer & { passwordHash?: string | null | undefined }
 
 /** The GraphQL type of accounts. Its fields are defined separately, because many features refer to it. */
 export const UserRef = builder.objectRef<PublicUser>('User')
@@ -47,13 +47,18 @@ export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config)
  */
 export const formerMemberRole = { value: 'member', description: 'Former name of MEMBER.', deprecationReason: 'Use MEMBER.' } as const
 
+/** The values of enums of the roles that an administrator can assign. */
+export const assignableRoles = {
+  EDITOR: formerMemberRole,
+  VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
+  MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
+  ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+} as const
+
 export const RoleEnum = builder.enumType('Role', {
   description: 'Permissions of a user on this server. Each role includes the previous ones.',
   values: {
-    EDITOR: formerMemberRole,
-    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
-    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
-    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+    ...assignableRoles,
     OWNER: { value: 'owner', description: 'Full access. There is exactly one owner.' },
   } satisfies Record<Uppercase<Role> | 'EDITOR', { value: Role; description: string }>,
 })

@@ -14,6 +14,10 @@ export const loadUser = batched(async (em, ids) => {
   return new Map(users.map((user) => [user.id, user]))
 })
 
+/** Reads the current state of a user, after a change. */
+export const reloadUser = (em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> =>
+  em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+
 /** An id that no user has, so that a filter by an unknown address matches nothing. */
 const unknownUser = '00000000-0000-0000-0000-000000000000'
 
@@ -27,8 +31,7 @@ export async function personId(em: EntityManager, person: string): Promise<strin
 
 /**
  * Rate-limits operations that look up a user by e-mail address, so that accounts cannot be enumerated. An attempt is charged first and refunded
- * unless
- * the result reveals something: that no account has the address, or the state of the account.
+ * unless the result reveals something: that no account has the address, or the state of the account.
  * @throws ApiError RateLimitExceeded; rethrows errors of `work`.
  */
 export async function limitLookups<Result>(
