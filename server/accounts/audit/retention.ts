@@ -28,8 +28,7 @@ const dayMs = 86_400_000
 const toleranceMs = 3_600_000
 
 /** Returns the time from which entries are kept. Rounded to the start of a day (UTC), so that entries are deleted at most once a day. */
-const keptFrom = (now: Date, days: number): Date =>
-  new Date(Math.floor((now.getTime() - days * dayMs - toleranceMs) / dayMs) * dayMs)
+const keptFrom = (now: Date, days: number): Date => new Date(Math.floor((now.getTime() - days * dayMs - toleranceMs) / dayMs) * dayMs)
 
 /** Counts the entries that a retention of this many days would delete. */
 export const countOlder = ({ em, now }: Pick<Context, 'em' | 'now'>, days: number): Promise<number> =>

@@ -12,10 +12,6 @@ export const inviteRoutes = [
   route(
     'POST /api/invites/:token/accept',
     `mutation ($input: AcceptInviteInput!) { acceptInvite(input: $input) { user { ${userFields} } } }`,
-    {
-      anyCredential: true,
-      summary: 'Accepts an invitation by choosing a password.',
-      answer: 'acceptInvite.user',
-    },
+    { anyCredential: true, summary: 'Accepts an invitation by choosing a password.', answer: 'acceptInvite.user' },
   ),
 ]

@@ -25,21 +25,11 @@ export const oauthRoutes = [
   route(
     'POST /oauth/approve',
     'mutation ($input: ApproveAuthorizationInput!) { approveAuthorization(input: $input) { redirect_url: redirectUrl } }',
-    {
-      summary: 'Approves the request; send the browser to `redirect_url`.',
-      names,
-      errorStatuses: [404],
-      answer: 'approveAuthorization',
-    },
+    { summary: 'Approves the request; send the browser to `redirect_url`.', names, errorStatuses: [404], answer: 'approveAuthorization' },
   ),
   route(
     'POST /oauth/deny',
     'mutation ($input: DenyAuthorizationInput!) { denyAuthorization(input: $input) { redirect_url: redirectUrl } }',
-    {
-      summary: 'Denies the client access; send the browser to `redirect_url`.',
-      names,
-      errorStatuses: [404],
-      answer: 'denyAuthorization',
-    },
+    { summary: 'Denies the client access; send the browser to `redirect_url`.', names, errorStatuses: [404], answer: 'denyAuthorization' },
   ),
 ]

@@ -31,10 +31,7 @@ export const userRoutes = [
   route(
     'GET /api/admin/users',
     `query ($email: String, $offset: Int) { users(first: 50, email: $email, offset: $offset) { nodes { ${userFields} } totalCount } }`,
-    {
-      summary: 'The users of this server, newest first.',
-      answer: { page: 'users', of: 'users' },
-    },
+    { summary: 'The users of this server, newest first.', answer: { page: 'users', of: 'users' } },
   ),
   route('GET /api/admin/users/:id', `query ($id: ID!) { user(uuid: $id) { ${userFields} } }`, {
     summary: 'A user.',
@@ -48,11 +45,7 @@ export const userRoutes = [
         user @flatten { ${userFields} } mode generatedPassword @omitNull inviteUrl @omitNull inviteExpiresInHours @omitNull
       }
     }`,
-    {
-      summary: 'Creates an account, with a one-time password or an invitation.',
-      status: 201,
-      answer: 'createUser',
-    },
+    { summary: 'Creates an account, with a one-time password or an invitation.', status: 201, answer: 'createUser' },
   ),
   route('PUT /api/admin/users/:id', `mutation ($input: UpdateUserInput!) { updateUser(input: $input) { ${user} } }`, {
     summary: "Changes a user's role, name or active state.",
@@ -69,19 +62,11 @@ export const userRoutes = [
     `mutation ($input: ResetPasswordInput!) {
       resetPassword(input: $input) { user @flatten { userId: uuid mustChangePassword } generatedPassword @omitNull }
     }`,
-    {
-      summary: "Resets a user's password and ends their sessions.",
-      ids,
-      answer: 'resetPassword',
-    },
+    { summary: "Resets a user's password and ends their sessions.", ids, answer: 'resetPassword' },
   ),
   route(
     'POST /api/admin/transfer-ownership',
     `mutation ($input: TransferOwnershipInput!) { transferOwnership(input: $input) { owner { ${userFields} } } }`,
-    {
-      summary: 'Transfers the ownership to an administrator.',
-      answer: 'transferOwnership.owner',
-      errorStatuses: [404, 429],
-    },
+    { summary: 'Transfers the ownership to an administrator.', answer: 'transferOwnership.owner', errorStatuses: [404, 429] },
   ),
 ]

@@ -16,12 +16,7 @@ export const sessionRoutes = [
   route(
     'GET /api/auth/sessions',
     'query ($after: String) { me { sessions(first: 100, after: $after) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } pageInfo { hasNextPage endCursor } } } }',
-    {
-      summary: 'Your sessions, newest first.',
-      allNodes: 'me.sessions',
-      caller: 'ownAccount',
-      answer: 'me',
-    },
+    { summary: 'Your sessions, newest first.', allNodes: 'me.sessions', caller: 'ownAccount', answer: 'me' },
   ),
   route('DELETE /api/auth/sessions/:id', 'mutation ($input: RevokeSessionInput!) { revokeSession(input: $input) { session { id } } }', {
     summary: 'Ends one of your sessions.',

@@ -35,10 +35,7 @@ export const listSessions = (em: EntityManager, userId: string, { now, ...page }
 const liveSessions = (userId: string, now: Date) => ({ user: userId, ...sessionIsLive(now) })
 
 /** Returns the condition for active sessions: younger than 30 days and used within the last 7 days. */
-export const sessionIsLive = (now: Date) => ({
-  expiresAt: { $gt: now },
-  lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) },
-})
+export const sessionIsLive = (now: Date) => ({ expiresAt: { $gt: now }, lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) } })
 
 /**
  * Ends one of the caller's own sessions immediately. Ending the session of the request signs the caller out.

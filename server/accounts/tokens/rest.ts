@@ -6,21 +6,12 @@ export const tokenRoutes = [
   route(
     'POST /api/auth/keys',
     `mutation ($input: CreateTokenInput!) { createToken(input: $input) { secret token @flatten { ${tokenFields} } } }`,
-    {
-      summary: 'Creates a personal access token; the secret is shown only once.',
-      status: 201,
-      answer: 'createToken',
-    },
+    { summary: 'Creates a personal access token; the secret is shown only once.', status: 201, answer: 'createToken' },
   ),
   route(
     'GET /api/auth/keys',
     `query ($after: String) { me { keys: tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
-    {
-      summary: 'Your tokens, newest first, without their secrets.',
-      allNodes: 'me.keys',
-      caller: 'ownAccount',
-      answer: 'me',
-    },
+    { summary: 'Your tokens, newest first, without their secrets.', allNodes: 'me.keys', caller: 'ownAccount', answer: 'me' },
   ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
     summary: 'Revokes a token and all tokens that were created with it.',
