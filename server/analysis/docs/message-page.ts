@@ -61,11 +61,7 @@ export function sendRefusal(context: Context, { status, message, retryAfter }: A
   if (status === 401 || status === 403) reply.header('www-authenticate', challenge(message))
   if (retryAfter) reply.header('retry-after', String(retryAfter))
   const here = request.url.slice(basePath(config.SERVER_URL).length)
-  const titles: Record<number, string> = {
-    401: 'Sign in to read this documentation',
-    403: 'Access denied',
-    404: 'Page not found',
-  }
+  const titles: Record<number, string> = { 401: 'Sign in to read this documentation', 403: 'Access denied', 404: 'Page not found' }
   return sendMessage(context, {
     status,
     title: titles[status] ?? 'The documentation cannot be shown',

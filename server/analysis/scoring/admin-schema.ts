@@ -35,9 +35,7 @@ const SettingsRef = builder.objectRef<SettingsState>('ScoringSettings').implemen
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', { description: 'Whether SCORING_ENABLED allows scoring.' }),
-    scoringEnabled: t.exposeBoolean('scoringEnabled', {
-      description: 'Whether versions are analyzed when published and on request.',
-    }),
+    scoringEnabled: t.exposeBoolean('scoringEnabled', { description: 'Whether versions are analyzed when published and on request.' }),
     docsEnabled: t.exposeBoolean('docsEnabled', { description: 'Whether the analysis also generates API documentation.' }),
     concurrency: t.exposeInt('concurrency', { description: 'Number of versions that each server process analyzes concurrently.' }),
     timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'Timeout for the analysis of a version, in seconds.' }),

@@ -128,10 +128,7 @@ function casts(em: EntityManager) {
 
 type Target = { package: string; version: string }
 
-/**
- * Queues a new analysis of a version. Returns the id of the job.
- * @throws ApiError NotFound; Conflict while scoring is off.
- */
+/** Queues a new analysis of a version. Returns the id of the job. @throws ApiError NotFound; Conflict while scoring is off. */
 export async function rescore(context: SignedInContext, { package: name, version }: Target): Promise<string> {
   const { id } = await findTarget(context.em, name, version)
   await requireScoring(context)

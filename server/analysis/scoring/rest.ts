@@ -16,11 +16,7 @@ export const scoreRoutes = [
   route(
     'GET /api/packages/:pkg/versions/:version/score',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { ${counts} version(version: $version) ${fields} } }`,
-    {
-      summary: 'Points, likes, downloads and tags of a version.',
-      answer: 'package',
-      ...ofVersion,
-    },
+    { summary: 'Points, likes, downloads and tags of a version.', answer: 'package', ...ofVersion },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/scoring-report',
@@ -71,10 +67,7 @@ export const scoringAdminRoutes = [
     `query ($after: String) {
       entries: scoringLog(first: 100, after: $after) { nodes { at level package version message } pageInfo { hasNextPage endCursor } }
     }`,
-    {
-      summary: 'Lists the scoring log, newest entries first. The last 1,000 entries are kept.',
-      allNodes: 'entries',
-    },
+    { summary: 'Lists the scoring log, newest entries first. The last 1,000 entries are kept.', allNodes: 'entries' },
   ),
   route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
   route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {

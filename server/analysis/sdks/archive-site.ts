@@ -55,10 +55,7 @@ function requireHttp(address: string): URL {
   return url
 }
 
-/**
- * Resolves the target of a redirect.
- * @throws Error unless the target has the same scheme, host and port, or the same host with https.
- */
+/** Resolves the target of a redirect. @throws Error unless the target has the same scheme, host and port, or the same host with https. */
 export function redirectTarget(from: URL, location: string): URL {
   const to = URL.canParse(location, from) ? new URL(location, from) : null
   const isSameSite = to && (to.origin === from.origin || (to.protocol === 'https:' && to.hostname === from.hostname))

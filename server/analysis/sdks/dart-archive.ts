@@ -11,10 +11,7 @@ type Settings = Pick<Config, 'SDK_ARCHIVE_URL'>
 
 const siteOf = ({ SDK_ARCHIVE_URL }: Settings): Site => ({ name: 'Dart archive', url: SDK_ARCHIVE_URL, variable: 'SDK_ARCHIVE_URL' })
 
-/**
- * Lists the newest releases of a channel, newest first.
- * @throws ApiError ServiceUnavailable
- */
+/** Lists the newest releases of a channel, newest first. @throws ApiError ServiceUnavailable */
 export async function listDart(config: Settings, channel: SdkChannel): Promise<Release[]> {
   const deadline = AbortSignal.timeout(listingMs)
   const versions = newest((await listVersions(siteOf(config), channel, deadline)).map((version) => ({ version })))

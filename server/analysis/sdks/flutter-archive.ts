@@ -27,10 +27,7 @@ const releaseShape = z.object({
 const listingShape = z.object({ releases: z.array(releaseShape).max(20_000) })
 type Listed = z.infer<typeof releaseShape>
 
-/**
- * Lists the newest releases of a channel, newest first.
- * @throws ApiError ServiceUnavailable
- */
+/** Lists the newest releases of a channel, newest first. @throws ApiError ServiceUnavailable */
 export async function listFlutter(config: Settings, channel: SdkChannel): Promise<Release[]> {
   return newest((await readListing(config)).filter((release) => release.channel === channel)).map((release) => ({
     kind: 'flutter',

@@ -29,10 +29,7 @@ export type Attempt = { id: string; generation: number }
 /** Matches the folder name of an installation attempt: the install's id, a dot and the generation. */
 export const attemptForm = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})$/
 
-/**
- * Returns the folder of an installation attempt.
- * @throws RangeError for an id or generation that is not a plain file name.
- */
+/** Returns the folder of an installation attempt. @throws RangeError for an id or generation that is not a plain file name. */
 export const attemptFolder = (config: Pick<Config, 'DATA_DIR'>, { id, generation }: Attempt): string =>
   join(sdkRoot(config), pathPart(`${id}.${generation}`, attemptForm))
 

@@ -27,10 +27,7 @@ export type ReadySdk = {
 
 type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
 
-/**
- * Returns the paths of an install. All paths are inside the install's folder.
- * @throws RangeError for an id that is not a plain file name.
- */
+/** Returns the paths of an install. All paths are inside the install's folder. @throws RangeError for an id that is not a plain file name. */
 export function pathsOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
   const folder = attemptFolder(config, { id, generation })
   const path = join(folder, 'sdk')

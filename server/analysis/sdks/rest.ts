@@ -20,9 +20,7 @@ export const sdkRoutes = [
       },
     },
   ),
-  route('GET /api/admin/sdk/installs', `{ installs: sdkInstalls { ${install} } }`, {
-    summary: 'The SDKs on this server.',
-  }),
+  route('GET /api/admin/sdk/installs', `{ installs: sdkInstalls { ${install} } }`, { summary: 'The SDKs on this server.' }),
   route('POST /api/admin/sdk/installs', `mutation ($input: InstallSdkInput!) { installSdk(input: $input) { install { ${install} } } }`, {
     summary: 'Starts to install an SDK. Returns an SDK that is already installed unchanged.',
     status: 201,
@@ -37,11 +35,7 @@ export const sdkRoutes = [
   route(
     'POST /api/admin/sdk/installs/:id/set-default',
     `mutation ($input: SetDefaultSdkInput!) { setDefaultSdk(input: $input) { install { ${install} } } }`,
-    {
-      summary: 'Makes an SDK the default of its kind.',
-      ids,
-      answer: 'setDefaultSdk.install',
-    },
+    { summary: 'Makes an SDK the default of its kind.', ids, answer: 'setDefaultSdk.install' },
   ),
   route(
     'POST /api/admin/sdk/installs/:id/rebuild',

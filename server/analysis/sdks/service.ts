@@ -81,10 +81,7 @@ export async function rebuildSdk({ em, now }: SignedInContext, id: string): Prom
   return begun
 }
 
-/**
- * Makes an SDK the default for analyzing packages of its kind.
- * @throws ApiError NotFound for an unknown id; Conflict when the SDK is not ready.
- */
+/** Makes an SDK the default for analyzing packages of its kind. @throws ApiError NotFound for an unknown id; Conflict when the SDK is not ready. */
 export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): Promise<SdkInstall> {
   const { kind } = await findInstall(em, id)
   return em.fork().transactional(async (inner) => {

@@ -13,10 +13,7 @@ export type Task =
   | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; availableBytes: number }
   | { do: 'read'; archive: string; paths: string[] }
 
-/**
- * Performs a task and reports its progress in bytes.
- * @throws UnpackRefused when the archive is invalid or the disk is full.
- */
+/** Performs a task and reports its progress in bytes. @throws UnpackRefused when the archive is invalid or the disk is full. */
 export async function perform(task: Task, report: Report): Promise<unknown> {
   try {
     if (task.do === 'hash') return await hash(task.archive, report)
