@@ -109,10 +109,7 @@ const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip
 
 const files = { 'docs.css': 'text/css; charset=utf-8', 'docs.js': 'text/javascript; charset=utf-8' }
 
-/**
- * Serves the stylesheet and the script of documentation pages, without authentication, at a path that no package can have. Documentation pages have
- * an opaque origin (see headers.ts), so these files are cross-origin for the browser.
- */
+/** Serves the stylesheet and the script of documentation pages to everyone. For the browser they are cross-origin (see `pageHeaders`). */
 export function mountDocsAssets(app: FastifyInstance): void {
   for (const [name, type] of Object.entries(files)) {
     const path = `/documentation/-/${name}`

@@ -18,19 +18,13 @@ declare module '../../platform/caches/caches.ts' {
 type Store = Pick<Services, 'caches' | 'docs' | 'log'>
 type Packed = { sha256: string; bytes: number }
 
-/**
- * Returns the location of a page in packed documentation, or null if the page does not exist. Indexes are cached.
- * @throws PagesLost when the pages are missing or damaged; ApiError ServiceUnavailable when the store cannot be read.
- */
+/** Returns where a page is in packed documentation, or null. Indexes are cached. @throws PagesLost; ApiError ServiceUnavailable */
 export async function findPage(store: Store, packed: Packed, path: string): Promise<PackedPage | null> {
   const index = await readable(store, packed, () => indexOf(store, packed))
   return index.get(path) ?? null
 }
 
-/**
- * Returns a complete page, gzip-compressed.
- * @throws PagesLost when the pages are missing or damaged; ApiError ServiceUnavailable when the store cannot be read.
- */
+/** Returns a complete page, gzip-compressed. @throws PagesLost; ApiError ServiceUnavailable when the store cannot be read. */
 export function readPage(store: Store, packed: Packed, { offset, length }: PackedPage): Promise<Buffer> {
   return readable(store, packed, () => readRange(store.docs, packed.sha256, { start: offset, end: offset + length - 1 }))
 }
@@ -67,9 +61,8 @@ export class PagesLost extends Error {}
 type RecoveryServices = Pick<Services, 'config' | 'database' | 'docs' | 'log' | 'now'>
 
 /**
- * Removes lost pages from their versions and queues their regeneration, once for all concurrent requests. If documentation is switched off, records
- * an error instead.
- * @throws ApiError ServiceUnavailable while the store is unavailable or full, or the database is read-only: the pages may not be lost.
+ * Removes lost pages from their versions and queues their regeneration, or records an error if documentation is switched off. @throws ApiError
+ * ServiceUnavailable while the store is unavailable or full, or the database is read-only.
  */
 export async function regenerateLost(services: RecoveryServices, sha256: string): Promise<void> {
   const { docs, database, log, now } = services

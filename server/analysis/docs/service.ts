@@ -13,10 +13,7 @@ import { latestOf } from '../../registry/packages/versions/latest.ts'
 /** The generator of documentation, and its version. */
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
-/**
- * Begins documenting a version. Returns the number of the attempt, which increases with each one. Pass it to the other functions, so that an attempt
- * that ends late does not overwrite a later one.
- */
+/** Begins documenting a version. Returns the number of the attempt, so that an attempt that ends late does not overwrite a later one. */
 export async function beginAttempt(em: EntityManager, versionId: string): Promise<number> {
   const row = await readRow<{ requested: number }>(
     em,
@@ -103,10 +100,7 @@ type Reader = Pick<Services, 'database' | 'config'>
 /** A version that the audience may read, its documentation, and whether it is waiting to be generated. */
 export type FoundVersion = { version: string; docs: KnownDocs | null; isAwaited: boolean }
 
-/**
- * Returns a version of a package, or the latest one, with its documentation. Returns null if the version does not exist or is hidden from the
- * audience.
- */
+/** Returns a version, or the latest one, with its documentation. Null if the version does not exist or is hidden from the audience. */
 export async function findDocs(reader: Reader, audience: Audience, name: string, wanted: string): Promise<FoundVersion | null> {
   const { reads } = reader.database
   const version = wanted === 'latest' ? await latestVersion(reader, audience, name) : wanted

@@ -25,9 +25,8 @@ export type GeneratedPages = {
 }
 
 /**
- * Stores the packed pages of an attempt as a version's documentation, and deletes the previous pages from the store. Returns false without changes if
- * the version was deleted or has the pages of a later attempt.
- * @throws Error when the file is not packed documentation.
+ * Stores the packed pages of an attempt and deletes the previous ones. Returns false without changes if the version was deleted or has the pages of a
+ * later attempt. @throws Error when the file is not packed documentation.
  */
 export async function storePages(services: Store, versionId: string, made: GeneratedPages): Promise<boolean> {
   const { database, docs, log } = services
@@ -51,9 +50,7 @@ export async function storePages(services: Store, versionId: string, made: Gener
 
 type Stored = { sha256: string; bytes: number; pages: number; at: Date }
 
-/**
- * Records the pages in the database. Returns the hash of the previous pages, or null if the version was deleted or has the pages of a later attempt.
- */
+/** Records the pages. Returns the hash of the previous pages, or null if the version was deleted or has pages of a later attempt. */
 async function recordPages(
   em: EntityManager,
   versionId: string,

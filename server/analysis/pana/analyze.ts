@@ -8,11 +8,11 @@ import { describePubspec } from '../../registry/archive/pubspec.ts'
 import { readYaml } from '../../registry/archive/yaml.ts'
 import { removeSpecialFiles, makeJobFolder, removeFolder } from '../../platform/sandbox/job-folder.ts'
 import type { Limits } from '../../platform/sandbox/command.ts'
-import { type Outcome, run, sandboxWarning } from '../../platform/sandbox/run.ts'
+import { type Job, type Outcome, run, sandboxWarning } from '../../platform/sandbox/run.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../../services.ts'
 import { withJobToken } from '../../accounts/tokens/job-token.ts'
-import { type Invocation, prepare, type Sdk, logLine, redactPaths, readablePackages } from './invocation.ts'
+import { prepare, type Sdk, logLine, redactPaths, readablePackages } from './invocation.ts'
 import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit, readSummary, type Summary } from './summary.ts'
 import { toReport } from './to-report.ts'
 import { sizesOf } from '../report/unpack.ts'
@@ -68,10 +68,8 @@ async function defaultSdk(services: Services, usesFlutter: boolean): Promise<Sdk
 }
 
 /**
- * Analyzes a version with pana in a temporary folder. The job's access token can only read this package's dependencies on this server, and expires
- * with the job.
- * @throws PanaFailed when pana returns no usable report; PanaOverLimit when it exceeds a limit; SandboxUnusable when this machine cannot run the
- * sandbox.
+ * Analyzes a version with pana in a temporary folder. The job's access token can only read this package's dependencies, and expires with the job.
+ * @throws PanaFailed when pana returns no usable report; PanaOverLimit when it exceeds a limit; SandboxUnusable without a working sandbox.
  */
 export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolean) => Promise<Sdk>, task: PanaTask): Promise<PanaResult> {
   await warnOnce(services)
@@ -110,9 +108,11 @@ async function usesFlutter(folder: string): Promise<boolean> {
   return environment.some(({ sdk }) => sdk === 'flutter') || dependencies.some(({ sdk }) => sdk === 'flutter')
 }
 
+type Running = Pick<PanaTask, 'seconds' | 'limits' | 'signal'> & Required<Pick<Job, 'folder' | 'onLine'>>
+
 const runPana = (
   { config, stopping }: Services,
-  { command, env, readable, origins }: Invocation,
+  { command, env, readable, origins: network }: Awaited<ReturnType<typeof prepare>>,
   { folder, seconds, limits, signal, onLine }: Running,
 ) =>
   run(config, {
@@ -120,15 +120,13 @@ const runPana = (
     command,
     env,
     readable,
-    network: origins,
+    network,
     limits: { memoryBytes: config.SCORING_MEMORY_BYTES, outputBytes: 2 * reportBytes, cpuSeconds: 2 * seconds, ...limits, seconds },
     lines: logLines,
     stdoutBytes: reportBytes,
     signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
     onLine,
   })
-
-type Running = Pick<PanaTask, 'seconds' | 'limits' | 'signal'> & { folder: string; onLine: (line: string) => void }
 
 function summaryOf({ end, code, stdout }: Outcome, redact: (text: string) => string, log: string[], seconds: number): Summary {
   if (end === 'aborted') throw new PanaFailed('The analysis was cancelled.', log)
@@ -172,10 +170,7 @@ const unreachable =
 /** The version solver's message for a Flutter package when the SDK lacks Flutter. */
 const needsFlutter = /(?:requires the Flutter SDK|depends on [\w ]+ from sdk which doesn't exist \(the Flutter SDK is not available\))/
 
-/**
- * Returns an error if the report blames the package for a problem of the environment, or null. When dependencies cannot be fetched, pana's report
- * grants the package no points.
- */
+/** Returns an error if the report grants no points because of the environment, such as dependencies that cannot be fetched, or null. */
 function environmentFault({ report, errorMessage }: Summary, log: string[]): PanaFailed | null {
   if (!report) return new PanaFailed(errorMessage ?? 'pana returned a report without sections.', log)
   const analysis = report.sections.find(({ id }) => id === 'analysis')

@@ -1,35 +1,24 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
-import { trustGit } from '../sdks/ready.ts'
+import { type ReadySdk, trustGit } from '../sdks/ready.ts'
 import { z } from 'zod'
 import { hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { Services } from '../../services.ts'
 
-/**
- * An SDK installation prepared for pana: its folder, its `dart`, the script that runs pana, and the PUB_CACHE that contains pana. The file `mark`
- * exists until the SDK is removed.
- */
-export type Sdk = {
-  kind: 'dart' | 'flutter'
-  version: string
-  path: string
-  dart: string
-  pubCache: string
-  panaPath: string
-  mark: string
-}
-
-/** The command line for analyzing a version with pana, the hosts it needs access to, and the folder for documentation. */
-export type Invocation = { command: string[]; env: Record<string, string>; readable: string[]; origins: string[]; docs: string }
+/** The parts of an SDK that pana needs. */
+export type Sdk = Pick<ReadySdk, 'kind' | 'version' | 'path' | 'dart' | 'pubCache' | 'panaPath' | 'mark'>
 
 type Settings = Pick<Config, 'SERVER_URL' | 'SDK_PUB_HOSTED_URL' | 'ALLOWED_HOSTED_URLS'>
 
 type Prepared = { folder: string; sdk: Sdk; token: string; seconds: number }
 
-/** Creates the files that pana needs in the job's folder, next to the package, and returns the invocation. */
-export async function prepare(config: Settings, { folder, sdk, token, seconds }: Prepared): Promise<Invocation> {
+/**
+ * Creates the files that pana needs in the job's folder, next to the package. Returns the command line, the origins that pana needs access to, and the
+ * folder for documentation.
+ */
+export async function prepare(config: Settings, { folder, sdk, token, seconds }: Prepared) {
   const [home, docs] = [join(folder, 'home'), join(folder, 'docs')]
   const settings = join(home, '.config')
   await mkdir(join(settings, 'dart'), { recursive: true })
@@ -41,18 +30,10 @@ export async function prepare(config: Settings, { folder, sdk, token, seconds }:
   const sdks = ['--dart-sdk', dirname(binaries), ...(sdk.kind === 'flutter' ? ['--flutter-sdk', sdk.path] : [])]
   // These timeouts are shorter than the job's, so that pana skips slow steps and reports on the rest before it is killed.
   const times = ['--dartdoc-timeout', String(Math.ceil(seconds / 2)), '--total-timeout', String(Math.ceil(seconds * 0.8))]
+  const registry = ['--hosted-url', config.SDK_PUB_HOSTED_URL]
   const documentation = ['--dartdoc-version', 'sdk', '--dartdoc-output', docs]
   return {
-    command: [
-      sdk.panaPath,
-      '--json',
-      ...sdks,
-      '--hosted-url',
-      config.SDK_PUB_HOSTED_URL,
-      ...documentation,
-      ...times,
-      join(folder, 'package'),
-    ],
+    command: [sdk.panaPath, '--json', ...sdks, ...registry, ...documentation, ...times, join(folder, 'package')],
     // pana creates its own PUB_CACHE for the package. This one contains pana itself.
     env: { PATH: binaries, HOME: home, XDG_CONFIG_HOME: settings, PUB_CACHE: sdk.pubCache, CI: 'true', ...trustGit },
     readable: [sdk.path, sdk.pubCache],
@@ -74,16 +55,10 @@ export function logLine(line: string): string {
   }
 }
 
+type Redacted = { folder: string; sdk: Pick<Sdk, 'path' | 'pubCache'>; token: string }
+
 /** Returns a function that removes the job's paths and token from texts, because readers of a report do not need or must not see them. */
-export function redactPaths({
-  folder,
-  sdk,
-  token,
-}: {
-  folder: string
-  sdk: { path: string; pubCache: string }
-  token: string
-}): (text: string) => string {
+export function redactPaths({ folder, sdk, token }: Redacted): (text: string) => string {
   // pana works on a copy of the package in a folder with a random name.
   const copies = `${folder}/.tmp/`
   return (text) =>
@@ -98,10 +73,7 @@ export function redactPaths({
       .replaceAll(sdk.pubCache, '[pub-cache]')
 }
 
-/**
- * Returns the names of the packages on this server that resolving a version can involve: its dependencies and dev dependencies, and their transitive
- * dependencies in any version. Uses a single recursive query, which handles cycles.
- */
+/** Returns the names of the packages on this server that resolving a version can involve: its direct, dev and transitive dependencies. */
 export async function readablePackages({ config, database }: Services, versionId: string): Promise<string[]> {
   const here = hostedHere(config)
   // If this server is the SDKs' default registry, dependencies without a registry URL are also on this server.

@@ -27,8 +27,7 @@ function versionOf({ panaVersion, sdkVersion, flutterVersions }: Summary['runtim
 function toSection(section: PanaSection, isPrivate: boolean, notMeasured: Unmeasured[]): Section {
   const criteria = findingsIn(section).flatMap((found, index) => {
     const id = idOf(section.id, found.title, index)
-    const { finding, unmeasured } = withoutUnmeasured(id, found, { isPrivate })
-    notMeasured.push(...unmeasured)
+    const finding = withoutUnmeasured(id, found, isPrivate, notMeasured)
     return finding === null ? [] : [toCriterion(id, finding)]
   })
   const granted = criteria.reduce((sum, criterion) => sum + criterion.granted, 0)
@@ -97,10 +96,7 @@ const place = /^`[^`\n]+:\d+:\d+`\n\n```\n[\s\S]*?\n```$/m
 /** An issue without a folded part, up to the next issue. Items that pana marks with a tick are not issues. */
 const unfolded = /^\* (?!✓)([\s\S]*?)(?=^\* |^<details>|$(?![\s\S]))/gm
 
-/**
- * Extracts the criteria of a section. The text can contain text from the package that looks like a criterion. If the points do not add up, the
- * section is returned as a single criterion.
- */
+/** Extracts the criteria of a section. If their points do not add up, for example because of text of the package, returns one criterion. */
 function findingsIn({ title, summary, grantedPoints, maxPoints }: PanaSection): Finding[] {
   const [, ...parts] = summary.split(heading)
   const findings: Finding[] = []
@@ -130,28 +126,16 @@ function contentOf(body: string): Pick<Finding, 'remarks' | 'faults'> {
 }
 
 /** Joins non-empty paragraphs. */
-const joined = (...paragraphs: string[]): string =>
-  paragraphs
-    .map((paragraph) => paragraph.trim())
-    .filter(Boolean)
-    .join('\n\n')
+const joined = (...paragraphs: string[]): string => paragraphs.flatMap((paragraph) => paragraph.trim() || []).join('\n\n')
 
 type Unmeasured = Report['notMeasured'][number]
 
-/** Conditions under which pana's results do not apply. */
-type Conditions = {
-  /** Whether only members can read the package. */
-  isPrivate: boolean
-}
-
-/**
- * A rule for ignoring faults that the package is not responsible for, with the note to report instead. A null `fault` ignores the whole criterion.
- */
-type Rule = { applies: (conditions: Conditions) => boolean; criterion: string; fault: RegExp | null; note: Unmeasured }
+/** A rule for replacing faults that the package is not responsible for by a note. A null `fault` stands for the whole criterion. */
+type Rule = { applies: (isPrivate: boolean) => boolean; criterion: string; fault: RegExp | null; note: Unmeasured }
 
 const rules: Rule[] = [
   {
-    applies: ({ isPrivate }) => isPrivate,
+    applies: (isPrivate) => isPrivate,
     criterion: 'pubspec',
     fault:
       /^Failed to verify repository URL|\bURL (?:isn't valid|doesn't exist|is insecure)\.|doesn't have a `(?:homepage|repository)` entry|`(?:homepage|repository|issue_tracker|documentation)` entry, if present/,
@@ -162,7 +146,7 @@ const rules: Rule[] = [
     },
   },
   {
-    applies: ({ isPrivate }) => !isPrivate,
+    applies: (isPrivate) => !isPrivate,
     criterion: 'pubspec',
     // pana grants the points anyway. On a closed network, no URL is reachable.
     fault: /\bURL doesn't exist\.|^Failed to verify repository URL\.[\s\S]*(?:Unable to access git repository|not reachable)/,
@@ -173,7 +157,7 @@ const rules: Rule[] = [
     },
   },
   {
-    applies: ({ isPrivate }) => isPrivate,
+    applies: (isPrivate) => isPrivate,
     criterion: 'license',
     fault: null,
     note: { id: 'license', title: 'Use an OSI-approved license', reason: 'The package is private: it needs no open-source license.' },
@@ -187,23 +171,18 @@ const rules: Rule[] = [
 ]
 
 /**
- * Removes faults that the package is not responsible for. A criterion without remaining faults gets all points. Returns a null finding for a
- * criterion that does not apply at all.
+ * Removes faults that the package is not responsible for, and adds notes to `notMeasured` instead. A criterion without remaining faults gets all
+ * points. Returns null for a criterion that does not apply at all.
  */
-function withoutUnmeasured(id: string, finding: Finding, conditions: Conditions): { finding: Finding | null; unmeasured: Unmeasured[] } {
-  const unmeasured: Unmeasured[] = []
-  let left: Finding | null = finding
+function withoutUnmeasured(id: string, finding: Finding, isPrivate: boolean, notMeasured: Unmeasured[]): Finding | null {
+  let left = finding
   for (const { applies, criterion, fault, note } of rules) {
-    if (criterion !== id || left === null || !applies(conditions)) continue
-    if (fault === null) {
-      unmeasured.push(note)
-      left = null
-      continue
-    }
-    const faults: Fault[] = left.faults.filter((one) => !fault.test(`${one.fault}\n${one.remedy}`))
-    if (faults.length === left.faults.length) continue
-    unmeasured.push(note)
+    if (criterion !== id || !applies(isPrivate)) continue
+    const faults = left.faults.filter((one) => !fault?.test(`${one.fault}\n${one.remedy}`))
+    if (fault !== null && faults.length === left.faults.length) continue
+    notMeasured.push(note)
+    if (fault === null) return null
     left = { ...left, faults, granted: faults.length === 0 ? left.maximum : left.granted }
   }
-  return { finding: left, unmeasured }
+  return left
 }

@@ -17,10 +17,7 @@ export async function settingsState(context: Pick<Context, 'config' | 'database'
 
 export type SettingsChange = { [Name in keyof ScoringSettings]?: ScoringSettings[Name] | null | undefined }
 
-/**
- * Updates the given settings. Waiting analyses stay in the queue while scoring is off.
- * @throws ApiError InsufficientPermissions when the environment does not allow scoring.
- */
+/** Updates the given settings. @throws ApiError InsufficientPermissions when the environment does not allow scoring. */
 export async function updateSettings(context: SignedInContext, change: SettingsChange): Promise<SettingsState> {
   const { config, em, viewer, ip } = context
   if (change.scoringEnabled && !config.SCORING_ENABLED)

@@ -49,10 +49,7 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
   }
 }
 
-/**
- * The numbers of the analysis and of the documentation attempt (null without documentation), whether pana runs afterwards, and whether the version
- * already has a report by pana, which then stays.
- */
+/** An analysis. `attempt` of the documentation is null without documentation. `keepsPanaReport`: an existing report by pana stays. */
 type Run = { generation: number; attempt: number | null; panaFollows: boolean; keepsPanaReport: boolean }
 
 /** Begins an analysis. Returns null if the version was deleted. */

@@ -97,19 +97,13 @@ type DependencyRow = {
   created_at: number | string | null
 }
 
-/**
- * SQL condition: the dependency `d` is on a package of this server. Dependencies without a registry URL match, because this server may be the
- * client's default registry.
- */
+/** SQL: the dependency `d` is on this server, which may also be the default registry of clients. Parameter: the server's registry URL. */
 export const isDependencyHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
 
 /** Maximum number of transitive packages, and the maximum total bytes of their API surfaces. Packages beyond these limits count as unknown. */
 const [maxPackages, maxBytes] = [500, 32 * 1024 ** 2]
 
-/**
- * Returns the latest versions of all direct and transitive dependencies in this registry. For a public package, only publicly visible ones are
- * returned.
- */
+/** Returns the latest versions of all dependencies in this registry, direct or not; for a public package, only publicly visible ones. */
 async function readTransitivePackages(
   { config, database }: Reader,
   versionId: string,

@@ -34,9 +34,7 @@ export async function isPanaInstalled({ database }: Pick<Services, 'database'>):
   return (await database.reads.recall<{ id: string }>(sql)) !== undefined
 }
 
-/**
- * Queues the analysis by pana in the transaction of `em`. The job keeps its place in the fair queue of the account that requested the first analysis.
- */
+/** Queues the analysis by pana in the transaction of `em`. It keeps the place of the first analysis in the fair queue of accounts. */
 export const requestPana = (em: EntityManager, { subject, owner }: Pick<Work, 'subject' | 'owner'>, now: Date): Promise<string> =>
   enqueue(em, { kind: panaKind, subject, owner }, now)
 

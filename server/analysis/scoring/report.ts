@@ -17,9 +17,9 @@ declare module '../../platform/caches/caches.ts' {
 
 /** Returns the last report of a version, or null. Reports are cached until the next one. */
 export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionId: string): Promise<Report | null> {
-  const row = await loadGeneration(context, versionId)
-  if (!row) return null
-  const key = `${versionId} ${row.generation}`
+  const generation = await loadGeneration(context, versionId)
+  if (generation === null) return null
+  const key = `${versionId} ${generation}`
   let report = context.caches.reports.get(key)
   if (!report) {
     const text = await loadText(context, versionId)
@@ -30,35 +30,22 @@ export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionI
   return report
 }
 
-const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
-
-const loadGeneration = batched(async (em, ids) => {
-  const rows = await readRows<{ version_id: string; generation: number }>(
-    em,
-    `select version_id, generation from score_reports where version_id in (${marks(ids)}) and granted is not null`,
-    ids,
-  )
-  return new Map(rows.map((row) => [row.version_id, row]))
-})
-
-const loadText = batched(async (em, ids) => {
-  const sql = `select version_id, report from score_reports where version_id in (${marks(ids)}) and report is not null`
-  const rows = await readRows<{ version_id: string; report: string }>(em, sql, ids)
-  return new Map(rows.map((row) => [row.version_id, row.report]))
-})
+/** Returns a batched lookup of a column by version id. */
+const columnOf = <Value>(column: string, condition: string) =>
+  batched(async (em, ids) => {
+    const marks = ids.map(() => '?').join(', ')
+    const sql = `select version_id, ${column} as value from score_reports where version_id in (${marks}) and ${condition}`
+    return new Map((await readRows<{ version_id: string; value: Value }>(em, sql, ids)).map((row) => [row.version_id, row.value]))
+  })
+const loadGeneration = columnOf<number>('generation', 'granted is not null')
+const loadText = columnOf<string>('report', 'report is not null')
+const loadTags = columnOf<string>('tags', "tags <> ''")
+/** Returns the engine's output of the last successful analysis, or null. */
+export const logOf = columnOf<string>('log', 'log is not null')
 
 /** Renders Markdown from a report as safe HTML. The text is short and repeats across reports, so the result is cached in memory only. */
 export const renderRemark = (context: Context, source: string): Promise<string> =>
   renderText(context, { source, links: { kind: 'whole' } }, { persist: false })
-
-/** Returns the engine's output of the last successful analysis, or null. */
-export const logOf = (context: Pick<Context, 'em'>, versionId: string): Promise<string | null> => loadLog(context, versionId)
-
-const loadLog = batched(async (em, ids) => {
-  const sql = `select version_id, log from score_reports where version_id in (${marks(ids)}) and log is not null`
-  const rows = await readRows<{ version_id: string; log: string }>(em, sql, ids)
-  return new Map(rows.map((row) => [row.version_id, row.log]))
-})
 
 /** Returns the tags of a version, as on pub.dev: platforms, SDKs, license, topics, publisher and flags. Excludes uploaders and dependencies. */
 export async function versionTags(reader: { em: EntityManager }, pkg: Package, version: PackageVersion): Promise<Tag[]> {
@@ -71,15 +58,6 @@ export async function versionTags(reader: { em: EntityManager }, pkg: Package, v
     isUnlisted: pkg.isUnlisted,
     isDiscontinued: pkg.isDiscontinued,
     hasRetracted: version.retractedAt != null,
-    analyzed: (await loadTags(reader, version.id)) ?? [],
+    analyzed: (await loadTags(reader, version.id))?.split(' ') ?? [],
   })
 }
-
-const loadTags = batched(async (em, ids) => {
-  const rows = await readRows<{ version_id: string; tags: string }>(
-    em,
-    `select version_id, tags from score_reports where version_id in (${ids.map(() => '?').join(', ')}) and tags <> ''`,
-    ids,
-  )
-  return new Map(rows.map((row) => [row.version_id, row.tags.split(' ')]))
-})

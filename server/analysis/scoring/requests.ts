@@ -58,10 +58,7 @@ export async function requestAnalysesOf(em: EntityManager, packageIds: string[],
   wakeAfterCommit(em)
 }
 
-/**
- * Returns the versions whose reports are incomplete because they lacked data about this version: direct or transitive dependents, if this is the
- * latest version.
- */
+/** Returns direct and transitive dependents whose reports lacked data about this version, if it is the latest version. */
 export async function versionsToRepeat(
   em: EntityManager,
   here: Here,
@@ -85,16 +82,10 @@ export async function versionsToRepeat(
   return rows.filter(({ report }) => reportSchema.parse(JSON.parse(report)).unknownPackages?.includes(name)).map(({ id }) => id)
 }
 
-/**
- * Payload of an analysis job. `isForOthers`: the analysis repeats an earlier one because more is known about dependencies; dependents are not
- * reanalyzed.
- */
+/** Payload of an analysis job. `isForOthers`: repeated because of a dependency, so dependents are not analyzed again. */
 export const analysisPayload = z.object({ isForOthers: z.boolean().default(false) })
 
-/**
- * Queues repeated analyses of versions in the transaction of `em`, because more is known about their dependencies. Skips versions that are already
- * queued.
- */
+/** Queues repeated analyses in the transaction of `em`, with more data about dependencies. Skips versions that are already queued. */
 export async function requestRepeats(em: EntityManager, versionIds: readonly string[], at: Date): Promise<void> {
   const payload = JSON.stringify({ isForOthers: true } satisfies z.input<typeof analysisPayload>)
   for (const versionId of versionIds) {
@@ -135,10 +126,7 @@ export async function rescore(context: SignedInContext, { package: name, version
   return request(context, { package: name, version }, id, 'a new analysis')
 }
 
-/**
- * Queues the regeneration of the documentation of a package's latest version, as part of a new analysis. Returns the id of the job.
- * @throws ApiError NotFound; Conflict while scoring or documentation is off.
- */
+/** Queues an analysis that regenerates the latest version's documentation. Returns the job's id. @throws ApiError NotFound; Conflict if off. */
 export async function regenerateDocs(context: SignedInContext, name: string): Promise<string> {
   const { id, version } = await findTarget(context.em, name, null)
   await requireScoring(context)
@@ -148,9 +136,8 @@ export async function regenerateDocs(context: SignedInContext, name: string): Pr
 }
 
 /**
- * Queues an analysis of every version without a report or, with `again`, of every version. Newest versions run first, but newly published versions
- * take precedence. Returns the number of queued versions.
- * @throws ApiError Conflict while scoring is off.
+ * Queues an analysis of every version without a report, or of every version (`again`), newest first, after newly published versions. Returns their
+ * number. @throws ApiError Conflict while scoring is off.
  */
 export async function scoreVersions(context: SignedInContext, { again = false } = {}): Promise<number> {
   await requireScoring(context)

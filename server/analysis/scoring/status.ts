@@ -8,27 +8,16 @@ import { loadScoringSettings } from '../../platform/settings/scoring.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 
-/** The score of a version. Points come from the last successful report, even while another analysis is waiting, running or has failed. */
-export type Score = {
-  versionId: string
-  status: ScoreStatus
-  /** Why the last analysis failed. */
-  error: string | null
-  granted: number | null
-  maximum: number | null
-  percent: number | null
-  engine: string | null
-  engineVersion: string | null
-  startedAt: Date | null
-  finishedAt: Date | null
-  /** Whether an analysis by pana is waiting or running. */
-  awaitsPana: boolean
-}
+/** The score of a version. `error`: why the last analysis failed. `awaitsPana`: whether an analysis by pana is waiting or running. */
+export type Score = Awaited<ReturnType<typeof scoreOf>>
 
 type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
 
-/** Returns the score of a version. Concurrent calls share four batched reads. */
-export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
+/**
+ * Returns the score of a version, in four batched reads. Points come from the last successful report, even while another analysis is waiting, running
+ * or has failed.
+ */
+export async function scoreOf(reader: Reader, versionId: string) {
   const [{ scoringEnabled: isOnNow }, row, job, pana] = await Promise.all([
     loadScoringSettings(reader),
     loadResult(reader, versionId),

@@ -28,10 +28,7 @@ export async function beginRun(em: EntityManager, versionId: string): Promise<nu
 /** The result of the analysis with the number `generation`. */
 export type Findings = { generation: number; report: Report; surface?: Buffer | undefined; log?: string | undefined }
 
-/**
- * Stores the result of an analysis in the transaction of `em`, together with audit entry, log entry and search index. Returns false if the version
- * was deleted or a later analysis has already been stored.
- */
+/** Stores the result of an analysis in the transaction of `em`. Returns false if the version was deleted or has a later result. */
 export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
@@ -47,10 +44,7 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
   return true
 }
 
-/**
- * Stores only the public API, for a version whose report by another engine stays, in the transaction of `em`. Returns false if the version was
- * deleted or a later analysis has already been stored.
- */
+/** Stores only the public API; a report by another engine stays. Returns false if the version was deleted or has a later result. */
 export async function storeSurface(em: EntityManager, here: Here, versionId: string, { generation, surface }: Surface): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
@@ -67,10 +61,7 @@ type Surface = { generation: number; surface: Buffer }
 export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
   (await readRow(em, 'select 1 from score_reports where version_id = ? and engine = ?', [versionId, engine])) !== undefined
 
-/**
- * Adds a note to a version's report on why pana did not analyze it (again), in the transaction of `em`. Returns the package and version, or null if
- * the version was deleted or has no report.
- */
+/** Adds a note to a report on why pana did not analyze the version. Returns the version, or null if it was deleted or has no report. */
 export async function notePana(em: EntityManager, versionId: string, reason: string): Promise<{ package: string; version: string } | null> {
   const about = await lockVersion(em, versionId)
   const report = about && (await readReport(em, versionId))
@@ -102,10 +93,7 @@ export async function storeFailure(em: EntityManager, versionId: string, error: 
   await writeLog(em, { level: 'error', package: name, version, message: error })
 }
 
-/**
- * Adds the findings of the built-in engine that pana does not cover to pana's report: notes, such as those on the public API, and documentation
- * coverage.
- */
+/** Adds the findings of the built-in engine that pana does not have to pana's report: notes and documentation coverage. */
 async function withRemarks(em: EntityManager, versionId: string, report: Report): Promise<Report> {
   const earlier = await readReport(em, versionId)
   if (!earlier) return report
@@ -127,10 +115,7 @@ const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgr
 
 type About = { name: string; version: string; packageId: string; isLatest: boolean }
 
-/**
- * Locks the version's package until the end of the transaction and returns the version, or null if it was deleted. SQLite has a single writer and
- * needs no lock.
- */
+/** Locks the version's package (SQLite has a single writer, so needs no lock). Returns the version, or null if it was deleted. */
 async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
   const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
   if (isPostgres(em)) await readRow(em, lock, [versionId])
@@ -167,9 +152,7 @@ async function writeSurface(em: EntityManager, versionId: string, surface: Buffe
   await changeRows(em, upsert, [versionId, surface])
 }
 
-/**
- * Maximum length of a report in UTF-16 code units. Reports list only the first findings of each kind, so real ones have about a tenth of this size.
- */
+/** Maximum length of a report in UTF-16 code units: about ten times that of real reports. */
 const maxReportLength = 512 * 1024
 
 type GeneratedDocs = {

@@ -14,9 +14,8 @@ const redirects = new Set([301, 302, 303, 307, 308])
 type Options = { headers?: Record<string, string>; signal: AbortSignal }
 
 /**
- * Requests a file of an SDK archive. Follows redirects only to the archive's own host, and to a private address only if the archive itself has a
- * private address. The response body is not decoded. Aborting `signal` also stops reading the body.
- * @throws Error when the archive cannot be reached or redirects to another host; the abort reason of `signal` when it is aborted.
+ * Requests a file of an SDK archive. Follows redirects only to the archive's own host, and to a private address only if the archive has one. @throws
+ * Error when the archive cannot be reached or redirects to another host; the reason of `signal`, which also stops the body.
  */
 export async function requestFile(address: string, { headers = {}, signal }: Options): Promise<IncomingMessage> {
   const options = { headers: { ...headers, 'accept-encoding': 'identity' }, signal }
@@ -103,10 +102,7 @@ type ReadOptions = {
   deadline?: AbortSignal
 }
 
-/**
- * Reads a small text file from an archive site. Returns null on 404.
- * @throws ApiError ServiceUnavailable when the site cannot be reached or returns another status than 200.
- */
+/** Reads a small text file from an archive site. Returns null on 404. @throws ApiError ServiceUnavailable on any other failure. */
 export async function readFrom(site: Site, address: string, { maxBytes = maxNote, deadline }: ReadOptions = {}): Promise<string | null> {
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = deadline ? AbortSignal.any([timeout, deadline]) : timeout
@@ -123,10 +119,7 @@ export async function readFrom(site: Site, address: string, { maxBytes = maxNote
   }
 }
 
-/**
- * Returns a 503 error for a site that does not respond or returns unexpected data. The message contains the site's URL and the setting that changes
- * it.
- */
+/** Returns a 503 error for an unusable site. The message contains the site's URL and the setting that changes it. */
 export const siteUnavailable = ({ name, url, variable }: Site, error: unknown): ApiError =>
   serviceUnavailable(`The ${name} at ${url} cannot be read: ${reasonOf(error)}. Check the network, or set ${variable} to a mirror.`, 60)
 

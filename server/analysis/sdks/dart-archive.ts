@@ -27,10 +27,7 @@ export async function listDart(config: Settings, channel: SdkChannel): Promise<R
   return releases
 }
 
-/**
- * Returns the download of a release. Returns null when the channel does not have this version, or not for this platform.
- * @throws ApiError ServiceUnavailable
- */
+/** Returns the download of a release, or null if the channel does not have it for this platform. @throws ApiError ServiceUnavailable */
 export async function findDart(config: Settings, channel: SdkChannel, version: string): Promise<Download | null> {
   if (!(await readVersion(config, { channel, version }))) return null
   const { sdkPlatform } = thisPlatform()

@@ -39,10 +39,7 @@ export async function listFlutter(config: Settings, channel: SdkChannel): Promis
   }))
 }
 
-/**
- * Returns the download of a release. Returns null when the channel does not have this version for this platform.
- * @throws ApiError ServiceUnavailable
- */
+/** Returns the download of a release, or null if the channel does not have it for this platform. @throws ApiError ServiceUnavailable */
 export async function findFlutter(config: Settings, channel: SdkChannel, version: string): Promise<Download | null> {
   const site = siteOf(config)
   const release = (await readListing(config)).find((one) => one.channel === channel && one.version === version)

@@ -46,10 +46,7 @@ type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
 /** Estimated size of an unpacked SDK as a multiple of its archive size. */
 export const unpackedFactor = 4
 
-/**
- * Checks that `bytes` fit on the disk in addition to the reserve that the server keeps free (MIN_FREE_BYTES).
- * @throws InstallRefused when they do not fit.
- */
+/** Checks that `bytes` fit on the disk in addition to the reserve (MIN_FREE_BYTES). @throws InstallRefused */
 export async function requireFreeSpace(config: Settings, bytes: number): Promise<void> {
   const free = await freeBytes(config)
   if (free >= bytes + config.MIN_FREE_BYTES) return
@@ -80,10 +77,7 @@ export async function listFolders(config: Pick<Config, 'DATA_DIR'>): Promise<Att
   })
 }
 
-/**
- * Deletes the folder of an attempt. Deletes the completion mark first, so that other processes stop using the SDK.
- * @throws RangeError for an id that is not a plain file name.
- */
+/** Deletes the folder of an attempt, first its mark, so that processes stop using the SDK. @throws RangeError for an unsafe id. */
 export async function removeFolder(config: Pick<Config, 'DATA_DIR'>, attempt: Attempt): Promise<void> {
   const folder = attemptFolder(config, attempt)
   await rm(join(folder, markName), { force: true })

@@ -47,10 +47,7 @@ export function pathsOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind
   }
 }
 
-/**
- * Returns the default SDK of a kind if it is ready and present on this machine, else null. Instances may share the folder DATA_DIR/sdks; an instance
- * without access to it has no SDK.
- */
+/** Returns the default SDK of a kind if it is ready and its folder exists on this machine, else null. */
 export async function readySdk({ config, database }: Pick<Services, 'config' | 'database'>, kind: SdkKind): Promise<ReadySdk | null> {
   // Fast path for registries without an SDK: a tenth of the cost of loading the entity.
   if (!(await database.reads.get("select 1 from sdk_installs where kind = ? and is_default and status = 'ready'", kind))) return null

@@ -24,9 +24,8 @@ export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
 export type ReleaseListing = { releases: Release[]; warnings: string[] }
 
 /**
- * Returns the newest releases of a channel, newest first, of both kinds unless `kind` is given. An archive that cannot be read adds a warning.
- * Listings are cached for an hour.
- * @throws ApiError ServiceUnavailable when none of the requested archives can be read.
+ * Returns the newest releases of a channel, newest first, of both kinds unless `kind` is given. Cached for an hour. An unreadable archive adds a
+ * warning. @throws ApiError ServiceUnavailable when none of the requested archives can be read.
  */
 export async function listReleases(services: Environment, channel: SdkChannel, kind?: SdkKind | null): Promise<ReleaseListing> {
   const kinds = kind ? [kind] : sdkKinds
@@ -38,10 +37,7 @@ export async function listReleases(services: Environment, channel: SdkChannel, k
   return { releases: read.flatMap(({ value }) => value), warnings: failed.map(({ reason }) => (reason as ApiError).message) }
 }
 
-/**
- * Returns the download of a release for this platform, or null when it does not exist.
- * @throws ApiError InvalidInput for an invalid version; ServiceUnavailable when the archive cannot be read.
- */
+/** Returns the download of a release for this platform, or null. @throws ApiError InvalidInput for an invalid version; ServiceUnavailable */
 export function findRelease({ config }: Pick<Services, 'config'>, { kind, version, channel }: Wanted): Promise<Download | null> {
   requireVersion(version)
   return kind === 'dart' ? findDart(config, channel, version) : findFlutter(config, channel, version)

@@ -38,10 +38,8 @@ export async function findInstall(em: EntityManager, id: string): Promise<SdkIns
 }
 
 /**
- * Starts to install a release with a background job. Returns an SDK that is already installed or being installed unchanged. Restarts a failed
- * install.
- * @throws ApiError InvalidInput for an invalid version; NotFound when the release does not exist for this platform; ServiceUnavailable when the
- * archive cannot be read.
+ * Starts to install a release, or restarts a failed install. Returns an SDK that is already installed or being installed unchanged. @throws ApiError
+ * InvalidInput for an invalid version; NotFound for an unknown release; ServiceUnavailable when the archive cannot be read.
  */
 export async function installSdk(context: SignedInContext, wanted: Wanted): Promise<SdkInstall> {
   requireVersion(wanted.version)
@@ -68,10 +66,7 @@ export async function installSdk(context: SignedInContext, wanted: Wanted): Prom
 export const noRelease = ({ channel, ...wanted }: Wanted): string =>
   `There is no ${titleOf(wanted)} in the channel ${channel} for ${thisPlatform().sdkPlatform}.`
 
-/**
- * Downloads and installs an SDK again. The SDK is not usable until the job completes.
- * @throws ApiError NotFound for an unknown id; Conflict while the SDK is being installed, and for an imported SDK.
- */
+/** Downloads and installs an SDK again. @throws ApiError NotFound; Conflict while the SDK is being installed, and for an imported SDK. */
 export async function rebuildSdk({ em, now }: SignedInContext, id: string): Promise<SdkInstall> {
   const install = await findInstall(em, id)
   if (install.importedSha256)
@@ -98,9 +93,8 @@ export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: str
 }
 
 /**
- * Removes an SDK, or stops its install. If the SDK was the default, the newest ready install of the same kind becomes the default. Without any,
- * packages are analyzed by the built-in engine.
- * @throws ApiError NotFound for an unknown id.
+ * Removes an SDK, or stops its install. The newest ready install of the same kind replaces a removed default. @throws ApiError NotFound for an
+ * unknown id.
  */
 export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
   const { kind } = await findInstall(em, id)
@@ -180,10 +174,7 @@ async function lockExisting(em: EntityManager, id: string): Promise<SdkInstall> 
   return findInstall(em, id)
 }
 
-/**
- * Locks an install until the transaction of `em` ends. Writing is required: SQLite rejects a write in a transaction that began with a read if another
- * connection has written since.
- */
+/** Locks an install until the transaction ends. Writes, because on SQLite a transaction that began with a read may not be able to write. */
 export const lockInstall = async (em: EntityManager, id: string): Promise<void> =>
   void (await em.execute('update sdk_installs set generation = generation where id = ?', [id]))
 

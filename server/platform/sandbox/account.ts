@@ -7,21 +7,14 @@ import { promisify } from 'node:util'
 import type { Permissions } from './command.ts'
 import { SandboxUnusable } from './capabilities.ts'
 
-/**
- * Group id and number of account ids for jobs of a server that runs as root. No system assigns these ids, so such an account owns nothing but the
- * job's folder.
- */
+/** Group id and number of account ids for jobs of a server that runs as root. No system assigns these ids, so they own only the job's folder. */
 export const jobGroup = 60_600
 export const jobAccounts = 399
 
 /** Start at a random id, because several servers may share a machine or disk. */
 let next = randomInt(jobAccounts)
 
-/**
- * Returns a free numeric account id for the job with this folder. The id is not used by any other job on this machine or below the same DATA_DIR,
- * because all processes of an account are killed when its job ends.
- * @throws Error if all ids are in use.
- */
+/** Returns an account id that no other job uses, because all its processes are killed when the job ends. @throws Error if all are in use. */
 export async function findFreeAccount(folder: string): Promise<number> {
   const taken = new Set([...accountsInUse(), ...(await ownersIn(dirname(folder)))])
   for (let round = 0; round < jobAccounts; round++) {
@@ -38,19 +31,15 @@ async function ownersIn(place: string): Promise<number[]> {
 
 const execute = promisify(execFile)
 
-/**
- * Transfers ownership of a job's folder to its account and makes the readable folders, such as an SDK, readable for all accounts. These contain no
- * secrets.
- */
+/** Gives a job's folder to its account, and makes the readable folders, such as an SDK, readable for all accounts. They contain no secrets. */
 export async function transferFolders({ folder, readable }: Permissions, account: number): Promise<void> {
   await execute('chown', ['-RP', `${account}:${jobGroup}`, folder])
   for (const path of readable) if (!(await allows(path, 0o005))) await execute('chmod', ['-R', 'o+rX', path])
 }
 
 /**
- * Allows every account to traverse the data directory to the folders of a job. The folders on the path cannot be listed, and their siblings are made
- * inaccessible.
- * @throws SandboxUnusable if a folder above the data directory cannot be traversed.
+ * Allows every account to traverse the data directory to a job's folders, but not to list it, and makes their siblings inaccessible. @throws
+ * SandboxUnusable if a folder above the data directory cannot be traversed.
  */
 export async function allowTraversal({ folder, readable }: Permissions, dataDir: string): Promise<void> {
   const ways = [folder, ...readable]

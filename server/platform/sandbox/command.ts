@@ -18,18 +18,13 @@ export type Permissions = {
 const lowPriority = ['sh', '-c', `echo 500 2>/dev/null >/proc/self/oom_score_adj; ${excludeFirstCpu()} exec nice -n 10 "$@"`, 'sh']
 
 /** Returns the command line of a job: sandbox, then limits, then the program. */
-export const commandLine = (capabilities: Capabilities, permissions: Permissions, account: number | null, limited: string[]): string[] => [
-  ...lowPriority,
-  ...sandboxArgs(capabilities, permissions, account, limited),
-]
-
-function sandboxArgs(capabilities: Capabilities, permissions: Permissions, account: number | null, limited: string[]): string[] {
+export function commandLine(capabilities: Capabilities, permissions: Permissions, account: number | null, limited: string[]): string[] {
   const asAccount = account === null ? limited : [...asAccountArgs(account, permissions.folder), ...limited]
-  if (capabilities.sandbox === null)
-    return [...withoutSandbox(capabilities, permissions), ...sealArgs(capabilities, permissions.folder), ...asAccount]
-  if (!capabilities.bubblewrap)
-    return [...capabilities.sandbox.map((word) => word.replaceAll('{folder}', permissions.folder)), ...asAccount]
-  return [...capabilities.sandbox, ...bubblewrap(permissions, account !== null), '--', ...asAccount]
+  const { sandbox, bubblewrap } = capabilities
+  if (sandbox === null)
+    return [...lowPriority, ...withoutSandbox(capabilities, permissions), ...sealArgs(capabilities, permissions.folder), ...asAccount]
+  if (!bubblewrap) return [...lowPriority, ...sandbox.map((word) => word.replaceAll('{folder}', permissions.folder)), ...asAccount]
+  return [...lowPriority, ...sandbox, ...bubblewrapArgs(permissions, account !== null), '--', ...asAccount]
 }
 
 /** Returns a command prefix that changes the account. The program and its children cannot regain privileges. */
@@ -40,8 +35,8 @@ const asAccountArgs = (account: number, folder: string): string[] => {
 }
 
 /**
- * Returns a command prefix for running without a sandbox. The job is killed with the server. If namespaces are available, the job also sees no other
- * processes, its children are killed with it, and it has no network unless allowed. Its first process is a shell that reaps orphaned processes.
+ * Returns a command prefix for running without a sandbox. The job is killed with the server. With namespaces, the job also sees no other processes,
+ * its children are killed with it, and it has no network unless allowed. Its first process is a shell that reaps orphaned processes.
  */
 function withoutSandbox({ namespaces, root }: Capabilities, { network }: Permissions): string[] {
   const dying = ['setpriv', '--pdeathsig=KILL', ...(root ? [] : ['--no-new-privs'])]
@@ -54,10 +49,7 @@ function withoutSandbox({ namespaces, root }: Capabilities, { network }: Permiss
 /** Folders that every account may write to. Files written there would outlive the job and bypass its limits. */
 const publicFolders = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
 
-/**
- * Returns a command prefix that makes public folders read-only for a job of a server that runs as root. The job's own folder stays writable, even if
- * it is inside one of them.
- */
+/** Returns a command prefix that makes public folders, except the job's own, read-only for a job of a server that runs as root. */
 function sealArgs({ namespaces, root }: Capabilities, folder: string): string[] {
   if (!namespaces || !root) return []
   const seal = `for place in ${publicFolders.join(' ')}; do [ ! -d $place ] || { mount --rbind $place $place; mount -o remount,bind,ro $place; }; done`
@@ -68,47 +60,21 @@ function sealArgs({ namespaces, root }: Capabilities, folder: string): string[] 
 const settings = ['alternatives', 'ca-certificates', 'hosts', 'ld.so.cache', 'localtime', 'nsswitch.conf', 'pki', 'resolv.conf', 'ssl']
 
 /** Returns the arguments of bubblewrap: system programs are readable, the job's folder is writable, and nothing else of the machine is visible. */
-function bubblewrap({ folder, readable, network }: Permissions, root: boolean): string[] {
+function bubblewrapArgs({ folder, readable, network }: Permissions, root: boolean): string[] {
   const apart = ['pid', 'ipc', 'uts', 'cgroup-try', ...(network === true ? [] : ['net'])].map((name) => `--unshare-${name}`)
   // Root needs no user namespace, and could not change the account inside one.
   const rights = root ? ['--cap-drop', 'ALL', '--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'] : ['--unshare-user']
   const etc = settings.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`])
   const own = ['--proc', '/proc', '--dev', '/dev', '--dir', '/tmp']
-  const given = readable.flatMap((path) => [...parents(path), '--ro-bind', path, path])
-  const out =
-    typeof network === 'object'
-      ? [
-          ...parents(process.execPath),
-          '--ro-bind',
-          process.execPath,
-          process.execPath,
-          '--dir',
-          '/run',
-          '--bind',
-          network.proxy,
-          proxySocket,
-        ]
-      : []
+  const programs = typeof network === 'object' ? [...readable, process.execPath] : readable
+  const given = programs.flatMap((path) => [...parents(path), '--ro-bind', path, path])
+  const proxy = typeof network === 'object' ? ['--dir', '/run', '--bind', network.proxy, proxySocket] : []
   // `/` and `/dev` are in-memory file systems without a size limit, so they become read-only.
   const sealed = ['--remount-ro', '/', '--remount-ro', '/dev']
   const start = root ? [] : ['--chdir', folder]
   const system = [...systemFolders(), '--dir', '/etc', ...etc]
-  const living = ['--die-with-parent', '--new-session']
-  return [
-    ...apart,
-    ...rights,
-    ...living,
-    ...system,
-    ...own,
-    ...given,
-    ...out,
-    ...parents(folder),
-    '--bind',
-    folder,
-    folder,
-    ...sealed,
-    ...start,
-  ]
+  const job = [...parents(folder), '--bind', folder, folder]
+  return [apart, rights, ['--die-with-parent', '--new-session'], system, own, given, proxy, job, sealed, start].flat()
 }
 
 /** Returns arguments that create the parent folders of a path with access for all accounts. */
@@ -127,9 +93,8 @@ function systemFolders(): string[] {
 }
 
 /**
- * Returns a shell command that excludes the first of this process's CPUs for the shell and its children, so that one CPU is free for requests.
- * Otherwise, Linux may let a computation continue for several milliseconds when a request arrives, regardless of its priority. Returns an empty
- * string if there is only one CPU. Has no effect if `taskset` is missing.
+ * Returns a shell command that keeps the shell and its children off the first of this process's CPUs, because Linux may let a computation continue for
+ * several milliseconds when a request arrives, regardless of its priority. Empty if there is only one CPU. Has no effect without `taskset`.
  */
 export function excludeFirstCpu(): string {
   const others = withoutFirstCpu(allowedCpus())

@@ -25,9 +25,7 @@ export async function makeJobFolder(config: Place): Promise<string> {
   return mkdtemp(join(place, `${ownName(place)}.`))
 }
 
-/**
- * Folder name prefixes of this process, by location. Keeps a reference to `release`, because the lock would be released when it is garbage collected.
- */
+/** Folder name prefixes of this process, by location. The reference to `release` keeps the lock from being garbage collected and released. */
 const ownNames = new Map<string, { name: string; release: () => void }>()
 
 function ownName(place: string): string {
@@ -50,16 +48,10 @@ export async function removeFolder(folder: string): Promise<void> {
   await execute('rm', ['-rf', '--', folder], options)
 }
 
-/**
- * Removes everything except regular files and folders, because links created by the job could lead readers to files that the job may not read.
- * @throws Error if `folder` is not a folder.
- */
+/** Removes links and other special files, which could lead readers to files that the job may not read. @throws Error without a folder. */
 export async function removeSpecialFiles(folder: string): Promise<void> {
-  const isFolder = await lstat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  )
-  if (!isFolder) throw new Error('The job left no folder.')
+  const found = await lstat(folder).catch(() => null)
+  if (!found?.isDirectory()) throw new Error('The job left no folder.')
   await execute('chmod', ['-R', 'u+rwX', '--', folder], { env: { PATH: systemPath } })
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     if (!entry.isFile() && !entry.isDirectory()) await rm(join(entry.parentPath, entry.name))

@@ -6,9 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 
-/** A filtering HTTP proxy on a Unix socket, the only network access of a job without network. */
-export type Proxy = { path: string; close: () => Promise<void> }
-
 /** Path of the proxy's socket inside the sandbox, and local port that is forwarded to it. */
 export const proxySocket = '/run/gate'
 export const proxyPort = 3128
@@ -17,8 +14,8 @@ const mostConnections = 64
 
 type Request = typeof import('node:http').request
 
-/** Opens a proxy that allows only these origins, such as `https://pub.dev`. */
-export async function openProxy(origins: readonly string[]): Promise<Proxy> {
+/** Opens an HTTP proxy on a Unix socket, the only network access of a job, that allows only these origins, such as `https://pub.dev`. */
+export async function openProxy(origins: readonly string[]): Promise<{ path: string; close: () => Promise<void> }> {
   // Loaded on demand, because importing `node:http` also loads `fetch`.
   const http = await import('node:http')
   const folder = await mkdtemp(join(tmpdir(), folderPrefix))

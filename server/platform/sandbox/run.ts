@@ -15,10 +15,7 @@ import { countOfAccount, markOf } from './processes.ts'
 /** A program to run in isolation. By default it has no network and reads no additional folders. */
 export type Job = Pick<Permissions, 'folder'> &
   Partial<Pick<Permissions, 'readable'>> & {
-    /**
-     * Whether the job may open connections, or the allowed origins. Only bubblewrap can restrict origins; without it, a list of origins allows all
-     * connections.
-     */
+    /** Whether the job may open connections, or the allowed origins. Without bubblewrap, a list of origins allows all connections. */
     network?: boolean | string[]
     /** The program and its arguments. */
     command: string[]
@@ -58,6 +55,9 @@ export async function run(config: Settings, job: Job): Promise<Outcome> {
   return runIsolated(config, await detectCapabilities(config.SCORING_SANDBOX), job)
 }
 
+/** Values of SCORING_SANDBOX that have been tested successfully. */
+const tested = new Set<string | undefined>()
+
 /** Returns why jobs cannot run on this machine and the remedy, or null if they can. */
 export async function sandboxProblem(config: Settings): Promise<string | null> {
   const capabilities = await detectCapabilities(config.SCORING_SANDBOX)
@@ -65,12 +65,8 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
   if (capabilities.sandbox === null) return null
   const folder = await makeJobFolder(config)
   try {
-    const { end, code, lines } = await runIsolated(config, capabilities, {
-      folder,
-      command: ['true'],
-      limits: { seconds: 20 },
-      network: [],
-    })
+    const test: Job = { folder, command: ['true'], limits: { seconds: 20 }, network: [] }
+    const { end, code, lines } = await runIsolated(config, capabilities, test)
     if (end !== 'exited' || code !== 0) return unusable(capabilities.sandbox, lines.at(-1) ?? `the test command ended with ${code ?? end}`)
     tested.add(config.SCORING_SANDBOX)
     return null
@@ -89,9 +85,6 @@ export async function sandboxWarning(config: Settings): Promise<string | null> {
   const environment = namespaces ? '' : ", including the server's environment with its secrets"
   return `Jobs run with limits only. Malicious code in a package could read everything that the server can read${environment}. Install bubblewrap and set SCORING_SANDBOX=bwrap.`
 }
-
-/** Values of SCORING_SANDBOX that have been tested successfully. */
-const tested = new Set<string | undefined>()
 
 const withoutLimits =
   'Jobs need the programs prlimit and setpriv to set their limits, which are not installed. Install util-linux. Systems other than Linux can only use the built-in engine.'

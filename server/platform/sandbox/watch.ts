@@ -10,21 +10,13 @@ import { findProcesses, type JobProcesses, signal } from './processes.ts'
 /** Reasons for killing a job. */
 export type Reason = 'timeout' | 'aborted' | 'output' | 'memory' | 'processes' | 'disk'
 
-/** Monitors a running job. */
-export type Watch = {
-  /** Kills the job. Only the first reason is recorded. */
-  stop: (reason: Reason) => void
-  /** Kills the remaining processes, and returns the reason and the peak memory usage. */
-  close: () => Promise<{ reason: Reason | null; peakBytes: number }>
-}
-
 type Watched = { processes: JobProcesses; limits: Limits; folder: string; account: number | null; abort: AbortSignal | undefined }
 
 const pollMs = 250
 const pollsBetweenFolders = 8
 
 /** Kills a job that exceeds the limits that the kernel does not enforce for all its processes together. */
-export function watch({ processes, limits, folder, account, abort }: Watched): Watch {
+export function watch({ processes, limits, folder, account, abort }: Watched) {
   let reason: Reason | null = null
   let peakBytes = 0
   let polls = 0
@@ -52,8 +44,10 @@ export function watch({ processes, limits, folder, account, abort }: Watched): W
   const onAbort = () => stop('aborted')
   abort?.addEventListener('abort', onAbort)
   return {
+    /** Kills the job. Only the first reason is recorded. */
     stop,
-    close: async () => {
+    /** Kills the remaining processes. Returns the reason for killing the job, if any, and the peak memory usage. */
+    close: async (): Promise<{ reason: Reason | null; peakBytes: number }> => {
       clearInterval(poll)
       clearTimeout(clock)
       abort?.removeEventListener('abort', onAbort)
@@ -84,10 +78,7 @@ const endAccount = (account: number) =>
     execFile('setpriv', [...ids, 'sh', '-c', 'kill -KILL -1'], { env: { PATH: systemPath } }, () => resolve())
   })
 
-/**
- * Returns the disk usage of a folder in bytes. Stops counting above `most`. Returns infinity if a folder cannot be read, for example because it is
- * inaccessible or its path is too long.
- */
+/** Returns the disk usage in bytes, counted up to `most`. Returns infinity if a folder cannot be read, or its path is too long. */
 async function sizeOf(folder: string, most: number): Promise<number> {
   let sum = 0
   const folders = [folder]
@@ -109,16 +100,6 @@ const isGone = (code: string | undefined) => code === 'ENOENT' || code === 'ENOT
 
 const maxLineLength = 2000
 
-/** Captured output of a job: the last lines, and optionally the beginning of stdout. */
-type Output = {
-  /** Adds output. Returns false if the limit is exceeded. */
-  take: (stream: 'stdout' | 'stderr', chunk: Buffer) => boolean
-  /** Ends the output: a trailing line without a line break becomes a complete line. */
-  end: () => void
-  lines: () => string[]
-  stdout: () => Buffer
-}
-
 /** Replaces control characters that a terminal would interpret. */
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, (character) => (character === '\t' ? '\t' : '\u{FFFD}'))
 
@@ -126,16 +107,12 @@ const printable = (text: string): string => text.replace(/\p{Cc}/gu, (character)
  * Captures the last `lines` lines of both streams, up to `mostBytes` bytes. If `stdoutBytes` is set, captures the first `stdoutBytes` bytes of stdout
  * unchanged, and lines of stderr only. `onLine` is called for each complete line; of a large burst, only for the last lines.
  */
-export function keepOutput(
-  limits: { mostBytes: number; lines: number; stdoutBytes: number | undefined },
-  onLine?: (line: string) => void,
-): Output {
+export function keepOutput(limits: { mostBytes: number; lines: number; stdoutBytes: number | undefined }, onLine?: (line: string) => void) {
   const kept: string[] = []
   const whole: Buffer[] = []
   const open = { stdout: '', stderr: '' }
   let seen = 0
   let remaining = limits.stdoutBytes ?? 0
-
   const addLine = (text: string) => {
     const line = printable(text.length > maxLineLength ? `${text.slice(0, maxLineLength)} …` : text)
     kept.push(line)
@@ -149,9 +126,9 @@ export function keepOutput(
     // Skip lines of a burst that would not be kept.
     for (const line of complete.slice(-limits.lines)) addLine(line)
   }
-
   return {
-    take: (stream, chunk) => {
+    /** Adds output. Returns false if the limit is exceeded. */
+    take: (stream: 'stdout' | 'stderr', chunk: Buffer): boolean => {
       const within = chunk.subarray(0, Math.max(0, limits.mostBytes - seen))
       seen += chunk.length
       if (stream === 'stderr' || limits.stdoutBytes === undefined) addText(stream, within.toString('utf8'))
@@ -162,6 +139,7 @@ export function keepOutput(
       }
       return seen <= limits.mostBytes
     },
+    /** Ends the output: a trailing line without a line break becomes a complete line. */
     end: () => {
       for (const rest of Object.values(open)) if (rest !== '') addLine(rest)
       open.stdout = open.stderr = ''

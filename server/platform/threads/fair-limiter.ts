@@ -29,11 +29,9 @@ export type FairLimiter = {
 }
 
 /**
- * Returns a limiter that runs at most `atOnce` calls concurrently. Calls are grouped by a key, such as the caller's network, so that one caller
- * cannot delay others: the next call is taken from the key with the fewest running calls, and keys with equally many take turns. Calls wait in the
- * open or in the reserved lane; the lanes alternate while both have waiting calls. If a lane is full, a new call replaces the newest call of the key
- * with the most waiting calls if its own key has fewer. Otherwise, it is rejected.
- * @throws the error of `refusal` for rejected calls, by default ApiError RateLimitExceeded.
+ * Returns a limiter that runs at most `atOnce` calls concurrently. The next call is taken from the key, such as the caller's network, with the fewest
+ * running calls; equal keys take turns, and so do the open and the reserved lane. In a full lane, a new call replaces the newest call of the key with
+ * the most waiting calls if its own key has fewer. Otherwise, it is rejected. @throws the error of `refusal`, by default ApiError RateLimitExceeded.
  */
 export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: LimiterOptions): FairLimiter {
   const lanes = openLanes(bounds, reserved)

@@ -28,10 +28,8 @@ export class ThreadFailed extends Error {
 const maxStartMs = 60_000
 
 /**
- * Returns a function that sends a question to a thread of a module (server/platform/threads/worker.ts) and resolves with its answer. Each thread answers one
- * question at a time. Threads are started on demand, one per concurrent question, and replaced if they fail. They keep the process alive only while a
- * question is pending.
- * @throws ThreadFailed
+ * Returns a function that sends a question to a thread of a module (`answerQuestions`) and resolves with its answer. Threads answer one question at a
+ * time, are started on demand and replaced if they fail, and keep the process alive only while they work. @throws ThreadFailed
  */
 export function openThreadPool(module: URL, limits: Limits): (question: unknown) => Promise<unknown> {
   const idle: Thread[] = []

@@ -14,9 +14,8 @@ let roundStart = 0
 export const isSliceOver = (): boolean => performance.now() - sliceStart > sliceMs
 
 /**
- * Yields to the event loop and resolves when the next slice begins. Waits for several iterations while other work is pending, because an iteration
- * accepts at most one new connection. Only one waiter resumes at a time, so that many long requests together
- * delay other work no more than a single one.
+ * Yields to the event loop and resolves when the next slice begins: after several iterations while other work is pending, because an iteration
+ * accepts at most one connection. Waiters resume one at a time, so many long requests delay other work no more than one.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

@@ -17,9 +17,8 @@ export function answerQuestions(answer: Answerer): void {
 }
 
 /**
- * Lowers the priority of the calling thread below that of requests, for background work. With the default of 10, the thread gets a tenth of the CPU
- * time of other programs on a busy machine. Threads that users wait for use a smaller value. Only Linux has priorities per thread; on other systems,
- * where the whole process would be affected, nothing is changed.
+ * Lowers the priority of the calling thread below that of requests. With the default of 10, it gets a tenth of the CPU time of other programs on a
+ * busy machine. Only on Linux; on other systems, the priority of the whole process would change.
  */
 export function lowerPriority(by = 10): void {
   if (process.platform !== 'linux') return

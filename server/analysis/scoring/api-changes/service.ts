@@ -30,9 +30,8 @@ declare module '../../../platform/caches/caches.ts' {
 }
 
 /**
- * Compares a version's public API with that of version `from`, or of the previous version. Returns null if either version is not visible to the
- * caller or was not analyzed.
- * @throws ApiError ServiceUnavailable when too many comparisons are waiting.
+ * Compares a version's public API with that of `from`, or of the previous version. Returns null if either version is hidden from the caller or was
+ * not analyzed. @throws ApiError ServiceUnavailable when too many comparisons are waiting.
  */
 export async function compareVersions(context: Context, version: PackageVersion, from: string | null): Promise<Comparison | null> {
   const pkg = await loadPackage(context, version.package.id)

@@ -22,9 +22,8 @@ type DownloadTrack = Pick<Track, 'signal' | 'addLine' | 'report'>
 type Wanted = Download & { pace: Pace }
 
 /**
- * Downloads an archive to `path` and verifies its SHA-256. Resumes a partial download of the same file. Reconnects after a broken connection as long
- * as each connection transfers at least `pace.bytes`.
- * @throws InstallRefused when the archive does not exist, has another SHA-256 or does not fit on the disk; Error for temporary failures.
+ * Downloads an archive to `path` and verifies its SHA-256. Resumes partial downloads, as long as each connection transfers at least `pace.bytes`.
+ * @throws InstallRefused for a missing archive, another SHA-256, or too little disk space; Error for temporary failures.
  */
 export async function download(
   config: Settings,
@@ -97,10 +96,7 @@ async function open(wanted: Wanted, part: string, signal: AbortSignal) {
   }
 }
 
-/**
- * Validates the response, and stores the file's validator next to the partial download for a later resume. `size` is the number of bytes already on
- * disk. Returns the offset at which the response body starts.
- */
+/** Validates a response, and stores its validator for a later resume. `size`: bytes on disk. Returns where the body starts in the file. */
 async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part: string, size: number) {
   const { statusCode: status, headers } = body
   if (status === 404 || status === 410) throw new InstallRefused(`The archive no longer exists: ${url} answered ${status}.`)
@@ -132,10 +128,7 @@ async function begin({ url, pace }: Wanted, headers: Record<string, string>, sig
   }
 }
 
-/**
- * Verifies the SHA-256 of a download. A mismatch after a resume is retried, since the partial file may have been damaged; a mismatch of a fresh
- * download is final.
- */
+/** Verifies the SHA-256. A mismatch is final, except after a resume, where the partial file may have been damaged. */
 async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: DownloadTrack): Promise<void> {
   track.addLine('Comparing the SHA-256 …')
   const actual = await runTask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })

@@ -17,11 +17,8 @@ type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_B
 type Found = { kind: SdkKind; version: string; channel: SdkChannel }
 
 /**
- * Imports an SDK archive from a local file: copies the archive into the SDK folder and enqueues the install job. A running server picks up the job
- * immediately, a stopped one at its next start.
- * @returns the created or restarted install.
- * @throws ApiError InvalidInput when the file is not an SDK archive; Conflict while the same SDK is being installed; InstallRefused when there is not
- * enough disk space.
+ * Copies an SDK archive from a local file, and enqueues its install job, which a running server picks up immediately. @throws ApiError InvalidInput
+ * when the file is not an SDK archive; Conflict while the SDK is being installed; InstallRefused without enough disk space.
  */
 export async function importSdk({ em, config }: Import, path: string, now: Date): Promise<SdkInstall> {
   const found = await inspect(path)

@@ -178,10 +178,7 @@ const graceMs = 3_600_000
 
 type Collected = Pick<Services, 'config' | 'database' | 'log'>
 
-/**
- * Deletes folders without a database record. Marks installs as failed whose job failed permanently without updating the record, for example because
- * each attempt crashed the server.
- */
+/** Deletes folders without a database record, and marks installs as failed whose job failed permanently, for example by a crash. */
 export async function collectSdks({ config, database, log }: Collected): Promise<void> {
   const em = database.fork()
   const installs = await em.find(SdkInstall, {}, { disableIdentityMap: true })

@@ -19,9 +19,8 @@ const versionLine = /Dart SDK version: (\d\S*)/
 const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
 
 /**
- * Runs the unpacked SDK to read its version, and activates pana in a PUB_CACHE of its own. The PUB_CACHE must not be moved, since pub writes absolute
- * paths into it.
- * @throws InstallRefused when the SDK does not run on this machine or has another version; Error when pana cannot be installed.
+ * Reads the SDK's version by running it, and activates pana in its own PUB_CACHE, which must not be moved, since pub writes absolute paths into it.
+ * @throws InstallRefused when the SDK does not run here or has another version; Error when pana cannot be installed.
  */
 export async function prepare({ config }: Pick<Services, 'config'>, places: Places, track: Track): Promise<Prepared> {
   const { kind, version } = track.install
@@ -77,10 +76,7 @@ async function runIn(config: Services['config'], { path, pubCache }: Places, tra
 const describe = ({ end, code, lines }: Outcome): string =>
   lines.at(-1) ?? (end === 'exited' ? `it exited with ${code ?? 'a signal'} and printed nothing` : `it was stopped because of its ${end}`)
 
-/**
- * Makes root the owner of the files. Sandboxed commands run as a separate user, and the next command that runs as the same user must not be able to
- * change them.
- */
+/** Makes root the owner of the files, because commands run as a separate user must not be able to change them later. */
 async function keepForServer(folder: string): Promise<void> {
   if (process.getuid?.() === 0) await execute('chown', ['-RP', '0:0', folder])
 }

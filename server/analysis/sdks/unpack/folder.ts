@@ -134,10 +134,7 @@ const refuseDuplicate = (raw: string) => (error: NodeJS.ErrnoException) => {
 const maxPath = 1024
 const maxSegment = 255
 
-/**
- * Returns the path of an archive entry relative to the archive's single top-level folder `top`; '' for the folder itself.
- * @throws UnpackRefused for a path that is not a plain relative path or is outside of `top`.
- */
+/** Returns an entry's path relative to the top-level folder `top`. @throws UnpackRefused for an unsafe path, or one outside of `top`. */
 function pathBelow(top: string, raw: string): string {
   const path = raw.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
   const segments = path.split('/')
@@ -150,9 +147,8 @@ function pathBelow(top: string, raw: string): string {
 }
 
 /**
- * Rejects a symbolic link that may point outside of the folder. `..` segments are allowed only at the beginning of the target: after another link,
- * `..` resolves to a different folder than the text suggests.
- * @throws UnpackRefused
+ * Rejects a symbolic link that may point outside of the folder. `..` is allowed only at the beginning of the target, because after another link it
+ * resolves to a different folder than the text suggests. @throws UnpackRefused
  */
 function requireInside(path: string, target: string): void {
   const resolved = posix.normalize(posix.join(posix.dirname(path), target))
@@ -163,10 +159,7 @@ function requireInside(path: string, target: string): void {
 
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 200))
 
-/**
- * An archive that cannot be unpacked because it is invalid or does not fit on the disk. Retrying does not help. The message is shown to
- * administrators.
- */
+/** An archive that is invalid or does not fit on the disk. Retrying does not help. The message is shown to administrators. */
 export class UnpackRefused extends Error {
   override readonly name = 'UnpackRefused'
 }

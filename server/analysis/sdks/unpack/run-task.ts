@@ -9,10 +9,7 @@ type Options = { signal?: AbortSignal | undefined; onProgress?: (done: number, t
 /** Heap limit of the worker thread; decompressors allocate outside the heap. A genuine SDK archive stays below the limit. */
 const memory = { maxOldGenerationSizeMb: 256 }
 
-/**
- * Hashes, reads or unpacks an archive in a worker thread. Unpacked files remain on disk after a failure.
- * @throws UnpackRefused when the archive is invalid or the disk is full; the abort reason of `signal` when it is aborted.
- */
+/** Hashes, reads or unpacks an archive in a worker thread. @throws UnpackRefused for an invalid archive or a full disk; `signal.reason` */
 export async function runTask<Answer>(task: Task, answer: z.ZodType<Answer>, { signal, onProgress }: Options = {}): Promise<Answer> {
   signal?.throwIfAborted()
   const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: task, resourceLimits: memory })
