@@ -30,7 +30,6 @@ export function pageHeaders(context: Context): FastifyReply {
 
 type Message = { status: number; title: string; text: string; links: readonly { label: string; href: string }[] }
 
-/** Sends an HTML page with a message and links. */
 export function sendMessage(context: Context, { status, title, text, links }: Message): unknown {
   const { request, reply, config } = context
   const base = basePath(config.SERVER_URL)
@@ -55,7 +54,6 @@ export function sendMessage(context: Context, { status, title, text, links }: Me
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
 }
 
-/** Sends an error as an HTML page. */
 export function sendRefusal(context: Context, { status, message, retryAfter }: ApiError): unknown {
   const { request, reply, config } = context
   if (status === 401 || status === 403) reply.header('www-authenticate', challenge(message))
@@ -91,7 +89,6 @@ export async function sendNotGenerated(context: Context, name: string, { version
   })
 }
 
-/** Sends an HTML page for a path that is not in the documentation. */
 export function sendNoPage(context: Context, name: string, at: string, version: string): unknown {
   return sendMessage(context, {
     status: 404,

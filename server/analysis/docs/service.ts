@@ -10,7 +10,6 @@ import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isPublicVersion } from '../../registry/packages/policy.ts'
 import { latestOf } from '../../registry/packages/versions/latest.ts'
 
-/** The generator of documentation, and its version. */
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
 /** Begins documenting a version. Returns the number of the attempt, so that an attempt that ends late does not overwrite a later one. */
@@ -33,7 +32,6 @@ export const markFailed = async (em: EntityManager, versionId: string, attempt: 
     attempt,
   ])) > 0
 
-/** The state of a version's documentation. */
 export type KnownDocs = z.infer<typeof docsRow>
 
 /** Returns the state of a version's documentation by version id, or null if it was never requested. Batched. */
@@ -92,7 +90,6 @@ export const docsRow = z.object({
 export const areDocsOn = async (services: Pick<Services, 'config' | 'database'>): Promise<boolean> =>
   generatesDocs(await currentSettings(services))
 
-/** Returns whether these settings enable documentation. */
 export const generatesDocs = ({ scoringEnabled, docsEnabled }: ScoringSettings): boolean => scoringEnabled && docsEnabled
 
 type Reader = Pick<Services, 'database' | 'config'>
@@ -115,7 +112,6 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
 const docsSql = `select ${docsColumns}, ${isAnalysisAwaited} as awaited from package_versions v join packages p on p.id = v.package_id
   left join version_docs d on d.version_id = v.id where p.name = ? and v.version = ?`
 
-/** Returns the latest version that the audience may read. */
 async function latestVersion({ database: { reads }, config }: Reader, audience: Audience, name: string): Promise<string | null> {
   if (audience === 'members')
     return (await reads.recall<{ version: string }>('select latest_version as version from packages where name = ?', name))?.version ?? null

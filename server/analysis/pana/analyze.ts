@@ -34,10 +34,8 @@ export type PanaTask = {
   isPrivate: boolean
   /** Timeout in seconds. */
   seconds: number
-  /** Overrides of the default resource limits. */
   limits?: Partial<Limits>
   signal?: AbortSignal
-  /** Called with each line of pana's log. */
   onLine?: (line: string) => void
   /** The folder for the documentation by `dart doc` as a zip file; null for no documentation. */
   docs: { folder: string } | null

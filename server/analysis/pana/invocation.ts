@@ -7,7 +7,6 @@ import { hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { Services } from '../../services.ts'
 
-/** The parts of an SDK that pana needs. */
 export type Sdk = Pick<ReadySdk, 'kind' | 'version' | 'path' | 'dart' | 'pubCache' | 'panaPath' | 'mark'>
 
 type Settings = Pick<Config, 'SERVER_URL' | 'SDK_PUB_HOSTED_URL' | 'ALLOWED_HOSTED_URLS'>

@@ -33,7 +33,7 @@ export function readSummary(printed: string): Summary | null {
 
 /** pana could not analyze a version. The message is for administrators; `log` is pana's output. */
 export class PanaFailed extends Error {
-  override readonly name: string = 'PanaFailed'
+  override readonly name = this.constructor.name
   readonly log: string[]
   constructor(message: string, log: string[] = []) {
     super(message)
@@ -42,16 +42,8 @@ export class PanaFailed extends Error {
 }
 
 /** pana exceeded one of its limits. Retrying would fail again. */
-export class PanaOverLimit extends PanaFailed {
-  override readonly name = 'PanaOverLimit'
-}
-
+export class PanaOverLimit extends PanaFailed {}
 /** The package needs Flutter, and no Flutter SDK is installed. The built-in engine's report stays. */
-export class AnalysisNeedsFlutter extends PanaFailed {
-  override readonly name = 'AnalysisNeedsFlutter'
-}
-
+export class AnalysisNeedsFlutter extends PanaFailed {}
 /** No installed SDK can analyze the version. */
-export class AnalysisNeedsSdk extends PanaFailed {
-  override readonly name = 'AnalysisNeedsSdk'
-}
+export class AnalysisNeedsSdk extends PanaFailed {}

@@ -76,7 +76,6 @@ function documentedIn(sections: PanaSection[]): Report['documented'] {
   return counts ? { documented: Number(counts[1]), total: Number(counts[2]) } : null
 }
 
-/** A criterion extracted from the text of a section of pana's report. */
 export type Finding = {
   title: string
   granted: number
@@ -125,7 +124,6 @@ function contentOf(body: string): Pick<Finding, 'remarks' | 'faults'> {
   return { remarks: remarks.replaceAll(/\n{3,}/g, '\n\n').trim(), faults }
 }
 
-/** Joins non-empty paragraphs. */
 const joined = (...paragraphs: string[]): string => paragraphs.flatMap((paragraph) => paragraph.trim() || []).join('\n\n')
 
 type Unmeasured = Report['notMeasured'][number]

@@ -102,8 +102,8 @@ builder.mutationField('updateScoringSettings', (t) =>
 const queued = (name: string) =>
   payload(name, 'The queued job.', { jobId: { type: 'ID', description: 'Id of the job (not a global id).' } })
 
-builder.mutationField('rescoreVersion', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+builder.mutationFields((t) => ({
+  rescoreVersion: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: queued('RescoreVersionPayload'),
     description: 'Queues a new analysis of a version, for administrators. The current report stays until the new one is ready.',
     typeOptions: { description: 'The version to analyze.' },
@@ -114,10 +114,7 @@ builder.mutationField('rescoreVersion', (t) =>
     },
     resolve: async (_root, { input }, context) => ({ jobId: await rescore(context, input) }),
   }),
-)
-
-builder.mutationField('regenerateDocumentation', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  regenerateDocumentation: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: queued('RegenerateDocumentationPayload'),
     description: "Regenerates the API documentation of a package's latest version, for administrators.",
     typeOptions: { description: 'The package.' },
@@ -125,23 +122,17 @@ builder.mutationField('regenerateDocumentation', (t) =>
     input: { package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }) },
     resolve: async (_root, { input }, context) => ({ jobId: await regenerateDocs(context, input.package) }),
   }),
-)
-
-builder.mutationField('scoreRemainingVersions', (t) =>
-  t.withAuth({ scope: 'admin' }).int({
+  scoreRemainingVersions: t.withAuth({ scope: 'admin' }).int({
     description:
       'Queues an analysis of every version without a report, newest first, for administrators. Newly published versions take precedence. Returns the number of queued versions.',
     resolve: (_root, _args, context) => scoreVersions(context),
   }),
-)
-
-builder.mutationField('rescoreAllVersions', (t) =>
-  t.withAuth({ scope: 'admin' }).int({
+  rescoreAllVersions: t.withAuth({ scope: 'admin' }).int({
     description:
       'Queues a new analysis of every version, newest first, for administrators. Useful after changing the SDK. Returns the number of queued versions.',
     resolve: (_root, _args, context) => scoreVersions(context, { again: true }),
   }),
-)
+}))
 
 const LevelEnum = builder.enumType('ScoringLogLevel', {
   description: 'Severity of a scoring log entry.',

@@ -8,7 +8,6 @@ import { lockSetting, writeSetting } from '../../platform/settings/service.ts'
 import { analysisKind, panaKind } from './requests.ts'
 import { currentSettings, type ScoringSettings, scoringSettings } from '../../platform/settings/scoring.ts'
 
-/** The effective settings, and whether the environment allows scoring. */
 export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }
 
 export async function settingsState(context: Pick<Context, 'config' | 'database'>): Promise<SettingsState> {

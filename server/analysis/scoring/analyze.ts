@@ -52,7 +52,6 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
 /** An analysis. `attempt` of the documentation is null without documentation. `keepsPanaReport`: an existing report by pana stays. */
 type Run = { generation: number; attempt: number | null; panaFollows: boolean; keepsPanaReport: boolean }
 
-/** Begins an analysis. Returns null if the version was deleted. */
 async function begin(services: Services, versionId: string): Promise<Run | null> {
   const em = services.database.fork()
   const generation = await beginRun(em, versionId)

@@ -143,7 +143,6 @@ async function readTransitivePackages(
   return packages
 }
 
-/** Returns the parts of a pubspec that determine where a package can be used. */
 const requirementsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surface'> => ({
   sdks: otherSdksOf(pubspec),
   platforms: pubspec.platforms.length > 0 ? pubspec.platforms : pubspec.pluginPlatforms,

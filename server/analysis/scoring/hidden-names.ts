@@ -26,7 +26,6 @@ export async function mentionsHiddenPackages(
   return shown.some((isShown) => !isShown)
 }
 
-/** Joins all texts within a value with spaces. */
 function textsIn(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return ''

@@ -8,7 +8,6 @@ import { type LogLevel, ScoringLogEntry } from './entity.ts'
 
 export type LogLine = { level: LogLevel; package?: string; version?: string; message: string }
 
-/** Maximum number of log entries. */
 const maxEntries = 1000
 
 /** Adds an entry to the scoring log and deletes the oldest entries beyond the limit. Runs in the transaction of `em`, if there is one. */

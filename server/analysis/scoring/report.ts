@@ -30,7 +30,6 @@ export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionI
   return report
 }
 
-/** Returns a batched lookup of a column by version id. */
 const columnOf = <Value>(column: string, condition: string) =>
   batched(async (em, ids) => {
     const marks = ids.map(() => '?').join(', ')

@@ -20,7 +20,6 @@ export const panaKind = 'analysis.pana'
 /** Priority of background analyses. Lower values run first, so newly published versions take precedence. */
 const remainingPriority = 10
 
-/** The caller and the time of a request. */
 type Requester = Pick<SignedInContext, 'config' | 'viewer'> & { at: Date }
 
 /** Queues the first analysis of a version that is being published, in the transaction of `em`, unless scoring is off. Uses a single statement. */

@@ -43,7 +43,6 @@ const queued = (field: string) => ({
   schema: z.object({ status: z.literal('queued'), jobId: z.string() }),
 })
 
-/** Scoring endpoints for administrators. */
 export const scoringAdminRoutes = [
   route(
     'POST /api/admin/packages/:pkg/versions/:version/rescore',

@@ -25,7 +25,6 @@ export async function beginRun(em: EntityManager, versionId: string): Promise<nu
   return row?.runs ?? null
 }
 
-/** The result of the analysis with the number `generation`. */
 export type Findings = { generation: number; report: Report; surface?: Buffer | undefined; log?: string | undefined }
 
 /** Stores the result of an analysis in the transaction of `em`. Returns false if the version was deleted or has a later result. */
@@ -157,7 +156,6 @@ const maxReportLength = 512 * 1024
 
 type GeneratedDocs = {
   subject: Subject
-  /** Path of the packed pages. */
   docs: string
   engine: DocsEngine
   /** Number of the documentation attempt. A new attempt is started if omitted. */

@@ -63,7 +63,6 @@ export function redirectTarget(from: URL, location: string): URL {
   return to
 }
 
-/** Returns true unless the IP address is a public unicast address. */
 export function isPrivate(address: string): boolean {
   return parseAddress(address)?.range() !== 'unicast'
 }
@@ -81,14 +80,8 @@ export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   })
 }
 
-/** A website that offers SDK archives. */
-export type Site = {
-  /** Display name, such as `Dart archive`. */
-  name: string
-  url: string
-  /** Setting that contains the URL. */
-  variable: string
-}
+/** A website that offers SDK archives: its display name, its URL, and the setting that contains the URL. */
+export type Site = { name: string; url: string; variable: string }
 
 const timeoutMs = 15_000
 
@@ -142,7 +135,6 @@ async function textOf(body: IncomingMessage, maxBytes: number): Promise<string> 
   return Buffer.concat(chunks).toString()
 }
 
-/** A release of an SDK that can be installed. */
 export type Release = {
   kind: SdkKind
   version: string

@@ -3,18 +3,11 @@ import { join } from 'node:path'
 import { pathPart } from '../../platform/blobs/names.ts'
 import type { Config } from '../../platform/config/config.ts'
 
-export type Platform = {
-  /** Name in archive file names: `linux`, `macos` or `windows`. */
-  os: string
-  /** Name in archive file names, such as `x64` or `arm64`. */
-  arch: string
-  /** Operating system and architecture, such as `linux-x64`. */
-  sdkPlatform: string
-}
+/** The platform of this process as in the names of archives: `os` such as `linux`, `arch` such as `x64`, `sdkPlatform` such as `linux-x64`. */
+export type Platform = { os: string; arch: string; sdkPlatform: string }
 
 const systems: Record<string, string> = { darwin: 'macos', win32: 'windows' }
 
-/** Returns the platform of this process. */
 export function thisPlatform(): Platform {
   const os = systems[process.platform] ?? process.platform
   return { os, arch: process.arch, sdkPlatform: `${os}-${process.arch}` }
@@ -84,7 +77,6 @@ export async function removeFolder(config: Pick<Config, 'DATA_DIR'>, attempt: At
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Returns the total size of all files in a folder, in bytes. */
 export async function bytesIn(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))

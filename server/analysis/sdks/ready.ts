@@ -1,5 +1,4 @@
-import type { EntityManager } from '@mikro-orm/sql'
-import { stat } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
 import type { Services } from '../../services.ts'
@@ -7,22 +6,12 @@ import { SdkInstall, type SdkKind } from './entity.ts'
 import { attemptFolder, markName, thisPlatform } from './platform.ts'
 
 /** An SDK that is usable on this machine. */
-export type ReadySdk = {
+export type ReadySdk = Pick<ReturnType<typeof pathsOf>, 'path' | 'dart' | 'pubCache' | 'panaPath' | 'mark'> & {
   id: string
   kind: SdkKind
   version: string
-  /** Folder with the unpacked archive. */
-  path: string
-  /** Path of the `dart` executable. In a Flutter SDK, this is the bundled Dart SDK's. */
-  dart: string
   dartVersion: string
-  /** PUB_CACHE in which pana is activated. Read-only. */
-  pubCache: string
-  /** Path of the pana script. It needs `dart` in PATH and the PUB_CACHE variable. */
-  panaPath: string
   panaVersion: string | null
-  /** Path of the mark file, which exists while the SDK is complete. */
-  mark: string
 }
 
 type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
@@ -38,11 +27,14 @@ export function pathsOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind
     /** Imported and downloaded archives have different names, so that one is never mistaken for the other. */
     archive: join(folder, importedSha256 ? 'imported' : 'archive'),
     unpacking: join(folder, 'unpacking'),
+    /** The unpacked archive. */
     path,
     dart: join(binaries, 'dart'),
+    /** PUB_CACHE in which pana is activated. */
     pubCache,
+    /** The pana script, which needs `dart` in PATH and the PUB_CACHE variable. */
     panaPath: join(pubCache, 'bin', 'pana'),
-    /** Written last. An SDK without this file is incomplete. */
+    /** Written last. An SDK without this file is incomplete, or removed. */
     mark: join(folder, markName),
   }
 }
@@ -51,7 +43,7 @@ export function pathsOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind
 export async function readySdk({ config, database }: Pick<Services, 'config' | 'database'>, kind: SdkKind): Promise<ReadySdk | null> {
   // Fast path for registries without an SDK: a tenth of the cost of loading the entity.
   if (!(await database.reads.get("select 1 from sdk_installs where kind = ? and is_default and status = 'ready'", kind))) return null
-  const install = await defaultInstall(database.fork(), kind)
+  const install = await database.fork().findOne(SdkInstall, { kind, isDefault: true })
   if (!install || !(await isUsable(config, install))) return null
   const { path, dart, pubCache, panaPath, mark } = pathsOf(config, install)
   const { id, version, dartVersion, panaVersion } = install
@@ -61,15 +53,14 @@ export async function readySdk({ config, database }: Pick<Services, 'config' | '
 /** Whether an install is ready and present on this machine. */
 export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkInstall): Promise<boolean> {
   if (install.status !== 'ready' || install.platform !== thisPlatform().sdkPlatform) return false
-  try {
-    await stat(pathsOf(config, install).mark)
-    return true
-  } catch {
-    return false
-  }
+  return exists(pathsOf(config, install).mark)
 }
 
-const defaultInstall = (em: EntityManager, kind: SdkKind) => em.findOne(SdkInstall, { kind, isDefault: true })
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 /** Environment variables for a job that runs from a Flutter SDK, which is a Git checkout. Git rejects repositories owned by another account. */
 export const trustGit = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' }

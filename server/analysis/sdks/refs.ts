@@ -3,7 +3,7 @@ import { type InstallStatus, type SdkChannel, SdkInstall, type SdkKind } from '.
 import { isServerAdmin } from '../../platform/access/roles.ts'
 import { type Platform, sdkRoot, freeBytes } from './platform.ts'
 import { isUsable, pathsOf } from './ready.ts'
-import type { InstallProgress } from './service.ts'
+import type { progressOf } from './service.ts'
 import type { Release } from './archive-site.ts'
 
 type Values<Word extends string> = Record<Uppercase<Word>, { value: Word; description: string }>
@@ -91,7 +91,7 @@ builder.node(SdkInstallRef, {
   }),
 })
 
-export const SdkInstallProgressRef = builder.objectRef<InstallProgress>('SdkInstallProgress').implement({
+export const SdkInstallProgressRef = builder.objectRef<ReturnType<typeof progressOf>>('SdkInstallProgress').implement({
   description: 'Progress of an SDK install.',
   fields: (t) => ({
     installId: t.exposeID('installId', { description: 'Plain identifier of the install.' }),

@@ -17,7 +17,6 @@ declare module '../../services.ts' {
 
 type Environment = Pick<Services, 'config' | 'now' | 'state'>
 
-/** Identifies a requested release. */
 export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
 
 /** Releases of a channel, and a warning for each archive that could not be read. */

@@ -3,18 +3,7 @@ import { done, payload } from '../../platform/graphql/payload.ts'
 import { watch } from '../../platform/graphql/subscriptions.ts'
 import { thisPlatform } from './platform.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
-import {
-  isOver,
-  progressOf,
-  tagOf,
-  findInstall,
-  installSdk,
-  listInstalls,
-  loadInstall,
-  rebuildSdk,
-  removeSdk,
-  setDefaultSdk,
-} from './service.ts'
+import { isOver, progressOf, findInstall, installSdk, listInstalls, loadInstall, rebuildSdk, removeSdk, setDefaultSdk } from './service.ts'
 import { listReleases } from './releases.ts'
 import { SdkChannelEnum, SdkInstallProgressRef, SdkInstallRef, SdkKindEnum, SdkPlatformRef, SdkReleaseRef } from './refs.ts'
 
@@ -70,7 +59,7 @@ builder.subscriptionField('sdkInstallProgress', (t) =>
           const install = await loadInstall(em, installId)
           return install && progressOf(install)
         },
-        tag: tagOf,
+        tag: (progress) => JSON.stringify(progress),
         isLast: isOver,
         missing: 'There is no SDK install with this id.',
       }),
@@ -82,8 +71,8 @@ const InstallPayload = payload('SdkInstallPayload', 'The SDK after the change.',
   install: { type: SdkInstallRef, description: 'The SDK.' },
 })
 
-builder.mutationField('installSdk', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+builder.mutationFields((t) => ({
+  installSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description:
       'Starts to install an SDK; see `sdkInstallProgress` for its progress. Returns an SDK that is already installed or being installed unchanged. Restarts a failed install.',
@@ -98,10 +87,7 @@ builder.mutationField('installSdk', (t) =>
       install: await installSdk(context, { kind: kind ?? 'dart', version, channel }),
     }),
   }),
-)
-
-builder.mutationField('setDefaultSdk', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  setDefaultSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description: 'Makes an SDK that is ready the default of its kind.',
     typeOptions: { description: 'The SDK to make the default.' },
@@ -109,10 +95,7 @@ builder.mutationField('setDefaultSdk', (t) =>
     input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
     resolve: async (_root, { input }, context) => ({ install: await setDefaultSdk(context, input.id.id) }),
   }),
-)
-
-builder.mutationField('rebuildSdk', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  rebuildSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description: 'Downloads and installs an SDK again. The SDK is not usable until the install is ready.',
     typeOptions: { description: 'The SDK to rebuild.' },
@@ -120,10 +103,7 @@ builder.mutationField('rebuildSdk', (t) =>
     input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
     resolve: async (_root, { input }, context) => ({ install: await rebuildSdk(context, input.id.id) }),
   }),
-)
-
-builder.mutationField('removeSdk', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  removeSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
     description: 'Removes an SDK, or stops its install. If it was the default, the newest ready SDK of the same kind becomes the default.',
     typeOptions: { description: 'The SDK to remove.' },
@@ -131,4 +111,4 @@ builder.mutationField('removeSdk', (t) =>
     input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
     resolve: (_root, { input }, context) => done(removeSdk(context, input.id.id)),
   }),
-)
+}))

@@ -127,11 +127,10 @@ export async function cancelInstall(em: EntityManager, { subject, payload }: Pic
   await enqueue(em, { kind: removalKind, subject }, now)
 }
 
-/** Restarts an install if it has one of the given statuses. Returns null otherwise. */
 const restart = (em: EntityManager, id: string, statuses: SdkInstall['status'][], now: Date): Promise<SdkInstall | null> =>
   em.fork().transactional((inner) => restartIn(inner, id, statuses, now))
 
-/** Like `restart`, but in the transaction of `em`. */
+/** Restarts an install in the transaction of `em` if it has one of the given statuses. Returns null otherwise. */
 export async function restartIn(
   em: EntityManager,
   id: string,
@@ -139,7 +138,8 @@ export async function restartIn(
   now: Date,
   changes: Partial<Pick<SdkInstall, 'importedSha256' | 'status'>> = {},
 ): Promise<SdkInstall | null> {
-  const install = await lockExisting(em, id)
+  await lockInstall(em, id)
+  const install = await findInstall(em, id)
   if (!statuses.includes(install.status)) return null
   em.assign(install, { ...freshStart, ...changes, generation: install.generation + 1 })
   await em.flush()
@@ -154,7 +154,6 @@ export const lockKind = async (em: EntityManager, kind: SdkKind): Promise<void> 
 /** Payload of an install job. A job whose generation is no longer current has been cancelled. */
 export const installPayload = z.object({ generation: z.int() })
 
-/** Enqueues the install job in the transaction of `em`. */
 export const enqueueInstall = (em: EntityManager, { id, generation }: SdkInstall, now: Date): Promise<string> =>
   enqueue(em, { kind: installKind, subject: id, payload: { generation } }, now)
 
@@ -169,37 +168,20 @@ const freshStart = {
   importedSha256: null,
 } as const
 
-async function lockExisting(em: EntityManager, id: string): Promise<SdkInstall> {
-  await lockInstall(em, id)
-  return findInstall(em, id)
-}
-
 /** Locks an install until the transaction ends. Writes, because on SQLite a transaction that began with a read may not be able to write. */
 export const lockInstall = async (em: EntityManager, id: string): Promise<void> =>
   void (await em.execute('update sdk_installs set generation = generation where id = ?', [id]))
-
-/** Progress of an install. */
-export type InstallProgress = Pick<SdkInstall, 'status' | 'bytesDone' | 'errorMessage'> & {
-  installId: string
-  bytesTotal: number | null
-  /** Progress of the current step. */
-  percent: number
-  log: string[]
-}
 
 /** Maximum number of log lines kept per install, and their maximum length in characters. */
 const maxLines = 200
 const maxLength = 400
 
-/** Returns the progress of an install. Its lazy `log` property must be loaded. */
-export function progressOf({ id, status, bytesDone, bytesTotal, log, errorMessage }: SdkInstall): InstallProgress {
+/** Returns the progress of the current step of an install. The lazy `log` property must be loaded. */
+export function progressOf({ id, status, bytesDone, bytesTotal, log, errorMessage }: SdkInstall) {
   const total = bytesTotal ?? null
   const percent = status === 'ready' ? 100 : total ? Math.min(99, Math.floor((100 * bytesDone) / total)) : 0
   return { installId: id, status, bytesDone, bytesTotal: total, percent, log: linesOf(log), errorMessage }
 }
-
-/** Returns a text that changes whenever the progress changes. */
-export const tagOf = (progress: InstallProgress): string => JSON.stringify(progress)
 
 export const isOver = ({ status }: Pick<SdkInstall, 'status'>): boolean => status === 'ready' || status === 'failed'
 

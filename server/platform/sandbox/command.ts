@@ -117,39 +117,28 @@ function allowedCpus(): string {
   }
 }
 
-/** Resource limits of a job. */
-export type Limits = {
-  /** Wall-clock time in seconds. */
-  seconds: number
-  /** CPU time per process, in seconds. */
-  cpuSeconds: number
-  /** Data memory per process, and resident memory of all processes together. */
-  memoryBytes: number
-  /** Maximum number of processes and threads. */
-  processes: number
-  /** Maximum size of a single file. */
-  fileBytes: number
-  /** Maximum size of the job's folder. */
-  folderBytes: number
-  /** Maximum number of open files per process. */
-  openFiles: number
-  /** Maximum output on stdout and stderr together, in bytes. */
-  outputBytes: number
-}
-
 const MB = 1024 * 1024
 
-/** Default limits, sufficient for the tools of an SDK on a large package. */
-export const defaultLimits: Limits = {
+/** Limits of a job by default, sufficient for the tools of an SDK on a large package. */
+export const defaultLimits = {
+  /** Wall-clock time in seconds. */
   seconds: 600,
+  /** CPU time per process, in seconds. */
   cpuSeconds: 900,
+  /** Data memory per process, and resident memory of all processes together. */
   memoryBytes: 2048 * MB,
+  /** Maximum number of processes and threads. */
   processes: 512,
+  /** Maximum size of a single file. */
   fileBytes: 512 * MB,
+  /** Maximum size of the job's folder. */
   folderBytes: 2048 * MB,
+  /** Maximum number of open files per process. */
   openFiles: 4096,
+  /** Maximum output on stdout and stderr together. */
   outputBytes: 32 * MB,
 }
+export type Limits = typeof defaultLimits
 
 /**
  * Returns a command prefix that sets the limits enforced by the kernel for each process. Memory is limited by RLIMIT_DATA, because Dart reserves far

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** A process as listed in /proc. `start` distinguishes processes with the same id. */
 export type ProcessInfo = { id: number; parent: number; session: number; threads: number; start: number; bytes: number }
 
-/** Criteria for finding the processes of a job. */
 export type JobProcesses = {
   /** Id of the first process, from which all others descend. */
   first: number
@@ -15,7 +14,6 @@ export type JobProcesses = {
 
 const pageBytes = 4096
 
-/** Returns all processes that the server can see. */
 function listProcesses(): ProcessInfo[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? look(Number(name)) : []))
 }
@@ -67,7 +65,6 @@ export function killMarked(mark: string): void {
 export const countOfAccount = (account: number): number =>
   listProcesses().reduce((sum, one) => sum + (accountOf(one) === account ? one.threads : 0), 0)
 
-/** Returns the accounts that have processes. */
 export const accountsInUse = (): number[] => listProcesses().map(accountOf)
 
 const accountOf = ({ id }: ProcessInfo): number => Number(/^Uid:\t(\d+)/m.exec(textOf(`/proc/${id}/status`))?.[1])

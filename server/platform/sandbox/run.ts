@@ -17,22 +17,18 @@ export type Job = Pick<Permissions, 'folder'> &
   Partial<Pick<Permissions, 'readable'>> & {
     /** Whether the job may open connections, or the allowed origins. Without bubblewrap, a list of origins allows all connections. */
     network?: boolean | string[]
-    /** The program and its arguments. */
     command: string[]
     /** Environment variables in addition to HOME, TMPDIR and the system PATH. PATH is prepended to the system PATH. */
     env?: Record<string, string>
-    /** Limits that differ from the defaults. */
     limits?: Partial<Limits>
     /** Number of output lines to keep. Defaults to 200. */
     lines?: number
     /** Number of bytes of stdout to keep unchanged. If omitted, stdout is kept as lines. */
     stdoutBytes?: number
     onLine?: (line: string) => void
-    /** Aborts the job. */
     signal?: AbortSignal
   }
 
-/** The result of a job. */
 export type Outcome = {
   /** `exited`, or the reason why the job was killed. */
   end: 'exited' | Reason

@@ -7,7 +7,6 @@ import type { Limits } from './command.ts'
 import { systemPath } from './capabilities.ts'
 import { findProcesses, type JobProcesses, signal } from './processes.ts'
 
-/** Reasons for killing a job. */
 export type Reason = 'timeout' | 'aborted' | 'output' | 'memory' | 'processes' | 'disk'
 
 type Watched = { processes: JobProcesses; limits: Limits; folder: string; account: number | null; abort: AbortSignal | undefined }
@@ -57,7 +56,6 @@ export function watch({ processes, limits, folder, account, abort }: Watched) {
   }
 }
 
-/** Kills the processes of a job until none is found. */
 async function endAll(processes: JobProcesses, account: number | null): Promise<void> {
   signal(-processes.first, 'SIGKILL')
   if (account !== null && processes.mark !== null) await endAccount(account)
@@ -71,7 +69,6 @@ async function endAll(processes: JobProcesses, account: number | null): Promise<
   }
 }
 
-/** Kills everything that runs under a job's account at once. */
 const endAccount = (account: number) =>
   new Promise<void>((resolve) => {
     const ids = [`--reuid=${account}`, `--regid=${jobGroup}`, '--clear-groups']

@@ -1,7 +1,6 @@
 import { rateLimited } from '../../errors.ts'
 
 type Bounds = {
-  /** Maximum number of waiting calls. */
   waiting: number
   /** Maximum number of waiting calls per key. */
   waitingPerKey: number
@@ -16,7 +15,6 @@ type LimiterOptions = Bounds & {
   refusal?: (seconds: number) => Error
 }
 type Waiting = { start: () => void; refuse: () => void }
-/** Number of running calls per key. */
 type Running = ReadonlyMap<string, number>
 
 /** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
@@ -91,7 +89,6 @@ function openLanes(bounds: Bounds, reserved: number) {
   }
 }
 
-/** Resolves when the call may run. */
 function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () => Error, maxMs: number | undefined): Promise<void> {
   return new Promise((start, reject) => {
     const one = { start, refuse: () => reject(noPlace()) }
@@ -126,14 +123,12 @@ function openQueue({ waiting, waitingPerKey }: Bounds) {
       lines.set(key, [...lineOf(key), one])
       return true
     },
-    /** Removes a call that has stopped waiting. */
     remove(key: string, one: Waiting): void {
       const rest = lineOf(key).filter((other) => other !== one)
       length -= lineOf(key).length - rest.length
       if (rest.length > 0) lines.set(key, rest)
       else lines.delete(key)
     },
-    /** Removes and returns the next call to run. */
     next(running: Running): (Waiting & { key: string }) | undefined {
       const [key = ''] = [...lines.keys()].toSorted((a, b) => (running.get(a) ?? 0) - (running.get(b) ?? 0))
       const [first, ...rest] = lineOf(key)

@@ -24,7 +24,6 @@ export function nextSlice(): Promise<void> {
   })
 }
 
-/** Starts measuring after the current iteration. */
 function beginWait(): void {
   waitStart = roundStart = performance.now()
   setImmediate(resume)

@@ -6,10 +6,8 @@ import { answerQuestions } from '../../../platform/threads/worker.ts'
 
 type Side = { version: string; surface: Uint8Array }
 
-/** The input of the worker thread. */
 export type Task = { earlier: Side; later: Side }
 
-/** Maximum number of changes returned per kind. */
 const maxListed = 500
 /** Maximum unpacked size of an API surface in bytes. */
 const maxBytes = 64 * 1024 ** 2

@@ -1,4 +1,4 @@
-import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { audit } from '../../../accounts/audit/service.ts'
 import { handler, subjectId, type Work } from '../../../platform/jobs/handler.ts'
@@ -18,7 +18,7 @@ import {
 } from '../platform.ts'
 import { prepare } from './prepare.ts'
 import { isOver, installPayload, lockKind, noRelease, titleOf, installKind } from '../service.ts'
-import { pathsOf } from '../ready.ts'
+import { exists, pathsOf } from '../ready.ts'
 import { findRelease } from '../releases.ts'
 import { Track } from './track.ts'
 import { runTask } from '../unpack/run-task.ts'
@@ -157,12 +157,6 @@ function reasonOf(error: unknown): string {
   if (isOutOfSpace(error)) return diskFullMessage
   return error instanceof Error ? error.message : String(error)
 }
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
 
 /** Handles the job that deletes the folders of a removed or cancelled install. Keeps the folders of later attempts of the same install. */
 export const sdkRemoval = ({ config, database }: Services) =>

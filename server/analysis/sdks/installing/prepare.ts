@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { access, mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { SandboxUnusable } from '../../../platform/sandbox/capabilities.ts'
 import { type Outcome, run } from '../../../platform/sandbox/run.ts'
-import { trustGit, type pathsOf } from '../ready.ts'
+import { exists, trustGit, type pathsOf } from '../ready.ts'
 import type { Services } from '../../../services.ts'
 import { InstallRefused } from '../platform.ts'
 import type { Track } from './track.ts'
@@ -14,7 +14,6 @@ type Places = ReturnType<typeof pathsOf>
 
 const execute = promisify(execFile)
 
-/** Extracts the version from the output of `dart --version`. */
 const versionLine = /Dart SDK version: (\d\S*)/
 const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
 
@@ -24,9 +23,7 @@ const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
  */
 export async function prepare({ config }: Pick<Services, 'config'>, places: Places, track: Track): Promise<Prepared> {
   const { kind, version } = track.install
-  await access(places.dart).catch(() => {
-    throw new InstallRefused(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
-  })
+  if (!(await exists(places.dart))) throw new InstallRefused(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
   await rm(places.pubCache, { recursive: true, force: true })
   await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
   const dart = (...args: string[]) => runIn(config, places, track, [places.dart, ...args])
@@ -41,11 +38,7 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   }
   track.addLine(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
   const outcome = await dart('pub', 'global', 'activate', 'pana')
-  const isActivated = await access(places.panaPath).then(
-    () => true,
-    () => false,
-  )
-  if (outcome.code !== 0 || !isActivated)
+  if (outcome.code !== 0 || !(await exists(places.panaPath)))
     throw new Error(`pana cannot be installed from ${config.SDK_PUB_HOSTED_URL} (SDK_PUB_HOSTED_URL): ${describe(outcome)}`)
   await keepForServer(places.pubCache)
   return { dartVersion, panaVersion: activated.exec(outcome.lines.join('\n'))?.[1] ?? null }
@@ -55,17 +48,8 @@ async function runIn(config: Services['config'], { path, pubCache }: Places, tra
   const env = { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true', ...trustGit }
   const onLine = (line: string) => track.addLine(line)
   try {
-    const limits = { seconds: 300 }
-    const outcome = await run(config, {
-      folder: pubCache,
-      readable: [path],
-      network: true,
-      command,
-      env,
-      limits,
-      onLine,
-      signal: track.signal,
-    })
+    const job = { folder: pubCache, readable: [path], network: true, command, env, limits: { seconds: 300 } }
+    const outcome = await run(config, { ...job, onLine, signal: track.signal })
     track.signal.throwIfAborted()
     return outcome
   } catch (error) {

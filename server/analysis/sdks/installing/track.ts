@@ -33,7 +33,6 @@ export class Track {
     this.#timer = setInterval(() => void this.#write().catch(warn), writeMs).unref()
   }
 
-  /** Whether the install was removed or restarted. */
   get isObsolete(): boolean {
     return this.#obsolete.signal.aborted
   }
@@ -53,7 +52,6 @@ export class Track {
     this.#work.progress({ phase: this.#state.status, done: bytesDone, total: bytesTotal })
   }
 
-  /** Adds a line to the log. */
   addLine(line: string): void {
     this.#lines.push(line)
   }

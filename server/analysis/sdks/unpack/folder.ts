@@ -1,18 +1,17 @@
 import { constants, copyFile, mkdir, open, realpath, statfs, symlink } from 'node:fs/promises'
 import { dirname, join, posix, sep } from 'node:path'
 
-/** Limits for unpacking an archive. */
 export type Bounds = {
   entries: number
   bytes: number
-  /** Disk space that must remain free. */
   freeBytes: number
 }
 
-/** Attributes of a file in an archive. */
 export type Attributes = { mode: number; modified: Date }
 
 export type Unpacked = { entries: number; bytes: number }
+/** Receives the progress in bytes. */
+export type Report = (done: number, total: number) => void
 
 /** Number of bytes written between two checks of the free disk space. */
 const checkIntervalBytes = 32 * 1024 ** 2

@@ -4,9 +4,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { extract, type Header } from 'tar-stream'
 import xz from 'xz-decompress'
-import { type Folder, UnpackRefused } from './folder.ts'
+import { type Folder, type Report, UnpackRefused } from './folder.ts'
 
-type Report = (done: number, total: number) => void
 type Entry = AsyncIterable<Uint8Array> & { header: Header; resume: () => void }
 
 /** Unpacks a .tar.xz archive. Reports the progress in bytes of the compressed archive. */

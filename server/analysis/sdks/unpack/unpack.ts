@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
-import { type Bounds, diskFullMessage, Folder, type Unpacked, refusalOf, UnpackRefused } from './folder.ts'
+import { type Bounds, diskFullMessage, Folder, refusalOf, type Report, type Unpacked, UnpackRefused } from './folder.ts'
 import { readFromTarXz, unpackTarXz } from './tar-xz.ts'
 import { readFromZip, sizeOf, unpackZip } from './zip.ts'
-
-type Report = (done: number, total: number) => void
 
 /** A task for the archive worker thread: hash an archive, unpack it, or read small text files from it. */
 export type Task =

@@ -11,7 +11,6 @@ const send = (message: Message): void => {
   parentPort?.postMessage(message)
 }
 
-/** Messages from the worker thread. */
 export type Message =
   | { progress: { done: number; total: number } }
   | { result: unknown }

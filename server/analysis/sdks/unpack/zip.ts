@@ -1,8 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
-import { type Folder, UnpackRefused } from './folder.ts'
-
-type Report = (done: number, total: number) => void
+import { type Folder, type Report, UnpackRefused } from './folder.ts'
 
 const fileType = 0o170000
 const [regular, folder, link, unknown] = [0o100000, 0o040000, 0o120000, 0]
