@@ -32,7 +32,6 @@ import './analysis/scoring/schema.ts'
 import './analysis/docs/schema.ts'
 import './analysis/scoring/admin-schema.ts'
 import './analysis/scoring/api-changes/schema.ts'
-import './analysis/scoring/watch-schema.ts'
 import './operations/legal/schema.ts'
 import './operations/stats/schema.ts'
 import './registry/advisories/schema.ts'
@@ -45,15 +44,7 @@ import './registry/visibility/schema.ts'
 import './platform/jobs/schema.ts'
 import './operations/job-control/schema.ts'
 import './analysis/sdks/schema.ts'
-import {
-  defaultFieldResolver,
-  type GraphQLField,
-  type GraphQLObjectType,
-  type GraphQLSchema,
-  isObjectType,
-  lexicographicSortSchema,
-  printSchema,
-} from 'graphql'
+import { defaultFieldResolver, type GraphQLField, type GraphQLObjectType, type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { builder } from './platform/graphql/builder.ts'
 import { admissionOf } from './platform/graphql/caller-check.ts'
 import type { Context } from './platform/access/context.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { writeLog } from '../../server/analysis/scoring/log.ts'
+import { writeLog } from '../../server/analysis/scoring/store.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 import { emptyQueue, failed, reportOf, storeReport } from '../support/reports.ts'

@@ -8,7 +8,7 @@ import { countCoverage, countWork, defaultSdk, type SettingsState, settingsState
 import { maxConcurrency } from '../../platform/settings/scoring.ts'
 import { regenerateDocs, rescore, scoreVersions, analysisKind, panaKind } from './requests.ts'
 import type { LogLevel, ScoringLogEntry } from './entity.ts'
-import { clearLog, listLog } from './log.ts'
+import { clearLog, listLog } from './store.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { JobRef } from '../../platform/jobs/schema.ts'
 import { PackageVersion } from '../../registry/packages/entity.ts'

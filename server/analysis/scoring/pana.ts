@@ -10,9 +10,8 @@ import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaOverLimit } from '../pana/s
 import { makeJobFolder, removeFolder } from '../../platform/sandbox/job-folder.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../../services.ts'
-import { storeDocs, beginRun, notePana, storeFindings } from './store.ts'
+import { storeDocs, beginRun, notePana, storeFindings, writeLog } from './store.ts'
 import { fetchArchive, readFacts } from './facts.ts'
-import { writeLog } from './log.ts'
 import { panaKind } from './requests.ts'
 import { currentSettings, concurrencyLimit } from '../../platform/settings/scoring.ts'
 

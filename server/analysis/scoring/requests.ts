@@ -10,7 +10,7 @@ import { enqueue, nextTurn, turnMs, wakeAfterCommit } from '../../platform/jobs/
 import { type Here, hostedHere } from '../../registry/packages/hosting.ts'
 import { unknownPackage, unknownVersion } from '../../registry/packages/parameters.ts'
 import { isDependencyHere } from './facts.ts'
-import { writeLog } from './log.ts'
+import { writeLog } from './store.ts'
 import { currentSettings, isScoringOn, isSwitchedOff } from '../../platform/settings/scoring.ts'
 
 /** Job kinds for analyzing a version, whose id is the job's subject: with the built-in engine, and with pana afterwards. */

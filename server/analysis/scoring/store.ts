@@ -1,18 +1,20 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { pointsOf, type Report, reportSchema } from '../report/report.ts'
-import { recordEvents } from '../../accounts/audit/service.ts'
-import { currentTimeOf } from '../../platform/db/base.ts'
-import { changeRows, readRow } from '../../platform/db/statements.ts'
+import { recordEvents, audit } from '../../accounts/audit/service.ts'
+import { changeRows, readRow, insertRows } from '../../platform/db/statements.ts'
 import { PermanentFailure } from '../../platform/jobs/handler.ts'
 import type { Here } from '../../registry/packages/hosting.ts'
 import { refreshIndex } from '../../registry/search/refresh-index.ts'
 import { searchableTags } from '../../registry/search/tags.ts'
-import { mentionablePackages } from './hidden-names.ts'
-import { writeLog } from './log.ts'
+import { mentionablePackages } from './report.ts'
 import { beginAttempt, type DocsEngine } from '../docs/service.ts'
 import { storePages } from '../docs/store.ts'
 import type { Services } from '../../services.ts'
 import type { Subject } from './facts.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { currentTimeOf, newId } from '../../platform/db/base.ts'
+import { newestFirst, type PageArguments } from '../../platform/graphql/connections.ts'
+import { type LogLevel, ScoringLogEntry } from './entity.ts'
 
 /** Begins an analysis. Returns its number, which is higher than that of every earlier one, or null if the version was deleted. */
 export async function beginRun(em: EntityManager, versionId: string): Promise<number | null> {
@@ -172,4 +174,29 @@ export async function storeDocs(services: Services, versionId: string, { subject
   }
   const number = attempt ?? (await beginAttempt(services.database.fork(), versionId))
   await storePages(services, versionId, { attempt: number, file: docs, engine, inSameTransaction })
+}
+
+type LogLine = { level: LogLevel; package?: string; version?: string; message: string }
+
+const maxEntries = 1000
+
+/** Adds an entry to the scoring log and deletes the oldest entries beyond the limit. Runs in the transaction of `em`, if there is one. */
+export async function writeLog(em: EntityManager, { level, package: name, version, message }: LogLine): Promise<void> {
+  const row = { id: newId(), created_at: currentTimeOf(em), level, package: name ?? null, version: version ?? null }
+  await insertRows(em, 'scoring_log', [{ ...row, message: message.slice(0, 1000) }])
+  await changeRows(em, `delete from scoring_log where id <= (select id from scoring_log order by id desc limit 1 offset ${maxEntries})`, [])
+}
+
+type LogFilter = { level?: LogLevel | null | undefined; package?: string | null | undefined }
+
+/** Returns the scoring log as a connection, newest entries first. */
+export const listLog = (em: EntityManager, { level, package: name }: LogFilter, page: PageArguments) =>
+  newestFirst(em, ScoringLogEntry, { ...(level && { level }), ...(name && { package: name }) }, page)
+
+/** Clears the scoring log. The audit log records by whom. */
+export function clearLog({ em, viewer, ip }: SignedInContext): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    await inner.nativeDelete(ScoringLogEntry, {})
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: 'Cleared the scoring log', ip })
+  })
 }

@@ -71,8 +71,8 @@ const InstallPayload = payload('SdkInstallPayload', 'The SDK after the change.',
   install: { type: SdkInstallRef, description: 'The SDK.' },
 })
 
-builder.mutationFields((t) => ({
-  installSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
+builder.mutationField('installSdk', (t) =>
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description:
       'Starts to install an SDK; see `sdkInstallProgress` for its progress. Returns an SDK that is already installed or being installed unchanged. Restarts a failed install.',
@@ -87,6 +87,9 @@ builder.mutationFields((t) => ({
       install: await installSdk(context, { kind: kind ?? 'dart', version, channel }),
     }),
   }),
+)
+
+builder.mutationFields((t) => ({
   setDefaultSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description: 'Makes an SDK that is ready the default of its kind.',

@@ -1,28 +1,32 @@
-import { parentPort, workerData } from 'node:worker_threads'
 import SqliteDatabase from 'better-sqlite3'
+import { answerQuestions } from '../../platform/threads/worker.ts'
 import type { Sizes, Relation } from './relations.ts'
 
+type Measured = { db: SqliteDatabase.Database; deadline: number }
+
 // Runs in a worker thread, because it reads every page of the file, which takes a second per gigabyte or more.
-const { path, budgetMs } = workerData as { path: string; budgetMs: number }
-const deadline = performance.now() + budgetMs
-const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 1000 })
-const measurement: Sizes = {
-  archiveBytes: sumOf('archive_bytes', 'package_versions'),
-  docsBytes: sumOf('bytes', 'version_docs'),
-  relations: relations(),
-}
-db.close()
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
-parentPort?.postMessage(measurement)
+answerQuestions(({ path, budgetMs }: { path: string; budgetMs: number }): Sizes => {
+  const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 1000 })
+  const measured = { db, deadline: performance.now() + budgetMs }
+  try {
+    return {
+      archiveBytes: sumOf(measured, 'archive_bytes', 'package_versions'),
+      docsBytes: sumOf(measured, 'bytes', 'version_docs'),
+      relations: relations(measured),
+    }
+  } finally {
+    db.close()
+  }
+})
 
 /** Sums up a column. Returns null if the time limit is exceeded. */
-function sumOf(column: string, table: string): number | null {
+function sumOf({ db, deadline }: Measured, column: string, table: string): number | null {
   const rows = db.prepare<[], number>(`select ${column} from ${table}`).pluck().iterate()
-  return inTime(rows, (sum, bytes) => sum + bytes, 0)
+  return inTime(deadline, rows, (sum, bytes) => sum + bytes, 0)
 }
 
 /** Sums up the pages in `dbstat` by table and index. Returns null if the time limit is exceeded. */
-function relations(): Relation[] | null {
+function relations({ db, deadline }: Measured): Relation[] | null {
   type Page = [name: string, type: string, cells: number, bytes: number]
   // Indexes and tables WITHOUT ROWID also store entries in their internal pages.
   const tables = new Set(db.prepare<[], string>('select name from pragma_table_list').pluck().all())
@@ -36,11 +40,11 @@ function relations(): Relation[] | null {
     if (type === 'leaf' || (type === 'internal' && (kind === 'index' || byKey.has(name)))) relation.rows = (relation.rows ?? 0) + cells
     return sum.set(name, relation)
   }
-  const all = inTime(pages, add, found)
+  const all = inTime(deadline, pages, add, found)
   return all && [...all.values()]
 }
 
-function inTime<Row, Sum>(rows: Iterable<Row>, add: (sum: Sum, row: Row) => Sum, start: Sum): Sum | null {
+function inTime<Row, Sum>(deadline: number, rows: Iterable<Row>, add: (sum: Sum, row: Row) => Sum, start: Sum): Sum | null {
   let sum = start
   let seen = 0
   for (const row of rows) {

@@ -151,11 +151,7 @@ async function originOf(part: string): Promise<z.infer<typeof origin> | null> {
   }
 }
 
-const sizeOf = (path: string): Promise<number> =>
-  stat(path).then(
-    ({ size }) => size,
-    () => 0,
-  )
+const sizeOf = async (path: string): Promise<number> => (await stat(path).catch(() => null))?.size ?? 0
 
 /** Minimum transfer rate: at least `bytes` every `ms` milliseconds. */
 export type Pace = { bytes: number; ms: number }
