@@ -1,3 +1,4 @@
+import { wordEnum } from '../../platform/graphql/payload.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
@@ -9,16 +10,13 @@ import { type KnownDocs, loadAwaited, loadDocs, type ShownState, stateOf, genera
 
 type ApiDocumentation = { state: ShownState; url: string | null; docs: KnownDocs | null }
 
-const StateRef = builder.enumType('DocumentationState', {
-  description: 'State of the API documentation of a version.',
-  values: {
-    DISABLED: { value: 'disabled', description: 'This server does not generate documentation.' },
-    NOT_ANALYZED: { value: 'not_analyzed', description: 'Not requested yet.' },
-    PENDING: { value: 'pending', description: 'Waiting to be generated.' },
-    RUNNING: { value: 'running', description: 'Being generated.' },
-    COMPLETED: { value: 'completed', description: 'Generated.' },
-    FAILED: { value: 'failed', description: 'The last attempt failed; see `error`.' },
-  } satisfies Record<Uppercase<ShownState>, { value: ShownState; description: string }>,
+const StateRef = wordEnum<ShownState>('DocumentationState', 'State of the API documentation of a version.', {
+  disabled: 'This server does not generate documentation.',
+  not_analyzed: 'Not requested yet.',
+  pending: 'Waiting to be generated.',
+  running: 'Being generated.',
+  completed: 'Generated.',
+  failed: 'The last attempt failed; see `error`.',
 })
 
 const ApiDocumentationRef = builder.objectRef<ApiDocumentation>('ApiDocumentation').implement({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
-import { payload, done } from '../../platform/graphql/payload.ts'
+import { payload, done, wordEnum } from '../../platform/graphql/payload.ts'
 import { packageName } from '../../registry/packages/parameters.ts'
 import { SdkInstallRef } from '../sdks/refs.ts'
 import { setDefaultSdk } from '../sdks/service.ts'
@@ -134,13 +134,10 @@ builder.mutationFields((t) => ({
   }),
 }))
 
-const LevelEnum = builder.enumType('ScoringLogLevel', {
-  description: 'Severity of a scoring log entry.',
-  values: {
-    INFO: { value: 'info', description: 'Normal operation.' },
-    WARNING: { value: 'warning', description: 'Completed with a problem.' },
-    ERROR: { value: 'error', description: 'Failure.' },
-  } satisfies Record<Uppercase<LogLevel>, { value: LogLevel; description: string }>,
+const LevelEnum = wordEnum<LogLevel>('ScoringLogLevel', 'Severity of a scoring log entry.', {
+  info: 'Normal operation.',
+  warning: 'Completed with a problem.',
+  error: 'Failure.',
 })
 
 const EntryRef = builder.objectRef<ScoringLogEntry>('ScoringLogEntry').implement({

@@ -1,3 +1,4 @@
+import { wordEnum } from '../../platform/graphql/payload.ts'
 import type { Criterion, Report, Section } from '../report/report.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { audienceOf } from '../../platform/access/audience.ts'
@@ -14,26 +15,20 @@ import { loadDocs } from '../docs/service.ts'
 import { watch } from '../../platform/graphql/subscriptions.ts'
 import { findVersion } from '../../registry/packages/versions/service.ts'
 
-const ScoreStatusEnum = builder.enumType('ScoreStatus', {
-  description: 'State of the analysis of a version.',
-  values: {
-    DISABLED: { value: 'disabled', description: 'Not analyzed; scoring is switched off.' },
-    NOT_ANALYZED: { value: 'not_analyzed', description: 'Not analyzed; no analysis was requested.' },
-    PENDING: { value: 'pending', description: 'Waiting to be analyzed.' },
-    RUNNING: { value: 'running', description: 'Being analyzed.' },
-    COMPLETED: { value: 'completed', description: 'Analyzed.' },
-    FAILED: { value: 'failed', description: 'The last analysis failed; see `error`.' },
-  } satisfies Record<Uppercase<ScoreStatus>, { value: ScoreStatus; description: string }>,
+const ScoreStatusEnum = wordEnum<ScoreStatus>('ScoreStatus', 'State of the analysis of a version.', {
+  disabled: 'Not analyzed; scoring is switched off.',
+  not_analyzed: 'Not analyzed; no analysis was requested.',
+  pending: 'Waiting to be analyzed.',
+  running: 'Being analyzed.',
+  completed: 'Analyzed.',
+  failed: 'The last analysis failed; see `error`.',
 })
 
-const SectionStatus = builder.enumType('ScoreSectionStatus', {
-  description: 'Result of a section of a report.',
-  values: {
-    PASSED: { value: 'passed', description: 'All points were granted.' },
-    PARTIAL: { value: 'partial', description: 'Some points were granted.' },
-    FAILED: { value: 'failed', description: 'No points were granted.' },
-    NOT_MEASURED: { value: 'not_measured', description: 'Nothing was measured, so the section has no points.' },
-  } satisfies Record<Uppercase<Section['status']>, { value: Section['status']; description: string }>,
+const SectionStatus = wordEnum<Section['status']>('ScoreSectionStatus', 'Result of a section of a report.', {
+  passed: 'All points were granted.',
+  partial: 'Some points were granted.',
+  failed: 'No points were granted.',
+  not_measured: 'Nothing was measured, so the section has no points.',
 })
 
 const CriterionRef = builder.objectRef<Criterion>('ScoreCriterion').implement({

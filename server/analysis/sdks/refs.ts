@@ -1,3 +1,4 @@
+import { wordEnum } from '../../platform/graphql/payload.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { type InstallStatus, type SdkChannel, SdkInstall, type SdkKind } from './entity.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
@@ -6,34 +7,23 @@ import { isUsable, pathsOf } from './ready.ts'
 import type { progressOf } from './service.ts'
 import type { Release } from './archive-site.ts'
 
-type Values<Word extends string> = Record<Uppercase<Word>, { value: Word; description: string }>
-
-export const SdkKindEnum = builder.enumType('SdkKind', {
-  description: 'Kind of an SDK.',
-  values: {
-    DART: { value: 'dart', description: 'The Dart SDK.' },
-    FLUTTER: { value: 'flutter', description: 'The Flutter SDK, which includes a Dart SDK. Required for packages that depend on Flutter.' },
-  } satisfies Values<SdkKind>,
+export const SdkKindEnum = wordEnum<SdkKind>('SdkKind', 'Kind of an SDK.', {
+  dart: 'The Dart SDK.',
+  flutter: 'The Flutter SDK, which includes a Dart SDK. Required for packages that depend on Flutter.',
 })
 
-export const SdkChannelEnum = builder.enumType('SdkChannel', {
-  description: 'Release channel of an SDK.',
-  values: {
-    STABLE: { value: 'stable', description: 'Stable releases.' },
-    BETA: { value: 'beta', description: 'Previews of the next stable release.' },
-    DEV: { value: 'dev', description: 'Development releases.' },
-  } satisfies Values<SdkChannel>,
+export const SdkChannelEnum = wordEnum<SdkChannel>('SdkChannel', 'Release channel of an SDK.', {
+  stable: 'Stable releases.',
+  beta: 'Previews of the next stable release.',
+  dev: 'Development releases.',
 })
 
-const StatusEnum = builder.enumType('SdkInstallStatus', {
-  description: 'Status of an SDK install.',
-  values: {
-    DOWNLOADING: { value: 'downloading', description: 'The archive is being downloaded and verified.' },
-    EXTRACTING: { value: 'extracting', description: 'The archive is being unpacked.' },
-    PREPARING: { value: 'preparing', description: 'The SDK is being tested and pana is being installed.' },
-    READY: { value: 'ready', description: 'The SDK can be used.' },
-    FAILED: { value: 'failed', description: 'The install failed; see `errorMessage`. Install the SDK again, or remove it.' },
-  } satisfies Values<InstallStatus>,
+const StatusEnum = wordEnum<InstallStatus>('SdkInstallStatus', 'Status of an SDK install.', {
+  downloading: 'The archive is being downloaded and verified.',
+  extracting: 'The archive is being unpacked.',
+  preparing: 'The SDK is being tested and pana is being installed.',
+  ready: 'The SDK can be used.',
+  failed: 'The install failed; see `errorMessage`. Install the SDK again, or remove it.',
 })
 
 export const SdkReleaseRef = builder.objectRef<Release>('SdkRelease').implement({

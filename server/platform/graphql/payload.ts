@@ -30,3 +30,12 @@ type Mutable<Type> = Type extends readonly [infer Item extends OutputType<Types>
 
 /** Returns true once the change is complete, for mutations without other results. */
 export const done = (change: Promise<unknown>): Promise<true> => change.then(() => true as const)
+
+/** Defines an enum from its words in lower case, with their descriptions. GraphQL names them in upper case. */
+export const wordEnum = <Word extends string>(name: string, description: string, words: Record<Word, string>) =>
+  builder.enumType(name, {
+    description,
+    values: Object.fromEntries(
+      Object.entries<string>(words).map(([word, about]) => [word.toUpperCase(), { value: word as Word, description: about }]),
+    ),
+  })
