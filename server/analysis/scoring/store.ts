@@ -94,7 +94,7 @@ export async function storeFailure(em: EntityManager, versionId: string, error: 
   await writeLog(em, { level: 'error', package: name, version, message: error })
 }
 
-/** Adds the findings of the built-in engine that pana does not have to pana's report: notes and documentation coverage. */
+/** Adds what pana does not report to pana's report: notes and documentation coverage of the built-in engine. */
 async function withRemarks(em: EntityManager, versionId: string, report: Report): Promise<Report> {
   const earlier = await readReport(em, versionId)
   if (!earlier) return report

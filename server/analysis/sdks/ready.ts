@@ -53,7 +53,13 @@ export async function readySdk({ config, database }: Pick<Services, 'config' | '
 /** Whether an install is ready and present on this machine. */
 export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkInstall): Promise<boolean> {
   if (install.status !== 'ready' || install.platform !== thisPlatform().sdkPlatform) return false
-  return exists(pathsOf(config, install).mark)
+  try {
+    await access(pathsOf(config, install).mark)
+    return true
+  } catch {
+    // The mark is missing, or the id is not a file name.
+    return false
+  }
 }
 
 export const exists = (path: string): Promise<boolean> =>
