@@ -4,8 +4,7 @@ import { dirname, join, sep } from 'node:path'
 import { accountsInUse } from './processes.ts'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Permissions } from './command.ts'
-import { SandboxUnusable } from './capabilities.ts'
+import { type Permissions, SandboxUnusable } from './capabilities.ts'
 
 /** Group id and number of account ids for jobs of a server that runs as root. No system assigns these ids, so they own only the job's folder. */
 export const jobGroup = 60_600

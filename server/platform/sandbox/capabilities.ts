@@ -18,6 +18,16 @@ export type Capabilities = {
   limits: boolean
 }
 
+/** What a job may access. Without a sandbox, only file permissions of its account enforce this. */
+export type Permissions = {
+  /** The job's folder and working directory, the only folder that it may write to. */
+  folder: string
+  /** Additional folders that the job may read, such as an SDK. */
+  readable: string[]
+  /** Network access: none, unrestricted, or only through the proxy at this socket, which allows a few servers. */
+  network: boolean | { proxy: string }
+}
+
 /** PATH of jobs, independent of the server's own PATH. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 

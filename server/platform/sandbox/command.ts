@@ -2,17 +2,7 @@ import { lstatSync, readlinkSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { jobGroup } from './account.ts'
 import { proxySocket } from './proxy.ts'
-import type { Capabilities } from './capabilities.ts'
-
-/** What a job may access. Without a sandbox, only file permissions of its account enforce this. */
-export type Permissions = {
-  /** The job's folder and working directory, the only folder that it may write to. */
-  folder: string
-  /** Additional folders that the job may read, such as an SDK. */
-  readable: string[]
-  /** Network access: none, unrestricted, or only through the proxy at this socket, which allows a few servers. */
-  network: boolean | { proxy: string }
-}
+import type { Capabilities, Permissions } from './capabilities.ts'
 
 /** Lowers the priority below that of requests and makes the kernel's OOM killer select the job first. */
 const lowPriority = ['sh', '-c', `echo 500 2>/dev/null >/proc/self/oom_score_adj; ${excludeFirstCpu()} exec nice -n 10 "$@"`, 'sh']
