@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { forgetServerAddress, listServerAddresses, rememberServerAddress } from '../../server/operations/admin/addresses.ts'
+import { forgetServerAddress, listServerAddresses, rememberServerAddress } from '../../server/operations/admin/content.ts'
 import { completeIndex } from '../../server/registry/search/rebuild.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'

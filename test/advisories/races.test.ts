@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { importAdvisoryFile } from '../../server/operations/admin/commands.ts'
+import { importAdvisoryFile } from '../../server/operations/admin/content.ts'
 import { testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
 import { duringTransaction } from '../support/concurrent-transaction.ts'

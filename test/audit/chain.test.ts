@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { verifyAudit } from '../../server/operations/admin/verify-audit.ts'
+import { verifyAudit } from '../../server/operations/admin/diagnostics.ts'
 import { sealEntries } from '../../server/accounts/audit/chain.ts'
 import { AuditEntry } from '../../server/accounts/audit/entity.ts'
 import { verifyChain } from '../../server/accounts/audit/verify.ts'

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { verify } from '../../server/operations/admin/verify.ts'
+import { verify } from '../../server/operations/admin/diagnostics.ts'
 import type { Manifest } from '../../server/operations/backup/manifest.ts'
 import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
 import { testApp, type TestApp } from '../app.ts'

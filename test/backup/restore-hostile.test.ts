@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, truncateSync,
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { verify } from '../../server/operations/admin/verify.ts'
+import { verify } from '../../server/operations/admin/diagnostics.ts'
 import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
 import type { Config } from '../../server/platform/config/config.ts'
 import { testApp } from '../app.ts'

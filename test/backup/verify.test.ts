@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { verify } from '../../server/operations/admin/verify.ts'
+import { verify } from '../../server/operations/admin/diagnostics.ts'
 import { openFindings, verifyAuditOrder } from '../../server/operations/backup/verify/findings.ts'
 import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
 import { Avatar } from '../../server/accounts/users/entity.ts'

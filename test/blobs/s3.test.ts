@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { adopt } from '../../server/operations/admin/store-commands.ts'
+import { adopt } from '../../server/operations/admin/storage.ts'
 import { collectArchives } from '../../server/platform/store/collect.ts'
 import { collectGarbage } from '../../server/registry/uploads/service.ts'
 import { testApp } from '../app.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { makeOwner, resetPassword } from '../../server/operations/admin/commands.ts'
+import { makeOwner, resetPassword } from '../../server/operations/admin/people.ts'
 import { sha256 } from '../../server/platform/http/keys.ts'
 import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import type { Actor } from '../actor.ts'

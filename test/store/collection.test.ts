@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { collect, restoreArchive } from '../../server/operations/admin/store-commands.ts'
+import { collect, restoreArchive } from '../../server/operations/admin/storage.ts'
 import { collectArchives } from '../../server/platform/store/collect.ts'
 import { collectGarbage } from '../../server/registry/uploads/service.ts'
 import { type TestApp, testApp } from '../app.ts'

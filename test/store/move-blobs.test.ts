@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { expect, it, vi } from 'vitest'
-import { move } from '../../server/operations/admin/move-blobs.ts'
+import { move } from '../../server/operations/admin/storage.ts'
 import type { Config } from '../../server/platform/config/config.ts'
 import { holdRemovals } from '../../server/platform/store/hold.ts'
 import { moveBlobs } from '../../server/platform/store/move.ts'

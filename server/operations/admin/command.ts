@@ -26,7 +26,7 @@ export type Option = { about: string; value?: `<${string}>` }
 export type Help = {
   name: string
   /** Placeholders of the positional arguments, such as `<folder> [<backup>]`. */
-  values?: string
+  values: string
   about: string
   /** Additional information for `--help`. */
   details?: string
@@ -52,7 +52,7 @@ type WithNothing = {
 export type Command = Help & (WithDatabase | WithSettings | WithNothing)
 
 /** Returns the minimum and maximum number of positional arguments of a command. */
-export function countsOf({ values = '' }: Help): { fewest: number; greatest: number } {
+export function countsOf({ values }: Help): { fewest: number; greatest: number } {
   const words = values.match(/\[?<[^>]+>\]?/g) ?? []
   return { fewest: words.filter((word) => !word.startsWith('[')).length, greatest: words.length }
 }
@@ -62,3 +62,7 @@ export function textIn(options: Options, name: string): string | undefined {
   const value = options[name]
   return typeof value === 'string' ? value : undefined
 }
+
+/** Formats a count with its noun, given in the plural: `1 audit entry`, `2 audit entries`. */
+export const counted = (amount: number, plural: string): string =>
+  `${amount} ${amount === 1 ? plural.replace(/ies$/, 'y').replace(/s$/, '') : plural}`

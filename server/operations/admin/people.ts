@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { listUsers } from '../../accounts/profile/list.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import { sharedClock } from '../../platform/db/open/servers.ts'
-import { conflict, invalidInput } from '../../errors.ts'
+import { conflict, invalidInput, notFound } from '../../errors.ts'
 import { Invite } from '../../accounts/invites/entity.ts'
 import { type Role, roles } from '../../platform/access/roles.ts'
 import { revokeSessions } from '../../accounts/sessions/service.ts'
@@ -14,9 +14,10 @@ import { generatePassword } from '../../accounts/users/password.ts'
 import { hashPassword } from '../../accounts/users/hashing.ts'
 import { displayName, email as address, emailKey } from '../../accounts/users/input.ts'
 import { adminCommand } from '../../platform/config/version.ts'
-import type { Operation, Outcome } from './command.ts'
-import { counted } from './counted.ts'
-import { byOperator, person } from './commands.ts'
+import { type Operation, type Outcome, counted } from './command.ts'
+import { idOf } from '../../platform/db/base.ts'
+import { AccessToken } from '../../accounts/tokens/entity.ts'
+import { withDescendants, revokeTree } from '../../accounts/tokens/revoke.ts'
 
 /**
  * Lists the accounts by e-mail address, optionally filtered by role.
@@ -62,11 +63,7 @@ export async function createAccount({ em, config }: Operation, given: { email?: 
   const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
   const createdAt = (await sharedClock(em, config))()
   const account = { email, emailKey: key, displayName: name, role, passwordHash, mustChangePassword: true, createdAt }
-  await em
-    .transactional(async (inner) => insert(inner, account))
-    .catch((error: unknown) => {
-      throw error instanceof UniqueConstraintViolationException ? conflict('The accounts were changed at the same time. Try again.') : error
-    })
+  await em.transactional(async (inner) => insert(inner, account)).catch(explainConcurrentChange)
   const url = `${config.SERVER_URL}/login`
   const text = `Created an account for ${email} (${role}).\nOne-time password: ${password}\nSign in with it at ${url} and choose another.`
   return { text, data: { email, role, password, url } }
@@ -134,4 +131,109 @@ function parsed(shape: typeof address | typeof displayName, text: string | undef
   const result = shape.safeParse(text ?? '')
   if (!result.success) throw invalidInput(`${what}: ${result.error.issues[0]?.message ?? 'cannot be read'}.`)
   return result.data
+}
+
+/**
+ * Sets a one-time password for an account, which may be the owner's, and ends its sessions. Access tokens remain valid.
+ * @throws ApiError NotFound.
+ */
+export async function resetPassword({ em, config }: Operation, email = ''): Promise<Outcome> {
+  const user = await person(em, email)
+  const password = generatePassword()
+  const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
+  await em.transactional(async (inner) => {
+    // Write first. SQLite makes the first statement wait for a running server, but fails a write that follows a read.
+    if (!(await inner.nativeUpdate(User, { id: user.id }, { passwordHash, mustChangePassword: true }))) throw unknown(email)
+    await revokeSessions(inner, user.id)
+    await inner.nativeDelete(Invite, { user: user.id })
+    audit(inner, { kind: 'user.password_reset', actor: null, user, summary: byOperator(`reset the password of ${user.displayName}`) })
+  })
+  const hint = user.isActive ? '' : `\nThe account is disabled. Enable it first: ${adminCommand} enable-user ${user.email}`
+  const url = `${config.SERVER_URL}/login`
+  const text = `New password of ${user.email}: ${password}\nSign in with it at ${url} and choose another.${hint}`
+  return { text, data: { email: user.email, password, url, isActive: user.isActive } }
+}
+
+/**
+ * Transfers the ownership to an account of any role. The previous owner becomes an administrator in the same transaction.
+ * @throws ApiError NotFound; Conflict when the account cannot sign in.
+ */
+export async function makeOwner({ em }: Operation, email = ''): Promise<string> {
+  const user = await person(em, email)
+  if (user.role === 'owner') return `${user.email} is already the owner.`
+  if (!user.isActive) throw conflict(`${user.email} is disabled. Enable the account first: ${adminCommand} enable-user ${user.email}`)
+  if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: ${adminCommand} reset-password ${user.email}`)
+  const previous = await em.findOne(User, { role: 'owner' })
+  const summary = byOperator(`made ${user.displayName} the owner${previous ? ` in place of ${previous.displayName}` : ''}`)
+  const transfer = async (inner: EntityManager) => {
+    await inner.nativeUpdate(User, { role: 'owner' }, { role: 'admin' })
+    if (!(await inner.nativeUpdate(User, { id: user.id, isActive: true }, { role: 'owner' }))) throw justChanged()
+    audit(inner, { kind: 'owner.transferred', actor: null, user, summary })
+  }
+  await em.transactional(transfer).catch(explainConcurrentChange)
+  return `${user.email} is the owner now.${previous ? ` ${previous.email} is an administrator.` : ''}`
+}
+
+/**
+ * Returns the account with this e-mail address.
+ * @throws ApiError NotFound.
+ */
+export async function person(em: EntityManager, email = '') {
+  const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
+  if (!user) throw unknown(email)
+  return user
+}
+
+/** Returns the summary of an audit entry for a change by an admin command. */
+export const byOperator = (done: string): string => `The operator ${done}, on the command line`
+
+const unknown = (email: string) => notFound(`There is no user with the e-mail address ${email}.`)
+const justChanged = () => conflict('The accounts were changed at the same time. Try again.')
+
+function explainConcurrentChange(error: unknown): never {
+  throw error instanceof UniqueConstraintViolationException ? justChanged() : error
+}
+
+/**
+ * Lists the active tokens of all accounts or of one account, sorted by owner. Secrets are not stored, so they cannot be shown.
+ * @throws ApiError NotFound for an unknown e-mail address.
+ */
+export async function listAccessTokens({ em }: Operation, email?: string): Promise<Outcome> {
+  const where = { revokedAt: null, ...(email !== undefined && { user: (await person(em, email)).id }) }
+  const found = await em.find(AccessToken, where, { populate: ['user'], orderBy: { user: { emailKey: 'asc' }, id: 'asc' } })
+  const tokens = found.map((token) => ({
+    id: token.id,
+    owner: token.user.email,
+    name: token.name,
+    prefix: token.prefix,
+    scopes: token.scopes.split(','),
+    createdAt: token.createdAt.toISOString(),
+    expiresAt: token.expiresAt?.toISOString() ?? null,
+    lastUsedAt: token.lastUsedAt?.toISOString() ?? null,
+  }))
+  const lines = tokens.map(({ id, owner, prefix, scopes, expiresAt, lastUsedAt, name }) =>
+    [id, owner, `${prefix}…`, scopes.join(','), `expires ${expiresAt ?? 'never'}`, `last used ${lastUsedAt ?? 'never'}`, name].join('  '),
+  )
+  return { text: [...lines, `${counted(tokens.length, 'tokens')}.`].join('\n'), data: { tokens } }
+}
+
+/**
+ * Revokes a token of any account, and all tokens created with it, immediately and permanently.
+ * @throws ApiError NotFound.
+ */
+export async function revokeAccessToken({ em, config }: Operation, given = ''): Promise<Outcome> {
+  const id = idOf(given)
+  const token = id === null ? null : await em.findOne(AccessToken, { id }, { populate: ['user'] })
+  if (!token) throw notFound(`There is no token with the id ${given}.`)
+  const { user, name } = token
+  const now = (await sharedClock(em, config))()
+  const revoked = await em.transactional(async (inner) => {
+    const count = await revokeTree(inner, token.id, now)
+    const summary = byOperator(`revoked the token "${name}" of ${user.displayName}${withDescendants(count)}`)
+    if (count > 0) audit(inner, { kind: 'token.revoked', actor: null, user, summary })
+    return count
+  })
+  const data = { id: token.id, owner: user.email, name, revoked }
+  if (revoked === 0) return { text: `The token "${name}" of ${user.email} is already revoked.`, data }
+  return { text: `The token "${name}" of ${user.email} is revoked${withDescendants(revoked)}.`, data }
 }
