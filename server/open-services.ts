@@ -5,8 +5,7 @@ import type { BlobStore } from './platform/blobs/store.ts'
 import { sweepScratch } from './operations/backup/place/scratch.ts'
 import { checkBackupPlace, makeBackupFolder } from './operations/backup/place/open.ts'
 import type { Config } from './platform/config/config.ts'
-import { requireCreatable } from './platform/config/make-folders.ts'
-import { explainPathError } from './platform/config/path-errors.ts'
+import { requireCreatable, explainPathError } from './platform/config/paths.ts'
 import type { StatementWatch } from './platform/db/meter.ts'
 import { openDatabase } from './platform/db/open/orm.ts'
 import { makeFolder } from './platform/db/location/files.ts'
@@ -24,7 +23,7 @@ import { maxConcurrency } from './platform/settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewDatabaseForArchives } from './platform/store/identity.ts'
 import { isStoreMissing, openBlobs, openDocs } from './platform/store/open.ts'
-import { openTracing } from './platform/tracing/open.ts'
+import type { Tracing } from './platform/tracing/tracing.ts'
 
 type Options = { now?: () => Date; onQuery?: (sql: string) => void }
 
@@ -41,7 +40,7 @@ export async function openServices(config: Config, log: Log, options: Options = 
   const keys = deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS)
   const { database, blobs, docs, now } = await openOwnDatabase({ config, keys, log, tracing }, options)
   const analyzer = openAnalyzer({ processes: maxConcurrency, makeFolder: () => makeJobFolder(config) })
-  const metrics = await openMetrics(config)
+  const metrics = await openMetrics(config, log)
   const state = {}
   if (metrics) watchParts(metrics, { config, database, state, blobs, analyzer, now, log })
   return {
@@ -138,3 +137,13 @@ const traced = (tracing: Services['tracing'], store: BlobStore, kept: string): B
 /** Combines two statement watchers, one nested in the other. */
 const nest = (outer?: StatementWatch, inner?: StatementWatch): StatementWatch | undefined =>
   outer && inner ? (sql, work) => outer(sql, () => inner(sql, work)) : (outer ?? inner)
+
+/** Opens tracing. Returns null, without loading the library, if no endpoint is configured. */
+async function openTracing(config: Config, log: Log): Promise<Tracing | null> {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = config
+  if (config.OTEL_SDK_DISABLED || config.OTEL_TRACES_EXPORTER === 'none') return null
+  const url = own ?? (shared && `${shared.replace(/\/$/, '')}/v1/traces`)
+  if (!url) return null
+  const { tracingTo } = await import('./platform/tracing/tracing.ts')
+  return tracingTo(url, config, log)
+}

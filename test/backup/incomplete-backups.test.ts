@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { scheduleBackups } from '../../server/operations/backup/schedule/job.ts'
-import { examineBackups } from '../../server/operations/checks/doctor/backups.ts'
+import { examineBackups } from '../../server/operations/checks/doctor/store.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'
 import { folderOfTest } from '../support/backups.ts'

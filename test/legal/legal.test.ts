@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defaultMarkdown } from '../../server/operations/legal/defaults.ts'
+import { defaultMarkdown } from '../../server/operations/legal/service.ts'
 import { legalKinds } from '../../server/operations/legal/entity.ts'
 import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { testApp, type TestApp } from '../app.ts'

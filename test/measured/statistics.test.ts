@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { measureSqlite } from '../../server/operations/stats/sqlite-measure.ts'
+import { measureSqlite } from '../../server/operations/stats/measurement.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { createDatabase } from '../support/postgres.ts'

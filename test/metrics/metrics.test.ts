@@ -171,7 +171,7 @@ it('omits metrics that cannot be read and limits how often they are read', async
     if (++reads > 0) throw new Error('The disk is away.')
     return {}
   }
-  services.metrics?.add({ name: 'broken', gauges: { snug_broken: { help: 'Never read.' } }, read }, services.log)
+  services.metrics?.add({ name: 'broken', gauges: { snug_broken: { help: 'Never read.' } }, read })
   const [text] = await Promise.all([metricsOf(app), metricsOf(app)])
   await metricsOf(app)
   expect(sample(text, 'snug_broken')).toBeUndefined()

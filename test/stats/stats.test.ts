@@ -5,7 +5,7 @@ import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { Job } from '../../server/platform/jobs/entity.ts'
 import { Publisher } from '../../server/registry/publishers/entity.ts'
-import { measureSqlite } from '../../server/operations/stats/sqlite-measure.ts'
+import { measureSqlite } from '../../server/operations/stats/measurement.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 

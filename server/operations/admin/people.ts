@@ -178,7 +178,7 @@ export async function makeOwner({ em }: Operation, email = ''): Promise<string> 
  * Returns the account with this e-mail address.
  * @throws ApiError NotFound.
  */
-export async function person(em: EntityManager, email = '') {
+async function person(em: EntityManager, email = '') {
   const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!user) throw unknown(email)
   return user

@@ -1,7 +1,7 @@
 import { clearLine, cursorTo } from 'node:readline'
 
 /** The stream that progress is written to. Stdout is reserved for the result. */
-export type Screen = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>
+type Screen = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>
 
 const widthOfBar = 24
 const everyMs = 1000

@@ -7,7 +7,7 @@ import { type Command, countsOf, type Options, type Outcome, type Help, type Opt
 import { commandGroups, commands } from './registry.ts'
 
 /** Output streams of a command, and its environment variables (default: those of the process). */
-export type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment?: NodeJS.ProcessEnv }
+type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment?: NodeJS.ProcessEnv }
 
 /** Exit codes. `usage` also covers invalid values; `config` is EX_CONFIG of sysexits.h, as for the server itself. */
 const codes = { fine: 0, wrong: 1, usage: 2, config: 78 }
@@ -109,19 +109,19 @@ function codeOf(error: unknown): string {
 }
 
 /** Options that every command supports. */
-export const commonOptions: Record<string, Option> = {
+const commonOptions: Record<string, Option> = {
   json: { about: 'Prints the result as one JSON object; progress and errors go to stderr.' },
   help: { about: 'Prints this help.' },
 }
 
 /** Returns the usage line of a command: its name, arguments and options. */
-export const usageOf = ({ name, values, options = {} }: Help): string =>
+const usageOf = ({ name, values, options = {} }: Help): string =>
   [name, values, ...Object.entries(options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`)]
     .filter(Boolean)
     .join(' ')
 
 /** Formats the list of all commands in titled groups. */
-export function listOfCommands(groups: Record<string, readonly Command[]>): string {
+function listOfCommands(groups: Record<string, readonly Command[]>): string {
   const lines = Object.entries(groups).flatMap(([title, commands]) => [
     '',
     `${title}:`,
@@ -139,7 +139,7 @@ export function listOfCommands(groups: Record<string, readonly Command[]>): stri
 }
 
 /** Formats the help text of a command for `--help`. */
-export function helpOf(command: Command): string {
+function helpOf(command: Command): string {
   const options = Object.entries({ ...command.options, ...commonOptions })
   return [
     `Usage: ${adminCommand} ${usageOf(command)}`,

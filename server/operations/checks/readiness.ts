@@ -3,11 +3,14 @@ import { isRefusedWrite } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { cachedCheck, watchedCheck } from './cached-check.ts'
 import { requireWritable } from './service.ts'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import { refuseOtherMethods } from '../../platform/http/methods.ts'
+import { basePath } from '../../platform/http/public-url.ts'
 
 type CheckName = 'running' | 'database' | 'schema'
 
 /** Whether this process can serve reads, and which checks passed. */
-export type Readiness = { isReady: boolean; checks: Record<CheckName, boolean> }
+type Readiness = { isReady: boolean; checks: Record<CheckName, boolean> }
 
 const timeoutMs = 1500
 const keptMs = 2000
@@ -17,7 +20,7 @@ const keptMs = 2000
  * and the process is not stopping. A full disk or an unavailable archive store does not make it unready, because reads still work; the health report
  * shows them.
  */
-export function openReadiness(services: Services): () => Promise<Readiness> {
+function openReadiness(services: Services): () => Promise<Readiness> {
   const { log, stopping } = services
   const check = (name: CheckName, work: () => Promise<unknown>) => {
     const texts = { failing: `not ready: ${name}`, passing: `ready again: ${name}` }
@@ -47,3 +50,31 @@ async function checkDatabase({ database }: Services): Promise<void> {
 async function checkSchema({ database, config }: Services): Promise<void> {
   if (!(await isMigrated(database.orm, config))) throw new Error('migrations of this version were not applied')
 }
+
+/**
+ * Registers the probes for orchestrators: `/livez` reports that the process runs; `/readyz` and `/healthz` that it can serve requests. They need
+ * neither credentials nor a completed setup.
+ */
+export function mountProbes(app: FastifyInstance, services: Services): void {
+  const readiness = openReadiness(services)
+  const sayAlive: RouteHandlerMethod = async (_request, reply) => reply.type(json).send(JSON.stringify({ status: 'ok' }))
+  const sayReady: RouteHandlerMethod = async (_request, reply) => {
+    const { isReady, checks } = await readiness()
+    const states = Object.fromEntries(Object.entries(checks).map(([name, passed]) => [name, { status: passed ? 'ok' : 'error' }]))
+    if (!isReady) reply.code(503).header('retry-after', '5')
+    return reply.type(json).send(JSON.stringify({ status: isReady ? 'ok' : 'unavailable', checks: states }))
+  }
+  // Orchestrators query the root path of the process; users query SERVER_URL, which may include a path.
+  for (const place of new Set(['', basePath(services.config.SERVER_URL)])) {
+    for (const [path, handler] of [
+      ['/livez', sayAlive],
+      ['/readyz', sayReady],
+      ['/healthz', sayReady],
+    ] as const) {
+      app.get(place + path, handler)
+      refuseOtherMethods(app, place + path, ['GET'])
+    }
+  }
+}
+
+const json = 'application/json; charset=utf-8'

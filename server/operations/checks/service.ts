@@ -1,9 +1,14 @@
 import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
-import { checkSearch } from '../../registry/search/service.ts'
-import { requireFreeSpace, writeAndRead } from '../../platform/store/health.ts'
+import { checkSearch } from '../../registry/search/health.ts'
+import { requireFreeSpace, writeAndRead, freeBytesAt } from '../../platform/store/health.ts'
 import { version } from '../../platform/config/version.ts'
 import { cachedCheck, type Check, watchedCheck } from './cached-check.ts'
+import { describeConfig } from '../../platform/config/config.ts'
+import { weakSettings } from '../../platform/config/warnings.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { toDate } from '../../platform/db/reads.ts'
+import { nameOfStore } from '../../platform/store/open.ts'
 
 type Component = 'metadata_store' | 'blob_store' | 'search_index'
 export type Health = {
@@ -20,7 +25,7 @@ declare module '../../services.ts' {
   }
 }
 
-export type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
+type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
 
 const defaultTimeoutMs = 5000
 /** A successful write check is reused for this long, however often clients request the health report. */
@@ -40,7 +45,7 @@ export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutM
 }
 
 /** Checks the archive store as the health report does. */
-export const checkStore = (services: Watched): Promise<Check> => componentsOf(services).blob(defaultTimeoutMs)
+const checkStore = (services: Watched): Promise<Check> => componentsOf(services).blob(defaultTimeoutMs)
 
 const componentsOf = (services: Watched): Components => (services.state.health ??= openComponents(services))
 
@@ -75,5 +80,61 @@ export async function requireWritable(database: Services['database'], timeoutMs:
     if (isRefusedForMove(error) && database.moveState() !== 'moved') return
     const known = unavailable(error)
     throw known ? Object.assign(known, { cause: error }) : error
+  }
+}
+
+export type SettingFacts = { name: string; value: string; problem: string | null }
+
+/** Returns the effective configuration with secrets masked, and explanations for values that weaken security. */
+export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[] {
+  const weak = weakSettings(config)
+  return describeConfig(config).map((line) => {
+    const end = line.indexOf('=')
+    const name = line.slice(0, end)
+    return { name, value: line.slice(end + 1), problem: weak.find((setting) => setting.name === name)?.message ?? null }
+  })
+}
+
+export type StorageFacts = { backend: string; path: string; problem: string | null; freeBytes: number | null }
+
+/** Checks the archive store, and how much space is free. */
+export async function storageOf(services: Watched): Promise<StorageFacts> {
+  const { config } = services
+  const freeBytes = config.BLOB_BACKEND === 'filesystem' ? await freeBytesAt(config.BLOB_PATH).catch(() => null) : null
+  const { message } = await checkStore(services)
+  return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem: message ?? null, freeBytes }
+}
+
+export type ClockFacts = { server: Date; database: Date }
+
+/** Returns the time of the server and of the database, which determines expirations. */
+export async function clocksOf({ database, now }: Pick<Services, 'database' | 'now'>): Promise<ClockFacts> {
+  const sql = database.backend === 'sqlite' ? "select strftime('%s', 'now') * 1000 as moment" : 'select clock_timestamp() as moment'
+  const row = await database.reads.get<{ moment: number | Date }>(sql)
+  return { server: now(), database: toDate(row?.moment ?? Number.NaN) }
+}
+
+export type RequestFacts = {
+  clientAddress: string
+  peerAddress: string | null
+  host: string | null
+  forwardedFor: string | null
+  forwardedProto: string | null
+  isSecure: boolean
+}
+
+/** Returns the request as seen by the server, including proxy headers and whether they are trusted. */
+export function requestFacts({ request, ip }: Pick<Context, 'request' | 'ip'>): RequestFacts {
+  const header = (name: string) => {
+    const value = request.headers[name]
+    return (Array.isArray(value) ? value.join(', ') : value)?.slice(0, 500) ?? null
+  }
+  return {
+    clientAddress: ip,
+    peerAddress: request.socket.remoteAddress ?? null,
+    host: header('host'),
+    forwardedFor: header('x-forwarded-for'),
+    forwardedProto: header('x-forwarded-proto'),
+    isSecure: request.protocol === 'https',
   }
 }

@@ -1,7 +1,7 @@
 import { route } from '../../platform/rest/route.ts'
-import { type LegalKind, legalKinds } from './entity.ts'
+import { legalKinds } from './entity.ts'
+import { titles } from './service.ts'
 
-const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
 const text = '{ markdown isCustom }'
 
 /** The REST routes of the legal pages. */

@@ -1,10 +1,17 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
-import { defaultMarkdown } from './defaults.ts'
+import {
+  defaultMarkdown,
+  type LegalText,
+  maxLegalBytes,
+  readLegalDocument,
+  renderLegal,
+  resetLegalDocument,
+  updateLegalDocument,
+} from './service.ts'
 import type { LegalKind } from './entity.ts'
-import { byOwner, canUpdate } from './policy.ts'
-import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLegalDocument, updateLegalDocument } from './service.ts'
+import { isServerOwner } from '../../platform/access/roles.ts'
 
 /** Text of a legal page. The limit applies to its size in UTF-8, as stored. */
 const legalMarkdown = z
@@ -39,7 +46,7 @@ const LegalDocumentRef = builder.objectRef<LegalText>('LegalDocument').implement
     defaultMarkdown: t.string({ description: 'The built-in text, for comparison.', resolve: ({ kind }) => defaultMarkdown(kind) }),
     viewerCanUpdate: t.boolean({
       description: 'Whether you may change the page. Only the owner of the server may.',
-      resolve: (_document, _args, context) => canUpdate(context),
+      resolve: (_document, _args, context) => isServerOwner(context),
     }),
   }),
 })
@@ -56,7 +63,7 @@ builder.queryField('legalDocument', (t) =>
 )
 
 builder.queryField('legalPreview', (t) =>
-  t.withAuth(byOwner).string({
+  t.withAuth({ owner: true }).string({
     description: 'Renders a text as on a legal page, as sanitized HTML.',
     args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB.', ...legalText }) },
     resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { persist: false }),
@@ -68,7 +75,7 @@ const LegalDocumentPayload = payload('LegalDocumentPayload', 'The changed legal 
 })
 
 builder.mutationField('updateLegalDocument', (t) =>
-  t.withAuth(byOwner).fieldWithInput({
+  t.withAuth({ owner: true }).fieldWithInput({
     type: LegalDocumentPayload,
     description: 'Replaces the text of a legal page; for the owner of the server.',
     typeOptions: { description: 'A new text for a legal page.' },
@@ -86,7 +93,7 @@ builder.mutationField('updateLegalDocument', (t) =>
 )
 
 builder.mutationField('resetLegalDocument', (t) =>
-  t.withAuth(byOwner).fieldWithInput({
+  t.withAuth({ owner: true }).fieldWithInput({
     type: LegalDocumentPayload,
     description: 'Restores the built-in text of a legal page; for the owner of the server.',
     typeOptions: { description: 'The legal page to reset.' },

@@ -3,8 +3,9 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { toDate } from '../../platform/db/reads.ts'
 import { renderText } from '../../registry/markdown/service.ts'
 import type { Services } from '../../services.ts'
-import { defaultMarkdown } from './defaults.ts'
 import { LegalDocument, type LegalKind } from './entity.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** Maximum size of a legal page, in bytes of UTF-8. */
 export const maxLegalBytes = 256 * 1024
@@ -12,7 +13,7 @@ export const maxLegalBytes = 256 * 1024
 /** A legal page. `updatedAt` is null for the built-in text. */
 export type LegalText = { kind: LegalKind; markdown: string; isCustom: boolean; updatedAt: Date | null }
 
-const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
+export const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
 
 /** Returns a legal page: the owner's text, or else the built-in one. */
 export async function readLegalDocument({ database }: Pick<Services, 'database'>, kind: LegalKind): Promise<LegalText> {
@@ -54,3 +55,12 @@ export const renderLegal = (context: Context, markdown: string, options?: { pers
   renderText(context, { source: markdown, links: { kind: 'site', serverUrl: context.config.SERVER_URL } }, options)
 
 const builtIn = (kind: LegalKind): LegalText => ({ kind, markdown: defaultMarkdown(kind), isCustom: false, updatedAt: null })
+
+const texts = new Map<LegalKind, string>()
+
+/** Returns the built-in text of a legal page, which is shown until the owner replaces it. */
+export function defaultMarkdown(kind: LegalKind): string {
+  let text = texts.get(kind)
+  if (text === undefined) texts.set(kind, (text = readFileSync(join(import.meta.dirname, `${kind}.md`), 'utf8')))
+  return text
+}

@@ -1,14 +1,14 @@
 import type { Registry } from 'prom-client'
-import { inTime } from '../checks/cached-check.ts'
+import { cachedCheck, inTime } from '../checks/cached-check.ts'
 import type { Log } from '../../platform/http/log.ts'
 
 /** A value of a gauge with its labels. */
-export type Reading = { labels?: Record<string, string>; value: number }
+type Reading = { labels?: Record<string, string>; value: number }
 /** Values read from a source, by gauge name. */
-export type Readings<Name extends string> = Partial<Record<Name, readonly Reading[]>>
+type Readings<Name extends string> = Partial<Record<Name, readonly Reading[]>>
 
 /** Gauges that are read together on each scrape. */
-export type Source<Name extends string> = {
+type Source<Name extends string> = {
   /** Name of the source, such as `jobs`. */
   name: string
   gauges: Record<Name, { help: string; labels?: readonly string[]; isTotal?: boolean }>
@@ -17,7 +17,7 @@ export type Source<Name extends string> = {
 
 export type Gauges = {
   /** Adds a source. It is read at most once every five seconds, regardless of the number of scrapes. Gauges that cannot be read are omitted. */
-  add<Name extends string>(source: Source<Name>, log: Log): void
+  add<Name extends string>(source: Source<Name>): void
   contentType: string
   /** Returns all metrics in Prometheus' text format. */
   text(): Promise<string>
@@ -31,7 +31,7 @@ const timeoutMs = 2000
 type Client = typeof import('prom-client')
 
 /** Adds support for gauge sources to a registry. */
-export function openGauges(client: Client, registry: Registry): Gauges {
+export function openGauges(client: Client, registry: Registry, log: Log): Gauges {
   const refreshes: (() => Promise<void>)[] = []
   const success = new client.Gauge({
     name: 'snug_collector_success',
@@ -40,7 +40,7 @@ export function openGauges(client: Client, registry: Registry): Gauges {
     registers: [registry],
   })
   return {
-    add({ name, gauges, read }, log) {
+    add({ name, gauges, read }) {
       const write = writer(client, registry, gauges)
       const refresh = async () => {
         try {
@@ -52,7 +52,7 @@ export function openGauges(client: Client, registry: Registry): Gauges {
           success.set({ collector: name }, 0)
         }
       }
-      refreshes.push(throttled(refresh))
+      refreshes.push(cachedCheck(refresh, { timeoutMs: 2 * timeoutMs, keptMs: cacheMs }))
     },
     contentType: registry.contentType,
     async text() {
@@ -67,9 +67,7 @@ function writer<Name extends string>(client: Client, registry: Registry, gauges:
   const all = (Object.keys(gauges) as Name[]).map((name) => {
     const { help, labels = [], isTotal = false } = gauges[name]
     const options = { name, help, labelNames: [...labels], registers: [registry] }
-    const counter = isTotal ? new client.Counter(options) : null
-    const metric = counter ?? new client.Gauge(options)
-    return { name, metric }
+    return { name, metric: isTotal ? new client.Counter(options) : new client.Gauge(options) }
   })
   return (readings: Readings<Name>): void => {
     for (const { name, metric } of all) {
@@ -78,18 +76,5 @@ function writer<Name extends string>(client: Client, registry: Registry, gauges:
       if (!readings[name] && (gauges[name].labels ?? []).length === 0) metric.remove()
       for (const { labels = {}, value } of readings[name] ?? []) metric.inc(labels, value)
     }
-  }
-}
-
-/** Deduplicates concurrent calls and skips calls shortly after the previous run. */
-function throttled(work: () => Promise<void>): () => Promise<void> {
-  let [at, running]: [number, Promise<void> | undefined] = [Number.NEGATIVE_INFINITY, undefined]
-  return async () => {
-    if (!running && performance.now() - at < cacheMs) return
-    running ??= work().finally(() => {
-      at = performance.now()
-      running = undefined
-    })
-    await running
   }
 }

@@ -14,9 +14,9 @@ import type { Gauges } from './gauges.ts'
 type Shown = { config: Config; log: Log; metrics: Gauges | null }
 
 /** Monitors the server's connections and serves `/metrics`, unless METRICS_PORT is set. */
-export function mountMetrics(app: FastifyInstance, { config, log, metrics }: Shown): void {
+export function mountMetrics(app: FastifyInstance, { config, metrics }: Shown): void {
   if (!metrics) return
-  watchConnections(app.server, metrics, log)
+  watchConnections(app.server, metrics)
   if (config.METRICS_PORT !== undefined) return
   for (const path of new Set(['/metrics', `${basePath(config.SERVER_URL)}/metrics`])) {
     app.get(path, async (request: FastifyRequest, reply: FastifyReply) => {
@@ -84,27 +84,24 @@ function requireToken({ METRICS_TOKEN }: Config, authorization = ''): void {
   if (given === undefined || !equalSecrets(given, METRICS_TOKEN)) throw missingAuthentication('Send METRICS_TOKEN as a Bearer token.')
 }
 
-function watchConnections(server: Server, metrics: Gauges, log: Log): void {
+function watchConnections(server: Server, metrics: Gauges): void {
   const traffic = watchTraffic(server)
-  metrics.add(
-    {
-      name: 'connections',
-      gauges: {
-        snug_http_connections: { help: 'Open client connections.' },
-        snug_http_received_bytes_total: { help: 'Bytes received from clients.', isTotal: true },
-        snug_http_sent_bytes_total: { help: 'Bytes sent to clients.', isTotal: true },
-      },
-      read() {
-        const { open, received, sent } = traffic()
-        return {
-          snug_http_connections: [{ value: open }],
-          snug_http_received_bytes_total: [{ value: received }],
-          snug_http_sent_bytes_total: [{ value: sent }],
-        }
-      },
+  metrics.add({
+    name: 'connections',
+    gauges: {
+      snug_http_connections: { help: 'Open client connections.' },
+      snug_http_received_bytes_total: { help: 'Bytes received from clients.', isTotal: true },
+      snug_http_sent_bytes_total: { help: 'Bytes sent to clients.', isTotal: true },
     },
-    log,
-  )
+    read() {
+      const { open, received, sent } = traffic()
+      return {
+        snug_http_connections: [{ value: open }],
+        snug_http_received_bytes_total: [{ value: received }],
+        snug_http_sent_bytes_total: [{ value: sent }],
+      }
+    },
+  })
 }
 
 /**

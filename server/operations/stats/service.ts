@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Services } from '../../services.ts'
-import { type Relation } from './relations.ts'
-import { measure } from './measurement.ts'
+import { type Relation, measure } from './measurement.ts'
 
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state'>
 

@@ -1,6 +1,6 @@
 import SqliteDatabase from 'better-sqlite3'
 import { answerQuestions } from '../../platform/threads/worker.ts'
-import type { Sizes, Relation } from './relations.ts'
+import type { Sizes, Relation } from './measurement.ts'
 
 type Measured = { db: SqliteDatabase.Database; deadline: number }
 

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsync, openSync, statSync } from 'node:fs'
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { makeFolders, setMode } from '../config/make-folders.ts'
+import { makeFolders, setMode } from '../config/paths.ts'
 import { randomUUID } from 'node:crypto'
 
 /** Creates directories with their missing parents and syncs the parent of each new directory, so that the new names survive a power failure. */

@@ -1,7 +1,7 @@
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { readdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { setMode } from '../config/make-folders.ts'
+import { setMode } from '../config/paths.ts'
 import { makeDirectories, type Modes, syncDirectory } from './durable-files.ts'
 import { readRemovedName, removedName } from './names.ts'
 import type { RemovedBytes } from './store.ts'

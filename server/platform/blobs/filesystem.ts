@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { readdir, readFile, rename, rm, statfs, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { diskFull, storageAway } from '../../errors.ts'
-import { setMode } from '../config/make-folders.ts'
+import { setMode } from '../config/paths.ts'
 import {
   groupModes,
   makeDirectories,

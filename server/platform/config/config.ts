@@ -1,42 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, resolve, isAbsolute, relative } from 'node:path'
 import type { z } from 'zod'
-import { readBucketAddress } from './bucket-address.ts'
-import { dataFolderAround } from './data-folder.ts'
+import { readBucketAddress } from './forms.ts'
 import { type VariableName, variables } from './variables.ts'
 
 type Environment = Record<string, string | undefined>
 type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
-type Optional =
-  | 'JWT_SECRET_PREVIOUS'
-  | 'POSTGRES_URL'
-  | 'ACCEL_REDIRECT_PREFIX'
-  | 'S3_BUCKET'
-  | 'S3_ENDPOINT'
-  | 'S3_PUBLIC_ENDPOINT'
-  | 'S3_ACCESS_KEY_ID'
-  | 'S3_SECRET_ACCESS_KEY'
-  | 'TOKEN_MAX_DAYS'
-  | 'SLOW_QUERY_MS'
-  | 'METRICS_PORT'
-  | 'METRICS_HOST'
-  | 'METRICS_TOKEN'
-  | 'BACKUP_TO'
-  | 'OTEL_EXPORTER_OTLP_ENDPOINT'
-  | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
-  | 'OTEL_EXPORTER_OTLP_PROTOCOL'
-  | 'OTEL_EXPORTER_OTLP_HEADERS'
-  | 'OTEL_TRACES_SAMPLER'
-  | 'OTEL_TRACES_SAMPLER_ARG'
-  | 'OTEL_TRACES_EXPORTER'
-  | 'OTEL_SDK_DISABLED'
-  | 'BACKUP_S3_REGION'
-  | 'BACKUP_S3_ENDPOINT'
-  | 'BACKUP_S3_ACCESS_KEY_ID'
-  | 'BACKUP_S3_SECRET_ACCESS_KEY'
-  | 'BACKUP_S3_FORCE_PATH_STYLE'
-  | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
+/** Settings that may have no value. */
+type Optional = {
+  [Name in VariableName]: (typeof variables)[Name] extends { default: string } | { required: true } ? never : Name
+}[VariableName]
 
 /** The effective configuration by setting name. Paths are absolute; SERVER_URL has no trailing slash. */
 export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>> & Required<Pick<Values, Derived>>
@@ -178,4 +152,18 @@ function withDerivedPaths(values: Config): Config {
       BACKUP_TO: readBucketAddress(values.BACKUP_TO) ? values.BACKUP_TO : resolve(values.BACKUP_TO),
     }),
   }
+}
+
+type Folders = Record<'BLOB_PATH' | 'DOCS_PATH', string>
+
+/** Returns the setting whose data folder contains a path, or null. The server owns these folders and may delete unknown files in them. */
+export function dataFolderAround({ BLOB_PATH, DOCS_PATH }: Folders, path: string): string | null {
+  const found = Object.entries({ BLOB_PATH, DOCS_PATH }).find(([, folder]) => isIn(folder, path))
+  return found?.[0] ?? null
+}
+
+/** Whether a path is the folder itself or below it. */
+export function isIn(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way === '' || !(/^\.\.(\/|$)/.test(way) || isAbsolute(way))
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Cron } from 'croner'
 
 // Schemas of settings, with their error messages.
 
@@ -71,3 +72,51 @@ export const proxyTrust = z.string().transform((value, context): boolean | strin
   context.addIssue('write true, false, or address ranges such as 10.0.0.0/8, separated by commas')
   return z.NEVER
 })
+
+/** A bucket and a key prefix in it. */
+export type BucketAddress = { bucket: string; prefix: string }
+
+/**
+ * Parses `s3://bucket/prefix`. Returns null for a file system path.
+ * @throws RangeError for any other URL. The message does not quote the value, which may contain a secret.
+ */
+export function readBucketAddress(text: string): BucketAddress | null {
+  const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? []
+  if (scheme === undefined && !/^s3:/i.test(text)) return null
+  if (/^[^/]*@/.test(rest))
+    throw new RangeError('must not contain credentials: set BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY')
+  const [, bucket, path = ''] = /^([A-Za-z0-9][A-Za-z0-9._-]{1,62})(?:\/(.*))?$/.exec(rest) ?? []
+  const prefix = keyPrefix.safeParse(path)
+  if (scheme?.toLowerCase() !== 's3' || bucket === undefined || !prefix.success)
+    throw new RangeError('write a folder, or s3://bucket/prefix with letters, digits, and . _ - /')
+  return { bucket, prefix: prefix.data }
+}
+
+/** Backup destination: a folder, or a bucket with a key prefix. */
+export const backupAddress = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .superRefine((value, context) => {
+    try {
+      readBucketAddress(value)
+    } catch (error) {
+      context.addIssue(error instanceof Error ? error.message : String(error))
+    }
+  })
+
+/** A cron expression that has a next run. */
+export const cronExpression = z.string().refine((expression) => {
+  try {
+    return nextRun(expression, new Date()) !== null
+  } catch {
+    return false
+  }
+}, 'write a cron expression with five fields and a future run, such as 0 3 * * * for every day at 03:00 UTC')
+
+/**
+ * Returns the first run of a cron expression with five fields after a given time, in UTC, or null.
+ * @throws Error if the expression is invalid.
+ */
+export const nextRun = (expression: string, after: Date): Date | null =>
+  new Cron(expression, { mode: '5-part', timezone: 'UTC' }).nextRun(after)

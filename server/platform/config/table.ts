@@ -1,4 +1,5 @@
 import { variables } from './variables.ts'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 /** Returns the settings as a Markdown table, for web/help/configuration.md. */
 export function configTable(): string {
@@ -10,4 +11,11 @@ function defaultOf(variable: { about: string; default?: string; shownDefault?: s
   if (variable.required) return '*required*'
   if (variable.shownDefault) return variable.shownDefault
   return variable.default ? `\`${variable.default}\`` : ''
+}
+
+// Run by `npm run config-table`. Writes the table of settings into the help page; a unit test compares the two.
+if (process.argv[1] === import.meta.filename) {
+  const page = new URL('../../../web/help/configuration.md', import.meta.url)
+  const text = readFileSync(page, 'utf8')
+  writeFileSync(page, text.replace(/(?<=<!-- configuration -->\n)[^]*?(?=<!-- \/configuration -->)/, configTable))
 }

@@ -1,11 +1,23 @@
 import { z } from 'zod'
-import { backupAddress } from './bucket-address.ts'
-import { cronExpression } from './cron.ts'
-import { bool, dnsServers, hostedUrls, httpUrl, integer, internalPath, logLevel, oneOf, postgresUrl, proxyTrust, text } from './forms.ts'
-import { identityVariables } from './identity-variables.ts'
-import { s3Variables } from './s3-variables.ts'
-import { sdkVariables } from './sdk-variables.ts'
-import { traceVariables } from './trace-variables.ts'
+import {
+  backupAddress,
+  cronExpression,
+  bool,
+  dnsServers,
+  hostedUrls,
+  httpUrl,
+  integer,
+  internalPath,
+  logLevel,
+  oneOf,
+  postgresUrl,
+  proxyTrust,
+  text,
+  serverUrl,
+} from './forms.ts'
+import { s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
+
+const secret = z.string().min(32, 'must be at least 32 characters long')
 
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
 
@@ -14,7 +26,25 @@ type Variable = { schema: z.ZodType; default?: string; about: string; secret?: b
  * variable is not set; `shownDefault` describes a default that is derived from other settings.
  */
 export const variables = {
-  ...identityVariables,
+  SERVER_URL: { schema: serverUrl, required: true, about: 'Public URL of the server, exactly as clients use it. May include a path.' },
+  JWT_SECRET: {
+    schema: secret,
+    required: true,
+    secret: true,
+    about:
+      'Secret for session keys: at least 32 random characters. Changing it signs everyone out unless JWT_SECRET_PREVIOUS is set to the old value.',
+  },
+  JWT_SECRET_PREVIOUS: {
+    schema: secret,
+    secret: true,
+    about: 'Previous JWT_SECRET after a rotation: its sessions stay valid. Remove it after 30 days, when they have all expired.',
+  },
+  INSTANCES_MAY_DIFFER: {
+    schema: bool,
+    default: 'false',
+    about:
+      'Start even if a running instance has a different JWT_SECRET, SERVER_URL or archive store. Use only during a rolling replacement of instances.',
+  },
   HOST: { schema: text, default: '0.0.0.0', about: 'Address to listen on.' },
   LISTEN_PORT: { schema: integer(0, 65535), default: '8080', about: 'Port to listen on.' },
   MAX_CONNECTIONS_PER_ADDRESS: {

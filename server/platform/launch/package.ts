@@ -1,3 +1,32 @@
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  createWriteStream,
+  lstatSync,
+  readlinkSync,
+} from 'node:fs'
+import { dirname, join, resolve, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { version } from '../config/version.ts'
+import { bundledFolders, licenseTexts } from './package-licenses.ts'
+import { execFileSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { loadedFromFolder } from './vite.config.ts'
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { pack } from 'tar-stream'
+
 // Run by `npm run package`. Builds a package for machines that only have Node, as a folder and as a .tar.gz. It contains:
 // - the build of the server (server/dist) with its bundled dependencies, and the files that it loads by path: texts, styles, and the names of
 //   migrations;
@@ -6,17 +35,21 @@
 //   tests, native sources, and prebuilt binaries for other platforms;
 // - THIRD_PARTY_LICENSES, the licenses of all dependencies;
 // - `snug`, the start script; README, license and changelog; and the examples of server/deploy.
-import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { version } from '../config/version.ts'
-import { writeArchive } from './package-archive.ts'
-import { dependencyFiles, platforms } from './package-dependencies.ts'
-import { bundledFolders, licenseTexts } from './package-licenses.ts'
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
 /** Size limit of the package, which catches files included by mistake. */
 const maxBytes = 120e6
+
+/** Platforms for which all native dependencies have prebuilt binaries. Linux requires glibc. */
+const platforms = ['linux-x64', 'linux-arm64']
+
+/** Packages of which only these files are loaded at run time. */
+const loadedFiles: Record<string, string> = { 'tree-sitter-dart-orchard': '*.wasm', 'web-tree-sitter': 'web-tree-sitter.{js,wasm}' }
+/** Packages that are only needed for compiling native code. */
+const buildOnly = ['node-addon-api']
+const kept = '**/*.{js,cjs,mjs,json,node,wasm,so,so.*}'
+const dropped = /\/(tests?|examples?|docs|debug|install|deps|src)\//
+const licenses = '{LICENSE,LICENCE,NOTICE,THIRD-PARTY-NOTICES}*'
 
 const { values } = parseArgs({
   options: {
@@ -77,4 +110,81 @@ function writeManifest(): void {
 
 function sizeOf(path: string): number {
   return globSync(`${path}/**`).reduce((sum, each) => sum + statSync(each).size, 0)
+}
+
+type DependencyFiles = {
+  /** Base folder of `folders` and `paths`. */
+  root: string
+  /** Folders of the packages. */
+  folders: string[]
+  paths: string[]
+  /** Removes temporary files. Must be called after copying. */
+  done: () => void
+}
+
+/** Returns the files of dependencies that are loaded from node_modules at run time on a platform. */
+function dependencyFiles(platform: string): DependencyFiles {
+  const isHere = existsSync(`node_modules/@img/sharp-${platform}`)
+  const root = isHere ? '.' : installFor(platform)
+  const names = [...closure(root, loadedFromFolder)]
+  const paths = names.flatMap((name) => filesOf(root, name, platform))
+  return { root, folders: names.map((name) => `node_modules/${name}`), paths, done: () => isHere || rmSync(root, { recursive: true }) }
+}
+
+/** Installs the production dependencies of the lock file for another platform into a temporary folder. Returns the folder. */
+function installFor(platform: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-package-'))
+  for (const file of ['package.json', 'package-lock.json', '.npmrc']) copyFileSync(file, join(folder, file))
+  const [os = '', cpu = ''] = platform.split('-')
+  console.log(`Installing the dependencies for ${platform}…`)
+  const options = ['--omit=dev', '--ignore-scripts', `--os=${os}`, `--cpu=${cpu}`, '--libc=glibc', '--loglevel=error']
+  execFileSync('npm', ['ci', ...options], { cwd: folder, stdio: 'inherit' })
+  return folder
+}
+
+/** Returns the packages and their installed transitive dependencies. Optional dependencies for other platforms are not installed. */
+function closure(root: string, names: string[], found = new Set<string>()): Set<string> {
+  for (const name of names) {
+    if (found.has(name) || buildOnly.includes(name) || !existsSync(join(root, 'node_modules', name))) continue
+    found.add(name)
+    if (!loadedFiles[name]) closure(root, dependenciesOf(root, name), found)
+  }
+  return found
+}
+
+function dependenciesOf(root: string, name: string): string[] {
+  const manifest = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as Manifest
+  return Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
+}
+
+type Manifest = Partial<Record<'dependencies' | 'optionalDependencies', Record<string, string>>>
+
+function filesOf(root: string, name: string, platform: string): string[] {
+  const folder = `node_modules/${name}`
+  const patterns = ['package.json', licenses, loadedFiles[name] ?? kept].map((pattern) => `${folder}/${pattern}`)
+  return globSync(patterns, { cwd: root }).filter((path) => !dropped.test(path.slice(folder.length)) && fits(path, platform))
+}
+
+/** Whether a file is needed on this platform; excludes prebuilt binaries for others. */
+function fits(path: string, platform: string): boolean {
+  const [, built] = /\/prebuilds\/(.*)$/.exec(path) ?? []
+  return built === undefined || (built.startsWith(platform) && !built.includes('musl'))
+}
+
+type Archive = { path: string; bytes: number; sha256: string }
+
+/** Packs a folder into a .tar.gz next to it. The archive is reproducible: it contains no times, user names or absolute paths. */
+async function writeArchive(folder: string, name: string): Promise<Archive> {
+  const path = `${folder}.tar.gz`
+  const entries = pack()
+  const written = pipeline(entries, createGzip(), createWriteStream(path))
+  for (const file of globSync(`${folder}/**`).sort()) {
+    const stats = lstatSync(file)
+    const header = { name: `${name}/${relative(folder, file)}`, mode: stats.mode & 0o777, mtime: new Date(0) }
+    if (stats.isSymbolicLink()) entries.entry({ ...header, type: 'symlink', linkname: readlinkSync(file) })
+    else if (stats.isFile()) entries.entry(header, readFileSync(file))
+  }
+  entries.finalize()
+  await written
+  return { path, bytes: statSync(path).size, sha256: createHash('sha256').update(readFileSync(path)).digest('hex') }
 }

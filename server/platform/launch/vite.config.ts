@@ -2,7 +2,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'
 import { dirname } from 'node:path/posix'
 import { defineConfig, type Plugin } from 'vite'
-import { loadedFromFolder } from './loaded-from-folder.ts'
+
+/** Packages that are loaded from node_modules instead of being bundled: native code, and packages whose files are located by path. */
+export const loadedFromFolder = ['bcrypt', 'better-sqlite3', 'sharp', 'tree-sitter-dart-orchard', 'web-tree-sitter']
 
 const root = resolve(import.meta.dirname, '../../..')
 const into = 'server/dist'

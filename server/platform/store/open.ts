@@ -3,7 +3,7 @@ import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { nameOfBucket, type S3Config } from '../blobs/s3/settings.ts'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
-import { explainPathError } from '../config/path-errors.ts'
+import { explainPathError } from '../config/paths.ts'
 import { isThere } from '../db/location/files.ts'
 
 /** The settings of the archive store. */

@@ -9,7 +9,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
-import { parseTraceParent } from '@opentelemetry/core'
+import { parseTraceParent, ExportResultCode, parseKeyPairsIntoRecord } from '@opentelemetry/core'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import {
   AlwaysOffSampler,
@@ -19,13 +19,13 @@ import {
   type Sampler,
   TraceIdRatioBasedSampler,
   TracerProvider,
+  type SpanExporter,
 } from '@opentelemetry/sdk-trace'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../http/log.ts'
 import { version } from '../config/version.ts'
-import { logLosses, openExporter } from './exporter.ts'
 
 /** The root span of a request or job attempt. */
 export type Root = {
@@ -139,4 +139,47 @@ function samplerOf({ OTEL_TRACES_SAMPLER: name = 'parentbased_always_on', OTEL_T
     parentbased_traceidratio: new ParentBasedSampler({ root: ratio }),
   }
   return samplers[name]
+}
+
+/** Minimum interval between log lines in milliseconds. */
+const logIntervalMs = 10 * 60_000
+
+/** Reports the number of lost spans and the reason. */
+type LossReporter = (spans: number, reason: unknown) => void
+
+/** Creates an exporter that sends spans to a collector. The library also reads further OTEL_* variables. */
+async function openExporter(url: string, config: Config, reportLoss: LossReporter): Promise<SpanExporter> {
+  const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol, OTEL_EXPORTER_OTLP_HEADERS: headers } = config
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto')
+  const exporter = new OTLPTraceExporter({ url, ...(headers && { headers: parseKeyPairsIntoRecord(headers) }) })
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        if (result.code !== ExportResultCode.SUCCESS) reportLoss(spans.length, result.error)
+        done(result)
+      })
+    },
+    shutdown: () => exporter.shutdown(),
+  }
+}
+
+/** Returns a function that logs lost spans, at most once per interval. */
+function logLosses(log: Log, url: string): LossReporter {
+  let [lost, loggedAt] = [0, Number.NEGATIVE_INFINITY]
+  return (spans, reason) => {
+    lost += spans
+    if (performance.now() - loggedAt < logIntervalMs) return
+    loggedAt = performance.now()
+    log.warning(`traces: cannot be sent to ${new URL(url).origin} (${lost} spans so far): ${describe(reason)}`)
+    lost = 0
+  }
+}
+
+function describe(reason: unknown): string {
+  if (!(reason instanceof Error)) return String(reason)
+  const code = 'code' in reason && (typeof reason.code === 'string' || typeof reason.code === 'number') ? reason.code : ''
+  return [reason.message, code].filter((part) => part !== '').join(', ') || reason.name
 }

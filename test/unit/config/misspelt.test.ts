@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { misspeltVariables } from '../../../server/platform/config/misspelt.ts'
+import { misspeltVariables } from '../../../server/platform/config/warnings.ts'
 
 it.each([
   ['SEVER_URL', 'SERVER_URL'],

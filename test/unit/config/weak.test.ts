@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { readConfig } from '../../../server/platform/config/config.ts'
-import { weakSettings } from '../../../server/platform/config/weak.ts'
+import { weakSettings } from '../../../server/platform/config/warnings.ts'
 
 const good = '3b5c9f1e7a2d4c8e90b1f3a5d7c9e2b4'
 const read = (settings: Record<string, string>) =>

@@ -10,7 +10,7 @@ import {
 } from '../../../platform/blobs/s3/objects.ts'
 import { bucketFailure, nameOfBucket } from '../../../platform/blobs/s3/settings.ts'
 import { checkBucket } from '../../../platform/blobs/s3/start-check.ts'
-import type { BucketAddress } from '../../../platform/config/bucket-address.ts'
+import type { BucketAddress } from '../../../platform/config/forms.ts'
 import { ApiError, conflict } from '../../../errors.ts'
 import { type BackupPlace, type BlobFacts, blobKey, blobsKey, ownerKey, partialKey, snapshotsKey } from './place.ts'
 import { type PlaceConfig, settingsOf, use } from './settings.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { type BucketAddress, readBucketAddress } from '../../../platform/config/bucket-address.ts'
+import { type BucketAddress, readBucketAddress } from '../../../platform/config/forms.ts'
 import { ApiError, invalidInput } from '../../../errors.ts'
 import { folderPlace } from './folder.ts'
 import type { BackupPlace } from './place.ts'

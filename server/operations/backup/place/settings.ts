@@ -1,9 +1,8 @@
 import { type BucketUse, nameOfBucket, type S3Config } from '../../../platform/blobs/s3/settings.ts'
-import { type BucketAddress, readBucketAddress } from '../../../platform/config/bucket-address.ts'
-import type { Config } from '../../../platform/config/config.ts'
+import { type BucketAddress, readBucketAddress } from '../../../platform/config/forms.ts'
+import { type Config, dataFolderAround, isIn } from '../../../platform/config/config.ts'
 import { partialKey } from './place.ts'
 import { resolve } from 'node:path'
-import { dataFolderAround, isIn } from '../../../platform/config/data-folder.ts'
 
 /** The settings for backup locations. */
 export type PlaceConfig = S3Config &

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readBucketAddress } from '../../../platform/config/bucket-address.ts'
+import { readBucketAddress } from '../../../platform/config/forms.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { migrationNames } from '../../../platform/db/schema/migration-files.ts'
 import { conflict } from '../../../errors.ts'

@@ -10,7 +10,7 @@ import { adminCommand } from '../../../platform/config/version.ts'
 import type { CompletedBackup } from '../create.ts'
 import { changeState, readSchedule } from './state.ts'
 import type { Outcome, ThreadMessage } from './thread.ts'
-import { nextRun } from '../../../platform/config/cron.ts'
+import { nextRun } from '../../../platform/config/forms.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 
 /** Handles a backup job: creates a backup, deletes old ones, and records the outcome. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
-import { nextRun } from '../../../platform/config/cron.ts'
+import { nextRun } from '../../../platform/config/forms.ts'
 import type { Reads } from '../../../platform/db/reads.ts'
 import { lockSetting, readSetting, readSettingIn, type Setting, writeSetting } from '../../../platform/settings/service.ts'
 

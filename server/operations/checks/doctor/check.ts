@@ -1,7 +1,7 @@
 import { inTime } from '../cached-check.ts'
 
 /** Result of a check: `warning` should be reviewed; `failed` prevents the server from working correctly. */
-export type Status = 'ok' | 'warning' | 'failed'
+type Status = 'ok' | 'warning' | 'failed'
 
 /** One result: what was found, and how to fix it. */
 export type Check = { name: string; status: Status; message: string; advice?: string }

@@ -1,25 +1,24 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from '../../../platform/config/config.ts'
-import { misspeltVariables } from '../../../platform/config/misspelt.ts'
-import { weakSettings } from '../../../platform/config/weak.ts'
-import { knownFaults } from '../../../registry/packages/listing/faults.ts'
+import { misspeltVariables, weakSettings } from '../../../platform/config/warnings.ts'
+import { knownFaults } from '../../../registry/packages/faults/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../../instances/register.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
-import { examineBackups } from './backups.ts'
+import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine } from './check.ts'
-import { clockOf } from './clocks.ts'
+import { clockOf, checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { examineDatabase } from './database.ts'
-import { checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
-import { checkProxy } from './proxy.ts'
-import { checkReach } from './reach.ts'
-import { checkSandbox, checkSdks } from './sdks.ts'
-import { examineStore } from './store.ts'
+import { checkProxy, checkReach } from './reach.ts'
+import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
+import { SdkInstall } from '../../../analysis/sdks/entity.ts'
+import { isUsable } from '../../../analysis/sdks/ready.ts'
+import { titleOf } from '../../../analysis/sdks/service.ts'
 
 /** Results of all checks, and the effective settings with secrets masked; null if they are invalid. */
-export type Diagnosis = { checks: Check[]; settings: string[] | null }
+type Diagnosis = { checks: Check[]; settings: string[] | null }
 
 /**
  * Checks everything that the server depends on: settings, database, store, jobs, backups, URL, clocks, disk space, versions and SDKs. Works whether
@@ -119,4 +118,43 @@ async function checkJobs(em: EntityManager, { SERVER_URL }: Pick<Config, 'SERVER
   const kinds = rows.map(({ kind, total, last }) => `${total} of ${kind}${last === null ? '' : `, last at ${toDate(last).toISOString()}`}`)
   const advice = `See ${SERVER_URL}/admin/jobs for the causes, and to retry the jobs. Failed jobs are deleted after 90 days.`
   return [{ ...check, status: 'warning', message: `Jobs have failed: ${kinds.join('; ')}.`, advice }]
+}
+
+/** Checks which SDKs are installed, and whether they are usable on this machine. */
+async function checkSdks(config: Config, em: EntityManager): Promise<Check[]> {
+  const installs = await em.find(SdkInstall, {}, { orderBy: { kind: 'asc', version: 'asc' } })
+  if (!config.SCORING_ENABLED)
+    return [{ name: 'SDKs', status: 'ok', message: 'Versions are not analyzed on this server (SCORING_ENABLED=false).' }]
+  if (installs.length === 0)
+    return [{ name: 'SDKs', status: 'ok', message: 'No SDK is installed: the built-in engine analyzes all versions.' }]
+  return Promise.all(installs.map((install) => checkSdk(config, install)))
+}
+
+async function checkSdk(config: Config, install: SdkInstall): Promise<Check> {
+  const name = titleOf(install)
+  const check = { name: 'SDKs' }
+  if (install.status === 'failed') {
+    const message = `Installing ${name} failed: ${(install.errorMessage ?? '').replaceAll('\n', ' ')}`
+    return { ...check, status: 'warning', message, advice: 'Install it again or remove it at /admin/sdks.' }
+  }
+  if (install.status !== 'ready') return { ...check, status: 'ok', message: `${name} is being installed (${install.status}).` }
+  if (await isUsable(config, install)) {
+    return { ...check, status: 'ok', message: `${name} is ready${install.isDefault ? ' and the default' : ''}.` }
+  }
+  const advice = 'Share DATA_DIR/sdks between the instances, or install it again at /admin/sdks.'
+  return { ...check, status: 'warning', message: `${name} is installed, but not on this machine or not for its platform.`, advice }
+}
+
+/** Checks that the configured sandbox works. `em` is null if it is unknown whether an SDK is installed. */
+async function checkSandbox(config: Config, em: EntityManager | null): Promise<Check[]> {
+  const check = { name: 'sandbox' }
+  if (!config.SCORING_ENABLED || !em || (await em.count(SdkInstall, { status: 'ready' })) === 0) {
+    const setting = config.SCORING_SANDBOX === undefined ? 'not set' : config.SCORING_SANDBOX
+    return [{ ...check, status: 'ok', message: `SCORING_SANDBOX is ${setting}; without an SDK, it is not used.` }]
+  }
+  const problem = await sandboxProblem(config)
+  if (problem !== null) return [{ ...check, status: 'failed', message: problem }]
+  const doubt = await sandboxWarning(config)
+  if (doubt !== null) return [{ ...check, status: 'warning', message: doubt }]
+  return [{ ...check, status: 'ok', message: `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.` }]
 }

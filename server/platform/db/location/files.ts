@@ -1,7 +1,6 @@
 import SqliteDatabase from 'better-sqlite3'
 import { existsSync, accessSync, constants, closeSync, openSync } from 'node:fs'
-import { readOnly } from '../../config/path-errors.ts'
-import { makeFolders, setMode } from '../../config/make-folders.ts'
+import { readOnly, makeFolders, setMode } from '../../config/paths.ts'
 
 /**
  * Locks `path` for this process until the returned function is called. The lock is an SQLite file with an open exclusive transaction, so the

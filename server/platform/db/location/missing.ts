@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { ConfigError } from '../../config/config.ts'
-import { explainPathError } from '../../config/path-errors.ts'
+import { explainPathError } from '../../config/paths.ts'
 import type { DatabaseConfig } from '../options.ts'
 import { endsConnection, isOutOfConnections } from '../unavailable.ts'
 

@@ -1,0 +1,115 @@
+import { bool, httpUrl, integer, keyPrefix, text, oneOf } from './forms.ts'
+import { z } from 'zod'
+
+/** Settings of the S3 bucket for archives. */
+export const s3Variables = {
+  S3_BUCKET: { schema: text, about: 'Bucket name; required with BLOB_BACKEND=s3.' },
+  S3_PREFIX: { schema: keyPrefix, default: '', about: 'Prefix of all keys in the bucket, such as `snug/`.' },
+  S3_REGION: { schema: text, default: 'us-east-1', about: 'Region of the bucket.' },
+  S3_ENDPOINT: {
+    schema: httpUrl,
+    about: 'URL of an S3-compatible service other than AWS.',
+  },
+  S3_PUBLIC_ENDPOINT: {
+    schema: httpUrl,
+    about: 'URL of the service for clients, used in signed download URLs, if it differs from S3_ENDPOINT.',
+  },
+  S3_ACCESS_KEY_ID: { schema: text, about: 'Access key id. By default, the AWS credential provider chain is used.' },
+  S3_SECRET_ACCESS_KEY: { schema: text, secret: true, about: 'Secret access key.' },
+  S3_FORCE_PATH_STYLE: {
+    schema: bool,
+    default: 'false',
+    about: 'Use path-style URLs, with the bucket in the path. Most S3-compatible services require this.',
+  },
+  S3_TIMEOUT_MS: {
+    schema: integer(100, 600_000),
+    default: '15000',
+    about: 'Timeout for S3 requests and reads, in milliseconds. Each request is attempted up to three times.',
+  },
+  S3_CHECKSUMS: {
+    schema: bool,
+    default: 'true',
+    about: 'Send checksums that the service verifies on uploads and copies. Set to `false` for services that reject them.',
+  },
+  S3_PUBLIC_REDIRECTS: {
+    schema: bool,
+    default: 'true',
+    about: 'Redirect clients to the bucket for archives of public packages, by signed URLs that expire after one minute.',
+  },
+  S3_SIGNED_DOWNLOADS: {
+    schema: bool,
+    default: 'false',
+    about: 'Also redirect for private packages. Anyone with the URL can read the archive for one minute.',
+  },
+} as const
+
+/** Settings for downloading SDKs and for running them. */
+export const sdkVariables = {
+  SCORING_SANDBOX: {
+    schema: text,
+    about: 'Sandbox for processes of an SDK: `bwrap`, or a command line to prepend, in which {folder} is replaced by the job folder.',
+  },
+  SCORING_MEMORY_BYTES: {
+    schema: integer(2 ** 26, 2 ** 44),
+    default: '3221225472',
+    about: 'Memory limit for all processes that analyze one version with an SDK, in bytes.',
+  },
+  SDK_ARCHIVE_URL: {
+    schema: httpUrl,
+    default: 'https://storage.googleapis.com/dart-archive',
+    about: 'Mirror of the Dart SDK archive, for closed networks.',
+  },
+  FLUTTER_ARCHIVE_URL: {
+    schema: httpUrl,
+    default: 'https://storage.googleapis.com/flutter_infra_release/releases',
+    about: 'Mirror of the Flutter release archive.',
+  },
+  SDK_PUB_HOSTED_URL: {
+    schema: httpUrl,
+    default: 'https://pub.dev',
+    about: 'Package server from which SDKs download pana and dependencies without another host.',
+  },
+} as const
+
+const collectorUrl = z
+  .url({ protocol: /^https?$/, error: 'write an http(s) address, such as http://localhost:4318' })
+  .refine(
+    (url) => !URL.canParse(url) || new URL(url).username === '',
+    'write credentials into OTEL_EXPORTER_OTLP_HEADERS, not into the URL',
+  )
+
+/** Standard OpenTelemetry settings that control tracing. The OpenTelemetry SDK reads further ones itself. */
+export const traceVariables = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    schema: collectorUrl,
+    about:
+      'URL of an OpenTelemetry collector that accepts OTLP over HTTP, such as `http://localhost:4318`. Without it, tracing is disabled.',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    schema: collectorUrl,
+    shownDefault: 'OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces',
+    about: 'Full URL for sending traces.',
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    schema: oneOf('http/protobuf', 'http/json'),
+    shownDefault: '`http/protobuf`',
+    about: 'Encoding of traces: `http/protobuf` or `http/json`.',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    schema: text,
+    secret: true,
+    about: 'Headers sent with traces, such as an API key: `name=value`, separated by commas.',
+  },
+  OTEL_TRACES_SAMPLER: {
+    schema: oneOf('always_on', 'always_off', 'traceidratio', 'parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'),
+    shownDefault: '`parentbased_always_on`',
+    about: 'Which requests and jobs are traced. `parentbased_` samplers follow the header `traceparent` if present.',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    schema: z.coerce.number('write a number').min(0, 'at least 0').max(1, 'at most 1'),
+    shownDefault: '`1`',
+    about: 'Fraction of requests and jobs that the `traceidratio` samplers trace, from 0 to 1.',
+  },
+  OTEL_TRACES_EXPORTER: { schema: oneOf('otlp', 'none'), shownDefault: '`otlp`', about: '`none` disables tracing.' },
+  OTEL_SDK_DISABLED: { schema: bool, shownDefault: '`false`', about: '`true` disables tracing.' },
+} as const
