@@ -6,10 +6,7 @@ import { titleOf } from '../../analysis/sdks/service.ts'
 import type { Operation, Outcome } from './command.ts'
 import { addAddress, forgetAddress, listAddresses } from '../../registry/addresses/service.ts'
 
-/**
- * Imports the security advisories in a file.
- * @throws ApiError InvalidInput; Error when the file cannot be read.
- */
+/** Imports the security advisories in a file. Throws InvalidInput; Error when the file cannot be read. */
 export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<string> {
   await requireFile(path)
   const text = await readFile(path, 'utf8')
@@ -17,20 +14,14 @@ export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<
   return `Imported ${imported.length}, updated ${updated.length}, unchanged ${unchanged.length}.`
 }
 
-/**
- * Imports an SDK archive, which the server then installs.
- * @throws ApiError InvalidInput, Conflict; Error when the file cannot be read or the disk is full.
- */
+/** Imports an SDK archive, which the server then installs. Throws InvalidInput or Conflict, or Error if it cannot be read. */
 export async function importSdkFile({ em, config }: Operation, path = ''): Promise<string> {
   await requireFile(path)
   const install = await importSdk({ em, config }, path, new Date())
   return `${titleOf(install)} (${install.channel}) was imported. The server installs it now, or when it starts. For the progress see /admin/sdks.`
 }
 
-/**
- * Checks that a file is readable. Pipes are allowed.
- * @throws Error that names the file and the problem.
- */
+/** Checks that a file is readable. Pipes are allowed. Throws Error that names the file and the problem. */
 async function requireFile(path: string): Promise<void> {
   try {
     if ((await stat(path)).isDirectory()) throw new Error(`${path} is a folder. Name a file.`)
@@ -51,18 +42,12 @@ export async function listServerAddresses({ em }: Operation): Promise<Outcome> {
   return { text: addresses.map(({ address, lastUsedAt }) => `${address} (last used ${lastUsedAt})`).join('\n'), data: { addresses } }
 }
 
-/**
- * Adds a former address of the server.
- * @throws ApiError InvalidInput for an invalid URL; Conflict when the address is already known.
- */
+/** Adds a former address of the server. Throws InvalidInput for an invalid URL; Conflict when the address is already known. */
 export async function rememberServerAddress({ em }: Operation, url: string): Promise<string> {
   return `${await addAddress(em, url, new Date())} counts as this server. ${searchLater}`
 }
 
-/**
- * Removes a former address of the server.
- * @throws ApiError NotFound; Conflict for the current address.
- */
+/** Removes a former address of the server. Throws NotFound; Conflict for the current address. */
 export async function forgetServerAddress({ em, config }: Operation, url: string): Promise<string> {
   return `${await forgetAddress(em, config, url)} no longer counts as this server. ${searchLater}`
 }

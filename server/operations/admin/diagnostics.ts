@@ -11,10 +11,7 @@ import { openUnlocked } from '../../platform/db/open/orm.ts'
 import { verifyChain } from '../../accounts/audit/verify.ts'
 import { invalidInput } from '../../errors.ts'
 
-/**
- * Runs all diagnostic checks and prints one line per check. `withSettings` also prints the settings, with secrets masked.
- * `ok` is false when a check failed. Warnings do not affect it.
- */
+/** Prints one line per check, and with `withSettings` the settings, with secrets masked. Warnings do not make it fail. */
 export async function doctor(environment: NodeJS.ProcessEnv | undefined, { quick = false, withSettings = false } = {}): Promise<Outcome> {
   const { checks, settings } = await diagnose(environment, { quick })
   const count = (status: Check['status']) => checks.filter((check) => check.status === status).length
@@ -32,10 +29,7 @@ export async function doctor(environment: NodeJS.ProcessEnv | undefined, { quick
   }
 }
 
-/**
- * Verifies all stored archives and saves the report for the console.
- * `ok` is false when an archive is missing or damaged.
- */
+/** Verifies all stored archives and saves the report for the console. `ok` is false when an archive is missing or damaged. */
 export async function checkArchives({ em, config }: Operation): Promise<Outcome> {
   const blobs = await openBlobs(config)
   const report = await checkIntegrity({ em, blobs, now: () => new Date() })
@@ -47,11 +41,7 @@ export async function checkArchives({ em, config }: Operation): Promise<Outcome>
   return { text: [...lines, summary].join('\n'), data, ok: missing + damaged === 0 }
 }
 
-/**
- * Verifies the backups in a location, or all data of this server if no location is given.
- * `ok` is false when something is missing or damaged.
- * @throws ApiError NotFound for a location without backups.
- */
+/** Verifies the backups at a place, or all data of this server. Throws NotFound for a place without backups. */
 export async function verify(config: Config, place?: string): Promise<Outcome> {
   const verified = place === undefined ? await verifyServer(config) : await verifyBackups(config, place)
   return { text: describeVerified(verified), data: verified, ok: verified.problems.length === 0 }
@@ -75,11 +65,7 @@ function describeVerified({ checked, problems }: Verified): string {
   ].join('\n')
 }
 
-/**
- * Verifies the audit log against its hash chain. If a hash is given, the chain must contain it.
- * `ok` is false when an entry was changed, removed or added.
- * @throws ApiError InvalidInput for a malformed hash.
- */
+/** Verifies the audit log against its hash chain, which must contain `given`. Throws InvalidInput for a malformed hash. */
 export async function verifyAudit({ em }: Operation, given?: string): Promise<Outcome> {
   const known = given?.trim().toLowerCase()
   if (known !== undefined && !/^[0-9a-f]{64}$/.test(known))

@@ -19,10 +19,7 @@ import { idOf } from '../../platform/db/base.ts'
 import { AccessToken } from '../../accounts/tokens/entity.ts'
 import { withDescendants, revokeTree } from '../../accounts/tokens/revoke.ts'
 
-/**
- * Lists the accounts by e-mail address, optionally filtered by role.
- * @throws ApiError InvalidInput for an unknown role.
- */
+/** Lists the accounts by e-mail address, optionally filtered by role. Throws InvalidInput for an unknown role. */
 export async function listAccounts({ em }: Operation, wanted?: string): Promise<Outcome> {
   const role = wanted === undefined ? undefined : roleIn(wanted)
   const users: ReturnType<typeof describeUser>[] = []
@@ -48,10 +45,7 @@ const describeUser = (user: User) => ({
   lastLoginAt: user.lastLoginAt?.toISOString() ?? null,
 })
 
-/**
- * Creates an account with a one-time password. The role owner is allowed only if there is no owner, and then completes the setup.
- * @throws ApiError InvalidInput; Conflict when the e-mail address is taken, or an owner exists.
- */
+/** Creates an account with a one-time password. Throws InvalidInput; Conflict if the address is taken, or for a second owner. */
 export async function createAccount({ em, config }: Operation, given: { email?: string; name?: string; role?: string }): Promise<Outcome> {
   const [email, name] = [parsed(address, given.email, '<email>'), parsed(displayName, given.name ?? given.email?.split('@')[0], '--name')]
   const role = roleIn(given.role ?? 'member')
@@ -84,10 +78,7 @@ async function insert(
   audit(em, { kind: role === 'owner' ? 'server.setup_completed' : 'user.created', actor: null, user, summary })
 }
 
-/**
- * Disables an account, which ends its sessions and blocks its tokens, or enables it again.
- * @throws ApiError NotFound; InsufficientPermissions for the owner.
- */
+/** Disables or enables an account. Disabling ends its sessions and blocks its tokens. Throws NotFound. */
 export async function setActive({ em }: Operation, email: string | undefined, isActive: boolean): Promise<Outcome> {
   const user = await person(em, email)
   const state = isActive ? 'active' : 'disabled'
@@ -104,10 +95,7 @@ export async function setActive({ em }: Operation, email: string | undefined, is
   return { text: `${user.email} is now ${state}.`, data }
 }
 
-/**
- * Changes the role of an account to any role but owner.
- * @throws ApiError NotFound; InvalidInput for an unknown role or owner as the new role; InsufficientPermissions if the account is the owner's.
- */
+/** Changes a role to any but owner. Throws NotFound, InvalidInput, or InsufficientPermissions for the account of the owner. */
 export async function changeRole({ em }: Operation, email: string | undefined, wanted = ''): Promise<Outcome> {
   const role = roleIn(wanted)
   if (role === 'owner') throw invalidInput(`To transfer the ownership: ${adminCommand} make-owner <email>`)
@@ -133,10 +121,7 @@ function parsed(shape: typeof address | typeof displayName, text: string | undef
   return result.data
 }
 
-/**
- * Sets a one-time password for an account, which may be the owner's, and ends its sessions. Access tokens remain valid.
- * @throws ApiError NotFound.
- */
+/** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound. */
 export async function resetPassword({ em, config }: Operation, email = ''): Promise<Outcome> {
   const user = await person(em, email)
   const password = generatePassword()
@@ -154,10 +139,7 @@ export async function resetPassword({ em, config }: Operation, email = ''): Prom
   return { text, data: { email: user.email, password, url, isActive: user.isActive } }
 }
 
-/**
- * Transfers the ownership to an account of any role. The previous owner becomes an administrator in the same transaction.
- * @throws ApiError NotFound; Conflict when the account cannot sign in.
- */
+/** Makes an account the owner, and the previous owner an administrator. Throws NotFound; Conflict if it cannot sign in. */
 export async function makeOwner({ em }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
   if (user.role === 'owner') return `${user.email} is already the owner.`
@@ -174,10 +156,7 @@ export async function makeOwner({ em }: Operation, email = ''): Promise<string> 
   return `${user.email} is the owner now.${previous ? ` ${previous.email} is an administrator.` : ''}`
 }
 
-/**
- * Returns the account with this e-mail address.
- * @throws ApiError NotFound.
- */
+/** Returns the account with this e-mail address. Throws NotFound. */
 async function person(em: EntityManager, email = '') {
   const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!user) throw unknown(email)
@@ -194,10 +173,7 @@ function explainConcurrentChange(error: unknown): never {
   throw error instanceof UniqueConstraintViolationException ? justChanged() : error
 }
 
-/**
- * Lists the active tokens of all accounts or of one account, sorted by owner. Secrets are not stored, so they cannot be shown.
- * @throws ApiError NotFound for an unknown e-mail address.
- */
+/** Lists the active tokens of all accounts or of one, sorted by owner, without secrets. Throws NotFound. */
 export async function listAccessTokens({ em }: Operation, email?: string): Promise<Outcome> {
   const where = { revokedAt: null, ...(email !== undefined && { user: (await person(em, email)).id }) }
   const found = await em.find(AccessToken, where, { populate: ['user'], orderBy: { user: { emailKey: 'asc' }, id: 'asc' } })
@@ -217,10 +193,7 @@ export async function listAccessTokens({ em }: Operation, email?: string): Promi
   return { text: [...lines, `${counted(tokens.length, 'tokens')}.`].join('\n'), data: { tokens } }
 }
 
-/**
- * Revokes a token of any account, and all tokens created with it, immediately and permanently.
- * @throws ApiError NotFound.
- */
+/** Revokes a token of any account, and all tokens created with it, immediately and permanently. Throws NotFound. */
 export async function revokeAccessToken({ em, config }: Operation, given = ''): Promise<Outcome> {
   const id = idOf(given)
   const token = id === null ? null : await em.findOne(AccessToken, { id }, { populate: ['user'] })

@@ -113,17 +113,10 @@ const backups: Commands = {
 }
 
 const storage: Commands = {
-  reindex: {
-    about: 'Rebuilds the search index of all packages. Can be interrupted and run again.',
-    examples: ['reindex'],
-    run: reindex,
-  },
+  reindex: { about: 'Rebuilds the search index of all packages. Can be interrupted and run again.', examples: ['reindex'], run: reindex },
   collect: {
     about: 'Removes orphaned archives. Removing a large number requires --confirm.',
-    options: {
-      'dry-run': { about: 'Only lists the archives.' },
-      confirm: { about: 'Allows removing any number of archives.' },
-    },
+    options: { 'dry-run': { about: 'Only lists the archives.' }, confirm: { about: 'Allows removing any number of archives.' } },
     examples: ['collect --dry-run', 'collect --confirm'],
     run: (operation, _values, options) =>
       collect(operation, { dryRun: options['dry-run'] === true, confirmed: options['confirm'] === true }),

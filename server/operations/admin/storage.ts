@@ -20,10 +20,7 @@ import { createBackup } from '../backup/create.ts'
 import { restoreBackup } from '../backup/restore/restore.ts'
 import { adminCommand } from '../../platform/config/version.ts'
 
-/**
- * Links the archive store to the database, whatever database it was linked to before.
- * @throws ConfigError when the store contains an unfinished restore.
- */
+/** Links the archive store to the database. Throws ConfigError if the store contains an unfinished restore. */
 export async function adopt({ em, config }: Operation): Promise<string> {
   const blobs = await openBlobs(config)
   if ((await blobs.identity())?.startsWith(restoringPrefix)) throw refusal('unfinished', config)
@@ -31,10 +28,7 @@ export async function adopt({ em, config }: Operation): Promise<string> {
   return `The archive store ${nameOfStore(config)} now belongs to this database. Servers on other databases can no longer use it. Start the server.`
 }
 
-/**
- * Removes orphaned archives from the store, as the server does at intervals. `dryRun` only lists them; `confirmed` allows removing any number.
- * @throws Error before the setup is complete, or when the store belongs to another database.
- */
+/** Removes orphaned archives. `dryRun` only lists them; `confirmed` allows any number. Throws Error before the setup is complete. */
 export async function collect({ em, config }: Operation, { dryRun = false, confirmed = false } = {}): Promise<Outcome> {
   const lines: string[] = []
   const blobs = await openBlobs(config)
@@ -52,10 +46,7 @@ export async function collect({ em, config }: Operation, { dryRun = false, confi
   return { text: [...lines, summary].join('\n'), data }
 }
 
-/**
- * Restores a removed archive, given by its SHA-256 or by package and version.
- * @throws ApiError NotFound when the archive is unknown or already deleted.
- */
+/** Restores a removed archive, given by its SHA-256 or by package and version. Throws NotFound if it is unknown or deleted. */
 export async function restoreArchive({ em, config }: Operation, name = '', version?: string): Promise<string> {
   const sha256 = version === undefined ? name : await hashOf(em, name, version)
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw invalidInput('Give the SHA-256 of the archive in lower-case hex, or package and version.')
@@ -108,9 +99,8 @@ export async function reindex({ em, config }: Operation): Promise<Outcome> {
 }
 
 /**
- * Copies all archives to the other kind of store, `s3` or `filesystem`. Servers may be running.
- * @throws ConfigError without a bucket; ApiError InvalidInput; Conflict while a backup runs, when a store belongs to another database, or when
- * archives are missing or damaged at the source (all others are copied anyway).
+ * Copies all archives to another kind of store while servers may run. Throws Conflict during a backup and, after copying all
+ * others, if archives are missing or damaged at the source.
  */
 export async function move({ em, config }: Operation, kind = '', say = sayNow): Promise<string> {
   if (kind !== 's3' && kind !== 'filesystem') throw invalidInput(`Unknown store ${kind}: write s3 or filesystem.`)
@@ -155,9 +145,8 @@ const sayNow = (line: string) => void process.stderr.write(`${line}\n`)
 const titles = { checking: 'Looking for changes in', copying: 'Copying', comparing: 'Comparing', indexing: 'Building the search index' }
 
 /**
- * Moves all data from the SQLite file to an empty PostgreSQL database, given by `url` or POSTGRES_URL. A server may be running, but is read-only from
- * then on.
- * @throws ApiError InvalidInput for the URL; Conflict, ConfigError when the move is not possible.
+ * Moves all data from SQLite to an empty PostgreSQL database. A running server is read-only from then on. Throws InvalidInput
+ * for the URL; Conflict or ConfigError if the move is not possible.
  */
 export async function moveToPostgres(config: Config, url = config.POSTGRES_URL): Promise<Outcome> {
   const to = destination(config, url)
@@ -189,10 +178,7 @@ function describeMoved({ SQLITE_PATH }: Config, name: string, { tables, isContin
   ].join('\n')
 }
 
-/**
- * Creates a backup while the server may be running.
- * @throws ApiError Conflict when no backup is possible, or when archives of package versions are missing on the server itself.
- */
+/** Creates a backup. Throws Conflict if none is possible, or if archives are missing on the server itself. */
 export async function backup({ em, config }: Operation, place = ''): Promise<string> {
   const [stores, now] = [await openStores(config), await sharedClock(em, config)]
   const { manifest, copied } = await createBackup({ em, config, stores, now }, place)
@@ -205,9 +191,8 @@ export async function backup({ em, config }: Operation, place = ''): Promise<str
 }
 
 /**
- * Restores the newest backup in a folder or bucket, or the one with this id, into an empty database and store.
- * `ok` is false when archives are missing from the backup.
- * @throws ApiError Conflict when the target is not empty or the backup does not fit; Error when the backup is corrupt.
+ * Restores the newest or the given backup into an empty database and store. Throws Conflict if they are not empty, and Error
+ * if the backup is corrupt.
  */
 export async function restore(config: Config, place = '', id?: string): Promise<Outcome> {
   const { manifest, blobs } = await restoreBackup(config, place, id)

@@ -32,10 +32,7 @@ export function cachedCheck(work: () => Promise<unknown>, { timeoutMs, keptMs }:
   }
 }
 
-/**
- * Returns a check that never throws. It fails if `work` throws or takes longer than the timeout. A line is logged when it starts failing, with the
- * error, and when it passes again.
- */
+/** Returns a check that fails, but never throws, if `work` throws or takes too long. Logs when it starts and stops failing. */
 export function watchedCheck(
   log: Log,
   { failing, passing }: { failing: string; passing: string },

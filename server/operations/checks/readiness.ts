@@ -16,9 +16,8 @@ const timeoutMs = 1500
 const keptMs = 2000
 
 /**
- * Returns a readiness check. The process is ready if the database answers and its writer is not stuck, the schema has the version of this program,
- * and the process is not stopping. A full disk or an unavailable archive store does not make it unready, because reads still work; the health report
- * shows them.
+ * Returns a readiness check: the process is not stopping, the database answers, its writer is not stuck, and its schema has
+ * this version. A full disk or an unavailable archive store is not included, because reads still work.
  */
 function openReadiness(services: Services): () => Promise<Readiness> {
   const { log, stopping } = services
@@ -36,10 +35,7 @@ function openReadiness(services: Services): () => Promise<Readiness> {
   }
 }
 
-/**
- * Throws if the database cannot serve reads. A database that rejects writes immediately still can, except after a move to PostgreSQL, when its data
- * is outdated.
- */
+/** Throws if the database cannot serve reads. It can if it only rejects writes, unless it is outdated after a move. */
 async function checkDatabase({ database }: Services): Promise<void> {
   await database.reads.get('select 1 as one')
   await requireWritable(database, timeoutMs).catch((error: unknown) => {
@@ -51,10 +47,7 @@ async function checkSchema({ database, config }: Services): Promise<void> {
   if (!(await isMigrated(database.orm, config))) throw new Error('migrations of this version were not applied')
 }
 
-/**
- * Registers the probes for orchestrators: `/livez` reports that the process runs; `/readyz` and `/healthz` that it can serve requests. They need
- * neither credentials nor a completed setup.
- */
+/** Registers the probes for orchestrators: `/livez` reports that the process runs; `/readyz` and `/healthz` that it is ready. */
 export function mountProbes(app: FastifyInstance, services: Services): void {
   const readiness = openReadiness(services)
   const sayAlive: RouteHandlerMethod = async (_request, reply) => reply.type(json).send(JSON.stringify({ status: 'ok' }))

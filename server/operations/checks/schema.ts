@@ -1,17 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import type { Check } from './cached-check.ts'
-import {
-  checkHealth,
-  type Health,
-  type ClockFacts,
-  clocksOf,
-  type RequestFacts,
-  requestFacts,
-  type SettingFacts,
-  settingsOf,
-  type StorageFacts,
-  storageOf,
-} from './service.ts'
+import { checkHealth, clocksOf, type Health, requestFacts, settingsOf, storageOf } from './service.ts'
 import { canActAsOwner, holdsScope } from '../../platform/access/policy.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { version } from '../../platform/config/version.ts'
@@ -108,7 +97,7 @@ builder.queryField('server', (t) =>
   }),
 )
 
-const SettingRef = builder.objectRef<SettingFacts>('ConfigurationValue').implement({
+const SettingRef = builder.objectRef<ReturnType<typeof settingsOf>[number]>('ConfigurationValue').implement({
   description: 'A setting.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Name of the setting.' }),
@@ -117,7 +106,7 @@ const SettingRef = builder.objectRef<SettingFacts>('ConfigurationValue').impleme
   }),
 })
 
-const StorageRef = builder.objectRef<StorageFacts>('StorageFacts').implement({
+const StorageRef = builder.objectRef<Awaited<ReturnType<typeof storageOf>>>('StorageFacts').implement({
   description: 'The archive store.',
   fields: (t) => ({
     backend: t.exposeString('backend', { description: '`filesystem` or `s3`.' }),
@@ -127,7 +116,7 @@ const StorageRef = builder.objectRef<StorageFacts>('StorageFacts').implement({
   }),
 })
 
-const ClocksRef = builder.objectRef<ClockFacts>('ClockFacts').implement({
+const ClocksRef = builder.objectRef<Awaited<ReturnType<typeof clocksOf>>>('ClockFacts').implement({
   description: 'Times of the server and of the database.',
   fields: (t) => ({
     server: t.expose('server', { type: 'DateTime', description: 'Time of the server.' }),
@@ -135,7 +124,7 @@ const ClocksRef = builder.objectRef<ClockFacts>('ClockFacts').implement({
   }),
 })
 
-const RequestRef = builder.objectRef<RequestFacts>('RequestFacts').implement({
+const RequestRef = builder.objectRef<ReturnType<typeof requestFacts>>('RequestFacts').implement({
   description: 'This request as seen by the server.',
   fields: (t) => ({
     clientAddress: t.exposeString('clientAddress', { description: 'Client address as determined by the server, used for rate limits.' }),

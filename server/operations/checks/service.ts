@@ -32,9 +32,8 @@ const defaultTimeoutMs = 5000
 const writesKeptMs = 10_000
 
 /**
- * Checks that each component can be read and written, and that MIN_FREE_BYTES are free. Never throws. Messages contain no internal details. A
- * component that does not answer within the timeout (five seconds) has failed. A line is logged when a component starts failing, and when it
- * recovers.
+ * Checks that each component can be read and written within the timeout, and that MIN_FREE_BYTES are free. Never throws.
+ * Messages contain no internal details. Logs when a component starts failing, and when it recovers.
  */
 export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutMs): Promise<Health> {
   const { metadata, blob, search } = componentsOf(services)
@@ -83,10 +82,8 @@ export async function requireWritable(database: Services['database'], timeoutMs:
   }
 }
 
-export type SettingFacts = { name: string; value: string; problem: string | null }
-
 /** Returns the effective configuration with secrets masked, and explanations for values that weaken security. */
-export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[] {
+export function settingsOf({ config }: Pick<Services, 'config'>) {
   const weak = weakSettings(config)
   return describeConfig(config).map((line) => {
     const end = line.indexOf('=')
@@ -95,36 +92,23 @@ export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[]
   })
 }
 
-export type StorageFacts = { backend: string; path: string; problem: string | null; freeBytes: number | null }
-
 /** Checks the archive store, and how much space is free. */
-export async function storageOf(services: Watched): Promise<StorageFacts> {
+export async function storageOf(services: Watched) {
   const { config } = services
   const freeBytes = config.BLOB_BACKEND === 'filesystem' ? await freeBytesAt(config.BLOB_PATH).catch(() => null) : null
   const { message } = await checkStore(services)
   return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem: message ?? null, freeBytes }
 }
 
-export type ClockFacts = { server: Date; database: Date }
-
 /** Returns the time of the server and of the database, which determines expirations. */
-export async function clocksOf({ database, now }: Pick<Services, 'database' | 'now'>): Promise<ClockFacts> {
+export async function clocksOf({ database, now }: Pick<Services, 'database' | 'now'>) {
   const sql = database.backend === 'sqlite' ? "select strftime('%s', 'now') * 1000 as moment" : 'select clock_timestamp() as moment'
   const row = await database.reads.get<{ moment: number | Date }>(sql)
   return { server: now(), database: toDate(row?.moment ?? Number.NaN) }
 }
 
-export type RequestFacts = {
-  clientAddress: string
-  peerAddress: string | null
-  host: string | null
-  forwardedFor: string | null
-  forwardedProto: string | null
-  isSecure: boolean
-}
-
 /** Returns the request as seen by the server, including proxy headers and whether they are trusted. */
-export function requestFacts({ request, ip }: Pick<Context, 'request' | 'ip'>): RequestFacts {
+export function requestFacts({ request, ip }: Pick<Context, 'request' | 'ip'>) {
   const header = (name: string) => {
     const value = request.headers[name]
     return (Array.isArray(value) ? value.join(', ') : value)?.slice(0, 500) ?? null

@@ -24,8 +24,8 @@ const instances: Setting<Instances> = { key: 'instances', schema: z.record(z.str
 type Surroundings = { config: Config; keys: Keys; log: Pick<Log, 'warning'> }
 
 /**
- * Records the settings that instances must share. Concurrent starts are serialized by a lock. SQLite supports only one instance.
- * @throws ConfigError if a running instance has a different JWT_SECRET, SERVER_URL or archive store, unless INSTANCES_MAY_DIFFER is set.
+ * Records the settings that instances must share, under a lock. SQLite supports only one instance. Throws ConfigError if those
+ * of a running instance differ, unless INSTANCES_MAY_DIFFER is set.
  */
 export async function registerInstance(em: EntityManager, { config, keys, log }: Surroundings): Promise<void> {
   if (config.DB_BACKEND === 'sqlite') return
@@ -40,9 +40,8 @@ export async function registerInstance(em: EntityManager, { config, keys, log }:
 }
 
 /**
- * Throws if no server on this database has used the archive store although others are running, for example if it is a folder of the same name on
- * another machine.
- * @throws ConfigError unless INSTANCES_MAY_DIFFER is set.
+ * Throws ConfigError if other servers run on this database but none has used this archive store, such as a folder of the same
+ * name on another machine, unless INSTANCES_MAY_DIFFER is set.
  */
 export async function requireSharedStore(em: EntityManager, blobs: BlobStore, { config, log }: Omit<Surroundings, 'keys'>): Promise<void> {
   if (config.DB_BACKEND === 'sqlite' || (await databaseId(em)) === null) return
@@ -51,11 +50,7 @@ export async function requireSharedStore(em: EntityManager, blobs: BlobStore, { 
     if ((await otherServers(em)).length === 0) return
     // An instance that started concurrently may be about to mark the store.
     if (Date.now() < until) await sleep(100)
-    else
-      return accept([`${nameOfStore(config)} is not the archive store of the running instances with this database.`], {
-        config,
-        log,
-      })
+    else return accept([`${nameOfStore(config)} is not the archive store of the running instances with this database.`], { config, log })
   }
 }
 

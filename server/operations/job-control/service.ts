@@ -6,9 +6,8 @@ import { Job } from '../../platform/jobs/entity.ts'
 import { cancelInstall, installKind, lockInstall } from '../../analysis/sdks/service.ts'
 
 /**
- * Cancels a job. A waiting job is deleted. A running job fails, and its worker is notified within seconds (jobs/attempt.ts). An SDK install that the
- * job performs fails as well.
- * @throws ApiError NotFound; Conflict if the job has already ended.
+ * Deletes a queued job, or fails a running one and its SDK install, and notifies its worker within seconds (jobs/attempt.ts).
+ * Throws NotFound; Conflict if the job has already ended.
  */
 export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
   const { kind, subject } = await findJob(em, id)
@@ -26,10 +25,7 @@ export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: st
   })
 }
 
-/**
- * Locks a job. Starts with a write, so that concurrent claims and renewals wait. On SQLite, a transaction that starts with a read cannot write after
- * another writer has committed.
- */
+/** Locks a job, starting with a write: on SQLite, a transaction that starts with a read cannot write after another has committed. */
 async function lockJob(em: EntityManager, id: string): Promise<Job> {
   await em.execute('update jobs set attempts = attempts where id = ?', [id])
   return findJob(em, id)

@@ -68,9 +68,8 @@ const durationHelp =
   'Duration of requests by method, route and status class. 499 means that the client disconnected, 408 that it was too slow.'
 
 /**
- * Registers a histogram of request durations and returns a function that records a request. Requests are counted here and passed to prom-client when
- * metrics are scraped, because an observation by the library takes several microseconds, a large part of a short request. Labels have bounded values:
- * routes of the server, known methods and status classes.
+ * Registers a histogram of request durations and returns a function that records a request. Requests are counted here and
+ * passed to prom-client on a scrape, because an observation by the library is slow. All labels have bounded values.
  */
 async function openDurations(client: Client, registry: Registry): Promise<(end: RequestEnd) => void> {
   const { type } = await new client.Histogram({ name: durationName, help: durationHelp, registers: [] }).get()

@@ -104,9 +104,7 @@ function watchConnections(server: Server, metrics: Gauges): void {
   })
 }
 
-/**
- * Returns a function that reports the number of open connections of a server and the bytes transferred so far, based on the counters of the sockets.
- */
+/** Returns a function that reports the open connections of a server and the bytes transferred so far. */
 function watchTraffic(server: Server): () => { open: number; received: number; sent: number } {
   const open = new Set<Socket>()
   const closed = { received: 0, sent: 0 }

@@ -38,9 +38,7 @@ const healthTimeoutMs = 1500
 function watchHealth(gauges: Gauges, watched: Watched): void {
   gauges.add({
     name: 'health',
-    gauges: {
-      snug_component_up: { help: 'Whether a component works (1), by its name in /api/v1/health.', labels: ['component'] },
-    },
+    gauges: { snug_component_up: { help: 'Whether a component works (1), by its name in /api/v1/health.', labels: ['component'] } },
     async read() {
       const { checks } = await checkHealth(watched, healthTimeoutMs)
       return {
@@ -69,11 +67,7 @@ function watchCaches(gauges: Gauges, { reads }: Database): void {
   gauges.add({
     name: 'caches',
     gauges: {
-      snug_cache_requests_total: {
-        help: 'Lookups in memory caches by result: hit or miss.',
-        labels: ['cache', 'result'],
-        isTotal: true,
-      },
+      snug_cache_requests_total: { help: 'Lookups in memory caches by result: hit or miss.', labels: ['cache', 'result'], isTotal: true },
     },
     read() {
       const all = [...looks, ...(reads.recalled ? [['rows', reads.recalled] as const] : [])]

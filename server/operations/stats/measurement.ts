@@ -30,10 +30,7 @@ const budgetMs = 20_000
 /** How long a caller waits for a measurement: the first one, and later ones, when an earlier result is available. */
 const waitMs = 4000
 const waitWithLastMs = 500
-/**
- * A result is cached for one minute, or for 30 times the duration of the measurement if that is longer. Measuring thus takes at most 1/30 of the
- * time.
- */
+/** A result is cached for one minute, or for 30 times the duration of the measurement if that is longer. */
 const cacheMs = 60_000
 const cacheFactor = 30
 
@@ -50,8 +47,8 @@ type Memory = { last: Measurement; validUntil: number; running: { result: Promis
 const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: null, measuredAt: null }
 
 /**
- * Returns totals over the whole database, computed outside of the event loop. At most one measurement runs at a time, and results are cached. Never
- * throws. If a measurement takes long, returns the previous result (empty the first time); later calls return the new result.
+ * Returns totals over the whole database. Runs one measurement at a time outside of the event loop, and caches results. If it
+ * takes long, returns the previous result (empty the first time). Never throws.
  */
 export async function measure(reader: Reader): Promise<Measurement> {
   const memory = (reader.state.measurement ??= { last: nothing, validUntil: 0, running: null })

@@ -3,19 +3,9 @@ import { countJobs } from '../../platform/jobs/queue.ts'
 import { JobCountsRef } from '../../platform/jobs/schema.ts'
 import { countDownloads30d } from '../../registry/downloads/roll.ts'
 import type { Relation } from './measurement.ts'
-import {
-  backendsOf,
-  countResources,
-  type Counts,
-  type DatabaseReport,
-  type Disk,
-  diskUsage,
-  reportDatabase,
-  type Usage,
-  uptimeOf,
-} from './service.ts'
+import { backendsOf, countResources, diskUsage, reportDatabase, uptimeOf } from './service.ts'
 
-const UptimeRef = builder.objectRef<{ startedAt: Date; uptimeSeconds: number }>('Uptime').implement({
+const UptimeRef = builder.objectRef<ReturnType<typeof uptimeOf>>('Uptime').implement({
   description: 'Uptime of this instance of the server.',
   fields: (t) => ({
     startedAt: t.expose('startedAt', { type: 'DateTime', description: 'Start time.' }),
@@ -23,7 +13,7 @@ const UptimeRef = builder.objectRef<{ startedAt: Date; uptimeSeconds: number }>(
   }),
 })
 
-const CountsRef = builder.objectRef<Counts>('ResourceCounts').implement({
+const CountsRef = builder.objectRef<Awaited<ReturnType<typeof countResources>>>('ResourceCounts').implement({
   description: 'Numbers of resources.',
   fields: (t) => ({
     packages: t.exposeInt('packages', { description: 'Packages.' }),
@@ -38,7 +28,7 @@ const CountsRef = builder.objectRef<Counts>('ResourceCounts').implement({
   }),
 })
 
-const UsageRef = builder.objectRef<Usage>('DiskUsage').implement({
+const UsageRef = builder.objectRef<{ bytes: number | null }>('DiskUsage').implement({
   description: 'Disk usage of one kind of data.',
   fields: (t) => ({
     available: t.boolean({ description: 'Whether the size is known.', resolve: ({ bytes }) => bytes !== null }),
@@ -46,7 +36,7 @@ const UsageRef = builder.objectRef<Usage>('DiskUsage').implement({
   }),
 })
 
-const DiskRef = builder.objectRef<Disk>('Disk').implement({
+const DiskRef = builder.objectRef<Awaited<ReturnType<typeof diskUsage>>>('Disk').implement({
   description: 'Disk usage of the server.',
   fields: (t) => ({
     archives: t.expose('archives', { type: UsageRef, description: 'The archives of all versions.' }),
@@ -94,7 +84,7 @@ const RelationRef = builder.objectRef<Relation>('DatabaseRelation').implement({
   }),
 })
 
-const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').implement({
+const DatabaseReportRef = builder.objectRef<NonNullable<Awaited<ReturnType<typeof reportDatabase>>>>('DatabaseReport').implement({
   description: 'Statistics reported by the database engine.',
   fields: (t) => ({
     engine: t.exposeString('engine', { description: '`sqlite` or `postgresql`.' }),
@@ -122,11 +112,7 @@ const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').im
 const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
   description: 'Statistics of the server.',
   fields: (t) => ({
-    uptime: t.field({
-      type: UptimeRef,
-      description: 'Uptime of this instance.',
-      resolve: (_stats, _args, context) => uptimeOf(context),
-    }),
+    uptime: t.field({ type: UptimeRef, description: 'Uptime of this instance.', resolve: (_stats, _args, context) => uptimeOf(context) }),
     counts: t.field({
       type: CountsRef,
       description: 'Numbers of resources.',

@@ -1,35 +1,12 @@
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Services } from '../../services.ts'
-import { type Relation, measure } from './measurement.ts'
+import { measure } from './measurement.ts'
 
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state'>
 
-/** Disk usage in bytes; null if unknown, which must not be shown as 0. */
-export type Usage = { bytes: number | null }
-
-export type Disk = Record<'archives' | 'docs' | 'database' | 'total', Usage> & {
-  /** Time when archives and documentation were measured; null if never. */
-  measuredAt: Date | null
-}
-
-/** Statistics reported by the database engine. */
-export type DatabaseReport = {
-  engine: string
-  version: string
-  sizeBytes: number
-  /** Bytes that a vacuum would free; on PostgreSQL, an estimate based on dead rows. */
-  reclaimableBytes: number | null
-  /** The largest tables and indexes, largest first; null if measuring took too long. */
-  tables: Relation[] | null
-  /** Time when tables and indexes were measured; null if never. */
-  measuredAt: Date | null
-}
-
-export type Counts = Record<'packages' | 'versions' | 'users' | 'publishers', number>
-
 /** Counts packages, versions, users and publishers. */
-export async function countResources({ database }: Pick<Services, 'database'>): Promise<Counts> {
+export async function countResources({ database }: Pick<Services, 'database'>) {
   const row = await database.reads.get(
     `select (select count(*) from packages) as packages, (select count(*) from package_versions) as versions,
        (select count(*) from users) as users, (select count(*) from publishers) as publishers`,
@@ -47,11 +24,8 @@ export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>
   uptimeSeconds: Math.max(0, Math.floor((now().getTime() - startedAt.getTime()) / 1000)),
 })
 
-/**
- * Returns the disk usage. Archives and documentation are the totals of all versions, on any storage; the database includes its sidecar files. The
- * total is null if any part is unknown.
- */
-export async function diskUsage(reader: Reader): Promise<Disk> {
+/** Returns the disk usage: totals of all versions, on any storage, and the database with its sidecar files. */
+export async function diskUsage(reader: Reader) {
   const [{ archiveBytes, docsBytes, measuredAt }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
   const parts = [archiveBytes, docsBytes, database]
   const total = parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
@@ -76,7 +50,7 @@ export const backendsOf = ({ config }: Pick<Services, 'config'>) => ({
 const maxRelations = 20
 
 /** Returns the statistics of the database engine, or null if they are unavailable, for example because permissions are missing. */
-export async function reportDatabase(reader: Reader): Promise<DatabaseReport | null> {
+export async function reportDatabase(reader: Reader) {
   const { database, log } = reader
   try {
     const facts = factsRow.parse(await database.reads.get(database.backend === 'sqlite' ? sqliteFacts : postgresFacts))
@@ -102,9 +76,7 @@ const postgresFacts = `
     (select floor(coalesce(sum(pg_table_size(relid) * (n_dead_tup::float8 / nullif(n_live_tup + n_dead_tup, 0))), 0))
      from pg_stat_user_tables) as "reclaimableBytes"`
 
-/**
- * Returns the size of the database on disk: SQLite's file with its WAL files, or the size that PostgreSQL reports; null if permissions are missing.
- */
+/** Returns the size of the database, with its WAL files on SQLite; null if it is unknown. */
 async function databaseBytes({ database, config, log }: Reader): Promise<number | null> {
   try {
     if (database.backend === 'postgres') {

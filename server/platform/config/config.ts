@@ -27,10 +27,7 @@ export class ConfigError extends Error {
 /** The environment of this process, including variables from `.env`. */
 export const processEnvironment: Environment = process.env
 
-/**
- * Reads the configuration from the environment. `NAME_FILE` is the path of a file that contains the value of NAME; setting both is an error.
- * @throws ConfigError with all problems.
- */
+/** Reads settings. `NAME_FILE` is the path of a file with the value of NAME. Throws ConfigError with all problems. */
 export function readConfig(environment: Environment = processEnvironment): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}

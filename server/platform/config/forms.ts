@@ -76,10 +76,7 @@ export const proxyTrust = z.string().transform((value, context): boolean | strin
 /** A bucket and a key prefix in it. */
 export type BucketAddress = { bucket: string; prefix: string }
 
-/**
- * Parses `s3://bucket/prefix`. Returns null for a file system path.
- * @throws RangeError for any other URL. The message does not quote the value, which may contain a secret.
- */
+/** Parses `s3://bucket/prefix`. Returns null for a path. Throws RangeError, without the possibly secret value, for other URLs. */
 export function readBucketAddress(text: string): BucketAddress | null {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? []
   if (scheme === undefined && !/^s3:/i.test(text)) return null
@@ -114,9 +111,6 @@ export const cronExpression = z.string().refine((expression) => {
   }
 }, 'write a cron expression with five fields and a future run, such as 0 3 * * * for every day at 03:00 UTC')
 
-/**
- * Returns the first run of a cron expression with five fields after a given time, in UTC, or null.
- * @throws Error if the expression is invalid.
- */
+/** Returns the first run of a cron expression with five fields after a time, in UTC, or null. Throws if it is invalid. */
 export const nextRun = (expression: string, after: Date): Date | null =>
   new Cron(expression, { mode: '5-part', timezone: 'UTC' }).nextRun(after)

@@ -3,9 +3,8 @@ import { dirname } from 'node:path'
 import { ConfigError } from './config.ts'
 
 /**
- * Creates a folder and its missing parents. Returns the created folders, outermost first. Replaces Node's `recursive` option, which loops forever on
- * file systems such as /proc that report a missing parent when they do not allow folders.
- * @throws Error of the system if a folder cannot be created.
+ * Creates a folder and its missing parents. Returns the created folders, outermost first. Node's `recursive` option loops
+ * forever on file systems such as /proc that report a missing parent when they do not allow folders.
  */
 export function makeFolders(path: string, mode = 0o777): string[] {
   if (isFolder(path)) return []
@@ -21,8 +20,8 @@ export function makeFolders(path: string, mode = 0o777): string[] {
 }
 
 /**
- * Sets the permissions of a file or folder, regardless of the umask. Keeps the setuid, setgid and sticky bits. Does nothing if the file system has no
- * permissions, the process does not own the file, or the file was removed concurrently.
+ * Sets the permissions of a file or folder regardless of the umask. Keeps the setuid, setgid and sticky bits. Does nothing if
+ * the file system has no permissions, the process is not the owner, or the file was removed.
  */
 export function setMode(path: string, mode: number): void {
   const facts = statSync(path, { throwIfNoEntry: false })
@@ -35,10 +34,7 @@ export function setMode(path: string, mode: number): void {
   }
 }
 
-/**
- * Checks whether a path is a folder or could be created as one, without changing anything.
- * @throws Error of the system if a file has this name, or the parent folder is not writable.
- */
+/** Throws the error of the system if a path is not a folder and cannot be created as one. Changes nothing. */
 export function requireCreatable(path: string): void {
   if (isFolder(path)) return
   if (existsSync(path)) throw Object.assign(new Error(`ENOTDIR: not a directory, mkdir '${path}'`), { code: 'ENOTDIR', path })

@@ -6,10 +6,7 @@ export const s3Variables = {
   S3_BUCKET: { schema: text, about: 'Bucket name; required with BLOB_BACKEND=s3.' },
   S3_PREFIX: { schema: keyPrefix, default: '', about: 'Prefix of all keys in the bucket, such as `snug/`.' },
   S3_REGION: { schema: text, default: 'us-east-1', about: 'Region of the bucket.' },
-  S3_ENDPOINT: {
-    schema: httpUrl,
-    about: 'URL of an S3-compatible service other than AWS.',
-  },
+  S3_ENDPOINT: { schema: httpUrl, about: 'URL of an S3-compatible service other than AWS.' },
   S3_PUBLIC_ENDPOINT: {
     schema: httpUrl,
     about: 'URL of the service for clients, used in signed download URLs, if it differs from S3_ENDPOINT.',

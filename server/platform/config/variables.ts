@@ -22,8 +22,8 @@ const secret = z.string().min(32, 'must be at least 32 characters long')
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
 
 /**
- * All environment variables that the server reads, in the order of the table in web/help/configuration.md. `default` is the value used if the
- * variable is not set; `shownDefault` describes a default that is derived from other settings.
+ * The environment variables that the server reads, in the order of web/help/configuration.md. `shownDefault` describes a
+ * default that is derived from other settings.
  */
 export const variables = {
   SERVER_URL: { schema: serverUrl, required: true, about: 'Public URL of the server, exactly as clients use it. May include a path.' },
@@ -112,11 +112,7 @@ export const variables = {
     about: 'Timeout for opening a PostgreSQL connection, in milliseconds.',
   },
   DB_STATEMENT_TIMEOUT_MS: { schema: integer(100, 600_000), default: '10000', about: 'PostgreSQL `statement_timeout`, in milliseconds.' },
-  DB_LOCK_TIMEOUT_MS: {
-    schema: integer(100, 600_000),
-    default: '3000',
-    about: 'PostgreSQL `lock_timeout`, in milliseconds.',
-  },
+  DB_LOCK_TIMEOUT_MS: { schema: integer(100, 600_000), default: '3000', about: 'PostgreSQL `lock_timeout`, in milliseconds.' },
   DB_IDLE_TRANSACTION_TIMEOUT_MS: {
     schema: integer(1000, 600_000),
     default: '30000',

@@ -72,10 +72,7 @@ const removed = new Map([['POSTGRES_READ_URL', 'All reads use POSTGRES_URL.']])
 /** Minimum length of setting names that are compared with unknown variables. Shorter names are one edit away from too many others. */
 const shortestToCompare = 7
 
-/**
- * Returns a warning, without the value, for each variable that resembles a setting but is unknown: it was removed, has a prefix of this program, or
- * differs from a setting's name by one edit.
- */
+/** Returns a warning, without the value, for each unknown variable that resembles a setting or was removed. */
 export function misspeltVariables(environment: Environment): string[] {
   const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
   const known = new Set([...names, ...usedElsewhere])

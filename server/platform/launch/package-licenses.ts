@@ -28,9 +28,8 @@ export function bundledFolders(builds: string[]): string[] {
 }
 
 /**
- * Returns the license texts of packages, given by their folders, grouped by text. If a package includes no license file, uses the SPDX text together
- * with the license section of its README.
- * @throws Error if a package has no license.
+ * Returns license texts, grouped by text. For a package without a license file, uses the SPDX text and the license section of
+ * its README. Throws if a package has no license.
  */
 export function licenseTexts(folders: string[]): string {
   const byText = Map.groupBy([...new Set(folders)].map(readLicense), ({ text }) => text)

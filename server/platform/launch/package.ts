@@ -52,10 +52,7 @@ const dropped = /\/(tests?|examples?|docs|debug|install|deps|src)\//
 const licenses = '{LICENSE,LICENCE,NOTICE,THIRD-PARTY-NOTICES}*'
 
 const { values } = parseArgs({
-  options: {
-    platform: { type: 'string', default: `${process.platform}-${process.arch}` },
-    into: { type: 'string', default: 'dist' },
-  },
+  options: { platform: { type: 'string', default: `${process.platform}-${process.arch}` }, into: { type: 'string', default: 'dist' } },
 })
 const { platform } = values
 if (!platforms.includes(platform)) {

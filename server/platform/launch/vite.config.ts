@@ -57,8 +57,8 @@ function builtName(source: string): string {
 }
 
 /**
- * Rewrites `import.meta.url` and `import.meta.dirname`, so that built modules find files next to their sources (texts, styles, the console), wherever
- * the folder is copied to, and start the built workers instead of their sources: these start faster and use less memory.
+ * Rewrites `import.meta.url` and `import.meta.dirname`, so that built modules find files next to their sources, wherever the
+ * folder is copied to, and start the built workers, which start faster and use less memory.
  */
 function builtPlaces(): Plugin {
   return {

@@ -3,10 +3,7 @@ import { type StatementWatch, timed } from '../db/meter.ts'
 import type { Log } from '../http/log.ts'
 import { currentScope } from '../http/request-scope.ts'
 
-/**
- * Returns a StatementWatch that counts the statements of each request and logs slow ones, depending on the settings. Returns undefined if neither is
- * enabled.
- */
+/** Returns a StatementWatch that counts statements per request and logs slow ones, or undefined if neither is enabled. */
 export function watchStatements({ LOG_FORMAT, SLOW_QUERY_MS }: Config, log: Log): StatementWatch | undefined {
   const counted: StatementWatch = (_sql, work) => {
     const scope = currentScope()

@@ -59,10 +59,7 @@ function traceStatements(spans: Spans, system: string): StatementWatch {
   }
 }
 
-/**
- * Wraps a store so that each call creates a span. The span of `open` ends when the first bytes are available. Listings have no span, because they are
- * interleaved with the work of their reader.
- */
+/** Creates a span for each call of a store; for `open`, until the first bytes. Listings are interleaved with their reader. */
 function traceBlobs(spans: Spans, store: BlobStore, backend: string): BlobStore {
   const step = <Value>(name: string, call: () => Promise<Value>) =>
     spans.step(() => ({ name: `blobs ${name}`, kind: SpanKind.CLIENT, attributes: { 'snug.blobs.backend': backend } }), call)

@@ -103,7 +103,7 @@ it('does not change other errors', () => {
 })
 
 it('names the uid of accounts without a name, as in containers', () => {
-  const script = pathToFileURL(join(root, 'server/platform/config/path-errors.ts')).href
+  const script = pathToFileURL(join(root, 'server/platform/config/paths.ts')).href
   const code = `const { explainPathError } = await import('${script}')
     if (process.getuid() === 0) process.setuid(4242)
     console.log(explainPathError(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
-import { type Check, messageOf } from './check.ts'
+import { type Check, failed, messageOf, passed, warning } from './check.ts'
 
 /** Results of a request to SERVER_URL. */
 export type AddressFindings = {
@@ -9,15 +9,11 @@ export type AddressFindings = {
   version: string | null
   /** Headers of the server's response; null if there was none. */
   headers: Headers | null
-  /**
-   * Difference between this machine's clock and that of the responding machine, with a resolution of one second. Positive if this machine is ahead.
-   */
+  /** Milliseconds by which this machine's clock is ahead of the responding machine's, with a resolution of one second. */
   aheadMs: number | null
 }
 
-/**
- * Requests the readiness probe at SERVER_URL and checks that the response comes from a Snug server. If no server is running, the result is a warning.
- */
+/** Checks that a Snug server responds at SERVER_URL. If no server is running, the result is a warning. */
 export async function checkAddress(config: Config): Promise<AddressFindings> {
   const answer = await ask(`${config.SERVER_URL}/readyz`)
   if (typeof answer === 'string') {
@@ -70,11 +66,10 @@ function ownAddress({ HOST, LISTEN_PORT }: Config): string {
 }
 
 function unreachable({ SERVER_URL, LISTEN_PORT }: Config, why: string, isListening: boolean): Check {
-  const check = { name: 'address', status: 'warning' } as const
   if (!isListening)
-    return { ...check, message: `No response from ${SERVER_URL} (${why}). The server is not running, or runs on another machine.` }
+    return warning('address', `No response from ${SERVER_URL} (${why}). The server is not running, or runs on another machine.`)
   const message = `The server listens on port ${LISTEN_PORT}, but is not reachable from this machine at SERVER_URL, ${SERVER_URL}: ${why}.`
-  return { ...check, message, advice: 'Check DNS, the certificate and the proxy. Ignore this if only other machines can reach that URL.' }
+  return warning('address', message, 'Check DNS, the certificate and the proxy. Ignore this if only other machines can reach that URL.')
 }
 
 function foreign({ SERVER_URL }: Config, path: string, { status, headers }: Answer): Check {
@@ -85,15 +80,13 @@ function foreign({ SERVER_URL }: Config, path: string, { status, headers }: Answ
     to === null
       ? 'Configure the proxy to forward all requests to the server with an unchanged path.'
       : 'Set SERVER_URL to the URL that responds without a redirect.'
-  return { name: 'address', status: 'failed', message, advice }
+  return failed('address', message, advice)
 }
 
 function state({ SERVER_URL }: Config, { headers }: Answer, failing: string[]): Check {
-  const check = { name: 'address' }
-  if (failing.length === 0)
-    return { ...check, status: 'ok', message: `The server responds at ${SERVER_URL} and is ready${through(headers)}.` }
+  if (failing.length === 0) return passed('address', `The server responds at ${SERVER_URL} and is ready${through(headers)}.`)
   const message = `The server responds at ${SERVER_URL} but is not ready: ${failing.join(', ')}${through(headers)}.`
-  return { ...check, status: 'failed', message, advice: 'See the log of the server for the cause.' }
+  return failed('address', message, 'See the log of the server for the cause.')
 }
 
 /** Describes the proxy that a response passed, according to the headers `Server` and `Via`, which Snug itself never sends. */

@@ -36,8 +36,8 @@ export function proofsFor(databaseId: string, nonce: string): Record<'question' 
 }
 
 /**
- * Registers an endpoint that reports to the doctor how its request arrived. The doctor authenticates by knowing the database id. Other callers get
- * 404, so that the endpoint reveals no proxy addresses and accepts no large bodies from them.
+ * Registers an endpoint that reports to the doctor how its request arrived. The doctor authenticates by knowing the database
+ * id. Others get 404, so that they learn no proxy addresses and cannot send large bodies.
  */
 export function mountDoctor(app: FastifyInstance, services: Services): void {
   const { isProxy } = proxyTrust(services.config.TRUST_PROXY)

@@ -1,10 +1,13 @@
 import { inTime } from '../cached-check.ts'
 
-/** Result of a check: `warning` should be reviewed; `failed` prevents the server from working correctly. */
-type Status = 'ok' | 'warning' | 'failed'
+/** What was found, and how to fix it. `warning` should be reviewed; `failed` prevents the server from working correctly. */
+export type Check = { name: string; status: 'ok' | 'warning' | 'failed'; message: string; advice?: string }
 
-/** One result: what was found, and how to fix it. */
-export type Check = { name: string; status: Status; message: string; advice?: string }
+const resultOf =
+  (status: Check['status']) =>
+  (name: string, message: string, advice?: string): Check => ({ name, status, message, ...(advice !== undefined && { advice }) })
+
+export const [passed, warning, failed] = [resultOf('ok'), resultOf('warning'), resultOf('failed')]
 
 /** Timeout of a check, for databases and stores that do not respond. */
 const timeoutMs = 20_000
@@ -14,7 +17,7 @@ export async function examine(name: string, look: () => Promise<Check[]>, limitM
   try {
     return await inTime(look(), limitMs, `No response within ${limitMs / 1000} seconds.`)
   } catch (error) {
-    return [{ name, status: 'failed', message: messageOf(error) }]
+    return [failed(name, messageOf(error))]
   }
 }
 

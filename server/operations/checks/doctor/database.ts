@@ -8,7 +8,7 @@ import { openForInspection } from '../../../platform/db/open/orm.ts'
 import { migrationsOf } from '../../../platform/db/schema/schema-state.ts'
 import { moveStateOf } from '../../../platform/db/location/moved.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
-import { type Check, examine, messageOf } from './check.ts'
+import { type Check, examine, failed, messageOf, passed, warning } from './check.ts'
 
 /** Results of the database checks. The database stays open for further checks. */
 export type DatabaseFindings = {
@@ -26,7 +26,7 @@ export async function examineDatabase(config: Config, { quick }: { quick: boolea
   const found: DatabaseFindings = { checks: [], orm: null, em: null, aheadMs: null, close: async () => {} }
   found.checks = await examine('database', async () => {
     const orm = await openForInspection(config)
-    if (!orm) return [{ name: 'database', status: 'warning', message: `${nameOf(config)} does not exist yet.`, advice: firstStart }]
+    if (!orm) return [warning('database', `${nameOf(config)} does not exist yet.`, firstStart)]
     // An unresponsive connection cannot be closed gracefully, so closing has a timeout.
     found.close = () => Promise.race([orm.close(true), setTimeout(2000, undefined, { ref: false })])
     const answer = await answerOf(orm, config)
@@ -48,9 +48,9 @@ const nameOf = (config: Config) => nameOfDatabase(config).replace(/^the /, 'The 
 
 /** A responding database is healthy unless it is read-only during a move. */
 function checkMove(config: Config, message: string): Check {
-  if (moveStateOf(config) !== 'moving') return { name: 'database', status: 'ok', message }
+  if (moveStateOf(config) !== 'moving') return passed('database', message)
   const advice = 'Wait until move-database is finished. Until then, the server rejects all changes.'
-  return { name: 'database', status: 'warning', message: `${message} It is being moved to PostgreSQL.`, advice }
+  return warning('database', `${message} It is being moved to PostgreSQL.`, advice)
 }
 
 async function answerOf(orm: MikroORM, { DB_BACKEND }: Config): Promise<{ version: string; aheadMs: number | null }> {
@@ -67,43 +67,39 @@ async function answerOf(orm: MikroORM, { DB_BACKEND }: Config): Promise<{ versio
 
 async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: Check; isCurrent: boolean }> {
   const { pending, unknown, isNew, writer, isUsable } = await migrationsOf(orm, config)
-  const check = { name: 'migrations' }
   const by = writer === null ? 'a newer version' : `Snug ${writer}`
   if (unknown.length > 0 && isUsable) {
     const message = `The database was migrated by ${by}. This version is compatible with it.`
-    return {
-      check: { ...check, status: 'warning', message, advice: 'Finish the upgrade: replace this version by the newer one.' },
-      isCurrent: true,
-    }
+    const advice = 'Finish the upgrade: replace this version by the newer one.'
+    return { check: warning('migrations', message, advice), isCurrent: true }
   }
   if (unknown.length > 0) {
     const message = `The database was migrated by ${by} and has migrations that are unknown to this version: ${unknown.join(', ')}.`
     const advice = 'Start the newer version, or restore a backup from before the upgrade.'
-    return { check: { ...check, status: 'failed', message, advice }, isCurrent: false }
+    return { check: failed('migrations', message, advice), isCurrent: false }
   }
   if (isNew) {
     const setting = config.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL'
     const advice = `The server creates the tables at its first start. If the database should contain packages, correct ${setting}, or restore a backup: ${adminCommand} restore <place>`
-    return { check: { ...check, status: 'warning', message: 'The database is empty.', advice }, isCurrent: false }
+    return { check: warning('migrations', 'The database is empty.', advice), isCurrent: false }
   }
   if (pending.length > 0) {
     const message = `The database lacks ${pending.length} migrations of this version.`
     const advice = `The server runs them at startup. Make a backup first, with the previous version: ${adminCommand} backup <place>`
-    return { check: { ...check, status: 'warning', message, advice }, isCurrent: false }
+    return { check: warning('migrations', message, advice), isCurrent: false }
   }
-  return { check: { ...check, status: 'ok', message: 'The schema is up to date.' }, isCurrent: true }
+  return { check: passed('migrations', 'The schema is up to date.'), isCurrent: true }
 }
 
 /** Checks the integrity of an SQLite file by reading all of it. */
 async function checkFile(path: string): Promise<Check[]> {
-  const check = { name: 'integrity' }
   const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <place>`
   try {
     const problems = checkSqlite(path)
-    if (problems.length > 0) return [{ ...check, status: 'failed', message: `The file is damaged: ${problems.join('; ')}`, advice }]
-    return [{ ...check, status: 'ok', message: 'The file passed the integrity check.' }]
+    if (problems.length > 0) return [failed('integrity', `The file is damaged: ${problems.join('; ')}`, advice)]
+    return [passed('integrity', 'The file passed the integrity check.')]
   } catch (error) {
-    return [{ ...check, status: 'failed', message: `The file cannot be read: ${messageOf(error)}`, advice }]
+    return [failed('integrity', `The file cannot be read: ${messageOf(error)}`, advice)]
   }
 }
 
@@ -112,10 +108,7 @@ const reference = z.object({ table: z.string(), rowid: z.number().nullable(), pa
 /** Maximum number of problems that are reported. */
 const maxProblems = 10
 
-/**
- * Checks every page and every foreign key of an SQLite file. Works while a server is running. Returns descriptions of the problems.
- * @throws Error if the file cannot be read.
- */
+/** Checks all pages and foreign keys of an SQLite file, also while a server runs. Returns problems. Throws if it is unreadable. */
 function checkSqlite(path: string): string[] {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })
   try {

@@ -8,7 +8,7 @@ import { disagreements } from '../../instances/register.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
-import { type Check, examine } from './check.ts'
+import { type Check, examine, failed, passed, warning } from './check.ts'
 import { clockOf, checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { examineDatabase } from './database.ts'
 import { checkProxy, checkReach } from './reach.ts'
@@ -21,23 +21,25 @@ import { titleOf } from '../../../analysis/sdks/service.ts'
 type Diagnosis = { checks: Check[]; settings: string[] | null }
 
 /**
- * Checks everything that the server depends on: settings, database, store, jobs, backups, URL, clocks, disk space, versions and SDKs. Works whether
- * or not the server is running, and changes no data. `quick` skips checks that read the whole database. The checks of a running server share no list
- * with these: they use its connections, write, run within seconds and have no advice. A list for both would need two versions of most checks.
+ * Checks everything that the server depends on, whether or not it is running, and changes no data. `quick` skips checks that
+ * read the whole database. Health checks of a running server are separate: they use its connections and end within seconds.
  */
 export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
   const config = settingsIn(environment)
   if (config instanceof ConfigError)
-    return { checks: [...config.problems.map(refused), ...misspelt(environment), ...checkVersions(null)], settings: null }
+    return {
+      checks: [...config.problems.map((problem) => failed('configuration', problem)), ...misspelt(environment), ...checkVersions(null)],
+      settings: null,
+    }
   const address = await checkAddress(config)
   const database = await examineDatabase(config, { quick })
   try {
     const store = await examineStore(config, database)
     const { em } = database
     const checks = [
-      { name: 'configuration', status: 'ok', message: `All settings are valid. SERVER_URL is ${config.SERVER_URL}.` } as const,
+      passed('configuration', `All settings are valid. SERVER_URL is ${config.SERVER_URL}.`),
       ...misspelt(environment),
-      ...weakSettings(config).map(({ message }) => warning(message)),
+      ...weakSettings(config).map(({ message }) => warning('configuration', message)),
       ...database.checks,
       ...store.checks,
       ...(em ? await examine('archives', () => checkArchives(em)) : []),
@@ -67,11 +69,8 @@ async function checkRouting(config: Config, em: EntityManager | null, { headers,
   return [...checks, checkProxy(config, { headers, arrival })]
 }
 
-const refused = (message: string): Check => ({ name: 'configuration', status: 'failed', message })
-
-const warning = (message: string): Check => ({ name: 'configuration', status: 'warning', message })
-
-const misspelt = (environment: NodeJS.ProcessEnv | undefined): Check[] => misspeltVariables(environment ?? processEnvironment).map(warning)
+const misspelt = (environment: NodeJS.ProcessEnv | undefined): Check[] =>
+  misspeltVariables(environment ?? processEnvironment).map((problem) => warning('configuration', problem))
 
 function settingsIn(environment: NodeJS.ProcessEnv | undefined): Config | ConfigError {
   try {
@@ -88,73 +87,65 @@ const maxNamed = 3
 /** Checks whether any archives are known to be missing or damaged. Does not read archives; `check-integrity` does. */
 async function checkArchives(em: EntityManager): Promise<Check[]> {
   const faults = await knownFaults({ all: (sql) => em.execute(sql) })
-  if (faults.length === 0) return [{ name: 'archives', status: 'ok', message: 'No archive is known to be missing or damaged.' }]
+  if (faults.length === 0) return [passed('archives', 'No archive is known to be missing or damaged.')]
   const named = faults.slice(0, maxNamed).map((fault) => `${fault.package} ${fault.version} (${fault.kind})`)
   const more = faults.length > maxNamed ? ', and others' : ''
   const message = `Archives of versions cannot be downloaded: ${named.join(', ')}${more}.`
   const advice = `Copy the files from a backup into the store. The server detects them within ten minutes. To check all archives: ${adminCommand} check-integrity`
-  return [{ name: 'archives', status: 'failed', message, advice }]
+  return [failed('archives', message, advice)]
 }
 
 /** Checks that the running instances have the same settings as this command. SQLite supports only one instance. */
 async function checkInstances(config: Config, em: EntityManager): Promise<Check[]> {
   if (config.DB_BACKEND === 'sqlite') return []
   const { running, problems } = await disagreements(em, config, deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS))
-  const check = { name: 'instances' }
-  if (problems.length === 0) return [{ ...check, status: 'ok', message: `Running instances: ${running}. Their settings match.` }]
+  if (problems.length === 0) return [passed('instances', `Running instances: ${running}. Their settings match.`)]
   const advice = 'Use the same settings for all instances and for this command.'
-  return problems.map((message) => ({ ...check, status: 'warning', message, advice }))
+  return problems.map((message) => warning('instances', message, advice))
 }
 
 type Failed = { kind: string; total: number | string; last: number | string | Date | null }
 
 /** Reports jobs that have failed permanently, with the number and the last failure per kind. Failed jobs do not affect the server itself. */
 async function checkJobs(em: EntityManager, { SERVER_URL }: Pick<Config, 'SERVER_URL'>): Promise<Check[]> {
-  const check = { name: 'jobs' }
   const rows: Failed[] = await em.execute(
     "select kind, count(*) as total, max(finished_at) as last from jobs where state = 'failed' group by kind order by count(*) desc, kind",
   )
-  if (rows.length === 0) return [{ ...check, status: 'ok', message: 'No jobs have failed.' }]
+  if (rows.length === 0) return [passed('jobs', 'No jobs have failed.')]
   const kinds = rows.map(({ kind, total, last }) => `${total} of ${kind}${last === null ? '' : `, last at ${toDate(last).toISOString()}`}`)
   const advice = `See ${SERVER_URL}/admin/jobs for the causes, and to retry the jobs. Failed jobs are deleted after 90 days.`
-  return [{ ...check, status: 'warning', message: `Jobs have failed: ${kinds.join('; ')}.`, advice }]
+  return [warning('jobs', `Jobs have failed: ${kinds.join('; ')}.`, advice)]
 }
 
 /** Checks which SDKs are installed, and whether they are usable on this machine. */
 async function checkSdks(config: Config, em: EntityManager): Promise<Check[]> {
   const installs = await em.find(SdkInstall, {}, { orderBy: { kind: 'asc', version: 'asc' } })
-  if (!config.SCORING_ENABLED)
-    return [{ name: 'SDKs', status: 'ok', message: 'Versions are not analyzed on this server (SCORING_ENABLED=false).' }]
-  if (installs.length === 0)
-    return [{ name: 'SDKs', status: 'ok', message: 'No SDK is installed: the built-in engine analyzes all versions.' }]
+  if (!config.SCORING_ENABLED) return [passed('SDKs', 'Versions are not analyzed on this server (SCORING_ENABLED=false).')]
+  if (installs.length === 0) return [passed('SDKs', 'No SDK is installed: the built-in engine analyzes all versions.')]
   return Promise.all(installs.map((install) => checkSdk(config, install)))
 }
 
 async function checkSdk(config: Config, install: SdkInstall): Promise<Check> {
   const name = titleOf(install)
-  const check = { name: 'SDKs' }
   if (install.status === 'failed') {
     const message = `Installing ${name} failed: ${(install.errorMessage ?? '').replaceAll('\n', ' ')}`
-    return { ...check, status: 'warning', message, advice: 'Install it again or remove it at /admin/sdks.' }
+    return warning('SDKs', message, 'Install it again or remove it at /admin/sdks.')
   }
-  if (install.status !== 'ready') return { ...check, status: 'ok', message: `${name} is being installed (${install.status}).` }
-  if (await isUsable(config, install)) {
-    return { ...check, status: 'ok', message: `${name} is ready${install.isDefault ? ' and the default' : ''}.` }
-  }
+  if (install.status !== 'ready') return passed('SDKs', `${name} is being installed (${install.status}).`)
+  if (await isUsable(config, install)) return passed('SDKs', `${name} is ready${install.isDefault ? ' and the default' : ''}.`)
   const advice = 'Share DATA_DIR/sdks between the instances, or install it again at /admin/sdks.'
-  return { ...check, status: 'warning', message: `${name} is installed, but not on this machine or not for its platform.`, advice }
+  return warning('SDKs', `${name} is installed, but not on this machine or not for its platform.`, advice)
 }
 
 /** Checks that the configured sandbox works. `em` is null if it is unknown whether an SDK is installed. */
 async function checkSandbox(config: Config, em: EntityManager | null): Promise<Check[]> {
-  const check = { name: 'sandbox' }
   if (!config.SCORING_ENABLED || !em || (await em.count(SdkInstall, { status: 'ready' })) === 0) {
-    const setting = config.SCORING_SANDBOX === undefined ? 'not set' : config.SCORING_SANDBOX
-    return [{ ...check, status: 'ok', message: `SCORING_SANDBOX is ${setting}; without an SDK, it is not used.` }]
+    const setting = config.SCORING_SANDBOX ?? 'not set'
+    return [passed('sandbox', `SCORING_SANDBOX is ${setting}; without an SDK, it is not used.`)]
   }
   const problem = await sandboxProblem(config)
-  if (problem !== null) return [{ ...check, status: 'failed', message: problem }]
+  if (problem !== null) return [failed('sandbox', problem)]
   const doubt = await sandboxWarning(config)
-  if (doubt !== null) return [{ ...check, status: 'warning', message: doubt }]
-  return [{ ...check, status: 'ok', message: `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.` }]
+  if (doubt !== null) return [warning('sandbox', doubt)]
+  return [passed('sandbox', `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.`)]
 }

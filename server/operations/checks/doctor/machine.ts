@@ -5,24 +5,21 @@ import { requireCreatable, reasonOf } from '../../../platform/config/paths.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
 import { freeBytesAt, localVolumes } from '../../../platform/store/health.ts'
 import { oldestNode, version } from '../../../platform/config/version.ts'
-import { type Check, messageOf, sizeOf } from './check.ts'
+import { type Check, failed, messageOf, passed, sizeOf, warning } from './check.ts'
 
 /** Checks that DATA_DIR is writable, by creating and removing a folder. */
 export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
-  const check = { name: 'folder' }
   try {
     requireCreatable(DATA_DIR)
     if (!isThere(DATA_DIR))
-      return [{ ...check, status: 'warning', message: `DATA_DIR: ${DATA_DIR} does not exist yet.`, advice: madeAtStart }]
+      return [warning('folder', `DATA_DIR: ${DATA_DIR} does not exist yet.`, 'The server creates it at its first start.')]
     await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))
-    return [{ ...check, status: 'ok', message: `${DATA_DIR} is writable.` }]
+    return [passed('folder', `${DATA_DIR} is writable.`)]
   } catch (error) {
     const reason = reasonOf(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
-    return [{ ...check, status: 'failed', message: `DATA_DIR: ${reason}` }]
+    return [failed('folder', `DATA_DIR: ${reason}`)]
   }
 }
-
-const madeAtStart = 'The server creates it at its first start.'
 
 /** Checks the free space of all volumes that the server writes to. */
 export async function checkSpace(config: Config): Promise<Check[]> {
@@ -41,10 +38,10 @@ export async function checkSpace(config: Config): Promise<Check[]> {
 
 async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Check> {
   const free = await freeBytesAt(folder)
-  const check = { name: 'space', message: `${sizeOf(free)} are free at ${folder}.` }
-  if (free >= 10 * MIN_FREE_BYTES) return { ...check, status: 'ok' }
+  const message = `${sizeOf(free)} are free at ${folder}.`
+  if (free >= 10 * MIN_FREE_BYTES) return passed('space', message)
   const limit = `Free up space: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}), the server rejects uploads.`
-  return { ...check, status: free < MIN_FREE_BYTES ? 'failed' : 'warning', advice: limit }
+  return (free < MIN_FREE_BYTES ? failed : warning)('space', message, limit)
 }
 
 /** Checks that the command runs as the owner of the data. The server might not be able to modify files created by another account. */
@@ -54,18 +51,16 @@ export async function checkAccount({ DATA_DIR }: Config): Promise<Check[]> {
   if (!facts || own === undefined || own === facts.uid) return []
   const message = `${DATA_DIR} is owned by uid ${facts.uid}, but this command runs as uid ${own}.`
   const advice = `Run commands as the account of the server, for example: sudo -u '#${facts.uid}' …`
-  return [{ name: 'account', status: 'warning', message, advice }]
+  return [warning('account', message, advice)]
 }
 
 /** Checks the versions of Node and of this program, and compares the latter with the running server's; null if none is running. */
 export function checkVersions(running: string | null): Check[] {
   const message = `This is Snug ${version} with Node ${process.versions.node}${running === null ? '' : `; the running server is Snug ${running}`}.`
-  const check = { name: 'versions', message }
-  if (isOlder(process.versions.node, oldestNode))
-    return [{ ...check, status: 'failed', advice: `Node ${oldestNode} or newer is required.` }]
+  if (isOlder(process.versions.node, oldestNode)) return [failed('versions', message, `Node ${oldestNode} or newer is required.`)]
   if (running !== null && running !== version)
-    return [{ ...check, status: 'warning', advice: 'Restart the server, or run this command with the version of the server.' }]
-  return [{ ...check, status: 'ok' }]
+    return [warning('versions', message, 'Restart the server, or run this command with the version of the server.')]
+  return [passed('versions', message)]
 }
 
 function isOlder(given: string, needed: string): boolean {
@@ -84,10 +79,9 @@ export function clockOf(ahead: Record<string, number | null>): Check[] {
   const known = Object.entries(ahead).flatMap(([of, ms]) => (ms === null ? [] : [{ of, ms }]))
   if (known.length === 0) return []
   const worst = Math.max(...known.map(({ ms }) => Math.abs(ms)))
-  const message = known.map(({ of, ms }) => `this machine is ${difference(ms)} the ${of}`).join(', ')
-  const check = { name: 'clocks', message: `Clock comparison: ${message}.` }
-  if (worst < noticedMs) return [{ ...check, status: 'ok' }]
-  return [{ ...check, status: worst < refusedMs ? 'warning' : 'failed', advice: 'Synchronize the clocks of all machines with NTP.' }]
+  const message = `Clock comparison: ${known.map(({ of, ms }) => `this machine is ${difference(ms)} the ${of}`).join(', ')}.`
+  if (worst < noticedMs) return [passed('clocks', message)]
+  return [(worst < refusedMs ? warning : failed)('clocks', message, 'Synchronize the clocks of all machines with NTP.')]
 }
 
 function difference(ms: number): string {

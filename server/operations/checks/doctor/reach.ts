@@ -4,7 +4,7 @@ import { equalSecrets, randomText } from '../../../platform/http/keys.ts'
 import { databaseId } from '../../../platform/store/identity.ts'
 import { version as ownVersion } from '../../../platform/config/version.ts'
 import { type Arrival, arrival, doctorHeader, doctorPath, proofsFor, sampleBytes } from './answer.ts'
-import { type Check, messageOf, sizeOf } from './check.ts'
+import { type Check, failed, messageOf, passed, sizeOf, warning } from './check.ts'
 import { parseAddress, proxyTrust } from '../../../platform/http/client-address.ts'
 import { through } from './address.ts'
 
@@ -14,8 +14,8 @@ type Reach = { checks: Check[]; arrival: Arrival | null }
 const timeoutMs = 20_000
 
 /**
- * Checks that the server at SERVER_URL uses this database, and that requests as large as a small upload reach it. `version` is the version of that
- * server; requests are only sent to the same version, because older ones do not have the endpoint.
+ * Checks that the server at SERVER_URL uses this database, and that requests as large as a small upload reach it. Sends
+ * requests only if that server has this version, because older ones do not have the endpoint.
  */
 export async function checkReach(config: Config, em: EntityManager | null, version: string | null): Promise<Reach> {
   const id = em && (await databaseId(em))
@@ -24,13 +24,12 @@ export async function checkReach(config: Config, em: EntityManager | null, versi
   if (typeof first === 'string') return { checks: [otherRegistry(config)], arrival: null }
   const bytes = Math.min(sampleBytes, config.MAX_UPLOAD_BYTES)
   const second = await send(config, id, bytes)
-  const check = { name: 'upload size' }
   if (typeof second !== 'string' && second.bytes === bytes)
-    return { checks: [{ ...check, status: 'ok', message: `A request of ${sizeOf(bytes)} reaches the server.` }], arrival: first }
+    return { checks: [passed('upload size', `A request of ${sizeOf(bytes)} reaches the server.`)], arrival: first }
   const message = `A request of ${sizeOf(bytes)} does not reach the server: ${typeof second === 'string' ? second : `only ${second.bytes} bytes arrived`}.`
   const advice =
     'Increase the limit of the proxy for request bodies to slightly more than MAX_UPLOAD_BYTES. In nginx, the limit is client_max_body_size, 1 MB by default.'
-  return { checks: [{ ...check, status: 'failed', message, advice }], arrival: first }
+  return { checks: [failed('upload size', message, advice)], arrival: first }
 }
 
 /** Sends a request with a body of this size. Returns how it arrived, or a description of the failure. */
@@ -56,12 +55,9 @@ async function send({ SERVER_URL }: Config, id: string, bytes: number): Promise<
 
 function otherRegistry({ SERVER_URL, DB_BACKEND }: Config): Check {
   const database = DB_BACKEND === 'sqlite' ? 'SQLITE_PATH or DATA_DIR' : 'POSTGRES_URL'
-  return {
-    name: 'registry',
-    status: 'failed',
-    message: `${SERVER_URL} belongs to another registry: the server there uses a different database.`,
-    advice: `Correct SERVER_URL, the proxy, or ${database}. Check that this command uses the same settings as the server.`,
-  }
+  const message = `${SERVER_URL} belongs to another registry: the server there uses a different database.`
+  const advice = `Correct SERVER_URL, the proxy, or ${database}. Check that this command uses the same settings as the server.`
+  return failed('registry', message, advice)
 }
 
 /** What is known about proxies between SERVER_URL and the server: response headers, and how a request arrived. */
@@ -70,46 +66,39 @@ type Seen = { headers: Headers; arrival: Arrival | null }
 /** Checks that TRUST_PROXY and SERVER_URL match the proxy, if there is one. */
 export function checkProxy(config: Config, { headers, arrival }: Seen): Check {
   const { SERVER_URL, TRUST_PROXY, LISTEN_PORT } = config
-  const check = { name: 'proxy' }
   const setting = `TRUST_PROXY=${Array.isArray(TRUST_PROXY) ? TRUST_PROXY.join(',') : TRUST_PROXY}`
   const isHttps = SERVER_URL.startsWith('https:')
   const isSeen = isHttps || through(headers) !== '' || arrival?.isForwarded === true
   if (!isHttps && headers.has('strict-transport-security')) {
     const message = `The proxy reports https, but SERVER_URL is ${SERVER_URL}.`
-    return {
-      ...check,
-      status: 'warning',
-      message,
-      advice: `If clients use https, set SERVER_URL=${SERVER_URL.replace(/^http:/, 'https:')}`,
-    }
+    return warning('proxy', message, `If clients use https, set SERVER_URL=${SERVER_URL.replace(/^http:/, 'https:')}`)
   }
   if (isSeen && TRUST_PROXY === false) {
     const why = isHttps ? 'SERVER_URL is https, which requires a proxy' : 'There is a proxy'
     const message = `${why}, but ${setting}: all clients appear to have the proxy's address and share its rate limits.`
-    return { ...check, status: 'warning', message, advice: 'Set TRUST_PROXY=true, or to the address ranges of all proxies.' }
+    return warning('proxy', message, 'Set TRUST_PROXY=true, or to the address ranges of all proxies.')
   }
   if (isSeen && arrival) return checkForwarding(setting, arrival)
   if (!isSeen && TRUST_PROXY !== false && portOf(SERVER_URL) === LISTEN_PORT) {
     const message = `${setting}, but no proxy was detected: clients in the trusted network can claim any address.`
-    return { ...check, status: 'warning', message, advice: 'Set TRUST_PROXY=false, unless there is a proxy that adds no headers.' }
+    return warning('proxy', message, 'Set TRUST_PROXY=false, unless there is a proxy that adds no headers.')
   }
-  return { ...check, status: 'ok', message: `${setting} matches the response.` }
+  return passed('proxy', `${setting} matches the response.`)
 }
 
 /** Checks that the proxy forwards client addresses, and that the server trusts the proxy. */
 function checkForwarding(setting: string, { peer, isTrusted, isForwarded }: Arrival): Check {
-  const check = { name: 'proxy' }
   const consequence = "all clients appear to have the proxy's address and share its rate limits"
   if (!isForwarded) {
     const message = `The proxy ${peer} does not send X-Forwarded-For: ${consequence}.`
     const advice = 'Configure the proxy to add the client address to X-Forwarded-For. See server/platform/deploy/nginx.conf and Caddyfile.'
-    return { ...check, status: 'warning', message, advice }
+    return warning('proxy', message, advice)
   }
-  if (isTrusted) return { ...check, status: 'ok', message: `The proxy ${peer} forwards client addresses, and ${setting} trusts the proxy.` }
+  if (isTrusted) return passed('proxy', `The proxy ${peer} forwards client addresses, and ${setting} trusts the proxy.`)
   const message = `The proxy has the address ${peer}, which ${setting} does not include: ${consequence}.`
   const address = parseAddress(peer)
   const isNearby = address !== null && proxyTrust(true).isProxy(address)
-  return { ...check, status: 'warning', message, advice: `Set TRUST_PROXY=${peer}${isNearby ? ', or TRUST_PROXY=true' : ''}.` }
+  return warning('proxy', message, `Set TRUST_PROXY=${peer}${isNearby ? ', or TRUST_PROXY=true' : ''}.`)
 }
 
 const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80))

@@ -4,7 +4,7 @@ import { isThere } from '../../../platform/db/location/files.ts'
 import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../../platform/store/identity.ts'
 import { nameOfStore, openBlobs } from '../../../platform/store/open.ts'
 import { writeAndRead } from '../../../platform/store/health.ts'
-import { type Check, examine } from './check.ts'
+import { type Check, examine, failed, passed, warning } from './check.ts'
 import type { DatabaseFindings } from './database.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { foreignPlace, lostPlace } from '../../backup/owner.ts'
@@ -31,8 +31,8 @@ export async function examineStore(config: Config, database: Database): Promise<
       aheadMs = opened.aheadMs
       await opened.store.check()
       await writeAndRead(opened.store)
-      const message = `The archive store ${nameOfStore(config)} is readable and writable.`
-      return [{ name: 'store', status: 'ok', message }, ...(await checkIdentity(config, database, opened.store))]
+      const found = passed('store', `The archive store ${nameOfStore(config)} is readable and writable.`)
+      return [found, ...(await checkIdentity(config, database, opened.store))]
     },
     // Covers all attempts of the S3 client.
     config.BLOB_BACKEND === 's3' ? 4 * config.S3_TIMEOUT_MS : undefined,
@@ -42,8 +42,8 @@ export async function examineStore(config: Config, database: Database): Promise<
 
 function withoutFolder({ BLOB_PATH }: Config, { em }: Database): Check {
   const message = `The archive store ${BLOB_PATH} does not exist.`
-  if (em) return { name: 'store', status: 'failed', message, advice: 'Mount the volume with the archives, or correct BLOB_PATH.' }
-  return { name: 'store', status: 'warning', message, advice: 'The server creates it at its first start.' }
+  if (em) return failed('store', message, 'Mount the volume with the archives, or correct BLOB_PATH.')
+  return warning('store', message, 'The server creates it at its first start.')
 }
 
 async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number | null }> {
@@ -53,19 +53,17 @@ async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number
 }
 
 async function checkIdentity(config: Config, { orm, em }: Database, store: BlobStore): Promise<Check[]> {
-  const check = { name: 'store identity' }
   try {
     if (orm) await refuseForeignStore(orm, store, config)
     else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewDatabaseForArchives(config, async () => store)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const [message = '', ...advice] = error.problems
-    return [{ ...check, status: 'failed', message, advice: advice.join(' ') }]
+    return [failed('store identity', message, advice.join(' '))]
   }
   if (!em) return []
-  if (await isOwnStore(em, store)) return [{ ...check, status: 'ok', message: 'The archive store belongs to this database.' }]
-  const message = 'The archive store is not linked to the database yet.'
-  return [{ ...check, status: 'warning', message, advice: 'The server links them at startup.' }]
+  if (await isOwnStore(em, store)) return [passed('store identity', 'The archive store belongs to this database.')]
+  return [warning('store identity', 'The archive store is not linked to the database yet.', 'The server links them at startup.')]
 }
 
 /** Checks the destination and the state of scheduled backups. `em` is null if the database is unavailable. */
@@ -86,33 +84,30 @@ async function checkPlace(
   address: string,
   { isBucket, em }: { isBucket: boolean; em: EntityManager | null },
 ): Promise<Check> {
-  const check = { name: 'backups' }
   const [place, isMissing] = [await openPlace(config, address), !isBucket && !isThere(address)]
   const lost = em && (await lostPlace(em, place, address))
-  if (lost !== null) return { ...check, status: 'failed', message: lost }
+  if (lost !== null) return failed('backups', lost)
   if (isMissing) {
     const advice = 'The server creates it at startup. If it should be on a separate volume, mount that volume first.'
-    return { ...check, status: 'warning', message: `The backup folder ${address} does not exist.`, advice }
+    return warning('backups', `The backup folder ${address} does not exist.`, advice)
   }
   await place.check()
   const within = describeOverlap(config, address)
   if (within !== null) {
     const advice = 'Set BACKUP_TO to a folder or bucket outside of the data.'
-    return { ...check, status: 'failed', message: `The backup destination ${address} ${within}.`, advice }
+    return failed('backups', `The backup destination ${address} ${within}.`, advice)
   }
   const foreign = em && (await foreignPlace(em, place))
-  if (foreign !== null) return { ...check, status: 'failed', message: foreign }
-  return (em && (await lastBackup(em))) ?? { ...check, status: 'ok', message: `The backup destination ${place.name} is writable.` }
+  if (foreign !== null) return failed('backups', foreign)
+  return (em && (await lastBackup(em))) ?? passed('backups', `The backup destination ${place.name} is writable.`)
 }
 
 /** Reports that the last scheduled backup failed or is incomplete. Returns null if it is complete, or there was none. */
 async function lastBackup(em: EntityManager): Promise<Check | null> {
-  const check = { name: 'backups', status: 'warning' } as const
   const { lastSuccess, lastFailure } = await readState(em)
   if (lastFailure && (!lastSuccess || lastFailure.at > lastSuccess.at))
-    return { ...check, message: `The last scheduled backup failed at ${lastFailure.at}: ${lastFailure.reason}` }
+    return warning('backups', `The last scheduled backup failed at ${lastFailure.at}: ${lastFailure.reason}`)
   if (!lastSuccess || lastSuccess.lacking === 0) return null
   const message = `The last scheduled backup, ${lastSuccess.id}, lacks ${lastSuccess.lacking} archives or documentation files that are missing or damaged on the server.`
-  const advice = `To find the affected versions: ${adminCommand} check-integrity`
-  return { ...check, message, advice }
+  return warning('backups', message, `To find the affected versions: ${adminCommand} check-integrity`)
 }
