@@ -1,7 +1,7 @@
 import { audit } from '../../accounts/audit/service.ts'
 import { storedAt } from '../../platform/blobs/names.ts'
 import { invalidInput, notFound, conflict } from '../../errors.ts'
-import { DeletedVersion } from '../../registry/packages/dependency-entity.ts'
+import { DeletedVersion } from '../../registry/packages/entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../../platform/store/collect.ts'
 import { adoptStore, refusal, restoringPrefix } from '../../platform/store/identity.ts'
 import { nameOfStore, openBlobs, type StoreConfig, openStores } from '../../platform/store/open.ts'

@@ -1,6 +1,6 @@
 import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
-import { checkSearch } from '../../registry/search/health.ts'
+import { checkSearch } from '../../registry/search/service.ts'
 import { requireFreeSpace, writeAndRead, freeBytesAt } from '../../platform/store/health.ts'
 import { version } from '../../platform/config/version.ts'
 import { cachedCheck, type Check, watchedCheck } from './cached-check.ts'

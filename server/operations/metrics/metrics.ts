@@ -1,10 +1,9 @@
 import type { Config } from '../../platform/config/config.ts'
-import type { RequestEnd } from '../../platform/http/request-log/request-log.ts'
+import { type RequestEnd, routeOf } from '../../platform/http/request-log.ts'
 import type { Log } from '../../platform/http/log.ts'
 import { version } from '../../platform/config/version.ts'
 import { type Gauges, openGauges } from './gauges.ts'
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
-import { routeOf } from '../../platform/http/request-log/route-of.ts'
 
 /** Outcome of finalizing an upload. `refused` is caused by the sender, `failed` by the server. */
 type UploadOutcome = 'published' | 'refused' | 'failed'

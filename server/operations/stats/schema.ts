@@ -1,7 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
 import { JobCountsRef } from '../../platform/jobs/schema.ts'
-import { countDownloads30d } from '../../registry/downloads/roll.ts'
+import { countDownloads30d } from '../../registry/downloads/service.ts'
 import type { Relation } from './measurement.ts'
 import { backendsOf, countResources, diskUsage, reportDatabase, uptimeOf } from './service.ts'
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from '../../../platform/config/config.ts'
 import { misspeltVariables, weakSettings } from '../../../platform/config/warnings.ts'
-import { knownFaults } from '../../../registry/packages/faults/faults.ts'
+import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../../instances/register.ts'
