@@ -12,7 +12,7 @@ import { nameRoutes } from './registry/names/rest.ts'
 import { oauthRoutes } from './accounts/oauth/rest.ts'
 import { packageAdminRoutes } from './registry/packages/manage-rest.ts'
 import { packageBinaries } from './registry/packages/listing/binary.ts'
-import { packagePublisherRoutes, packageRoutes } from './registry/packages/rest.ts'
+import { packageRoutes } from './registry/packages/rest.ts'
 import { publisherRoutes } from './registry/publishers/rest.ts'
 import { scoringAdminRoutes, scoreRoutes } from './analysis/scoring/rest.ts'
 import { searchRoutes } from './registry/search/rest.ts'
@@ -41,7 +41,7 @@ export const routeGroups: readonly RouteGroup[] = [
   {
     tag: 'Packages',
     description: 'Packages and their versions: listings, archives, options, uploaders and owners.',
-    routes: [...packageBinaries, ...archiveBinaries, ...packageRoutes, ...packagePublisherRoutes],
+    routes: [...packageBinaries, ...archiveBinaries, ...packageRoutes],
   },
   { tag: 'Publishing', description: 'Upload endpoints for package clients.', routes: uploadRoutes },
   {

@@ -40,14 +40,7 @@ export const builder = new SchemaBuilder<{
     /** The server's owner, with the scope `admin`. */
     owner: boolean
   }
-  AuthContexts: {
-    identity: SignedInContext
-    signedIn: SignedInContext
-    ownAccount: SignedInContext
-    session: SignedInContext
-    scope: SignedInContext
-    owner: SignedInContext
-  }
+  AuthContexts: Record<'identity' | 'signedIn' | 'ownAccount' | 'session' | 'scope' | 'owner', SignedInContext>
   Scalars: {
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }

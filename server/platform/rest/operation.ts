@@ -18,7 +18,6 @@ import { type AnswerField, answerFields, dataWriter, withoutDirectives } from '.
 import type { Data, Route } from './route.ts'
 import { toApiError } from '../graphql/errors.ts'
 import { variablesReader } from './variables.ts'
-import { ApiError, invalidInput } from '../../errors.ts'
 
 export type CompiledOperation = {
   definition: OperationDefinitionNode
@@ -73,17 +72,6 @@ function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {
   throw new Error(`${wrong?.route.method} ${wrong?.route.path} does not fit the schema: ${problem.message}`)
 }
 
-function restVariablesReader(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Data {
-  const readVariables = variablesReader(schema, definition, route)
-  return (request) => {
-    try {
-      return readVariables(request)
-    } catch (error) {
-      throw error instanceof Error ? inRestNames(error, route.names) : error
-    }
-  }
-}
-
 function compile(schema: GraphQLSchema, { route, document, definition, annotated }: Written): CompiledOperation {
   if (route.method === 'GET' && definition.operation === OperationTypeNode.MUTATION && !route.changesWith)
     throw new Error(
@@ -92,7 +80,7 @@ function compile(schema: GraphQLSchema, { route, document, definition, annotated
   const isGuarded = needsCsrfToken(schema, document, definition)
   const { isOpen, check: requireCaller } = callerCheck(schema, definition)
   const count = operationAdmission(schema, definition)
-  const readVariables = restVariablesReader(schema, definition, route)
+  const readVariables = variablesReader(schema, definition, route)
   const fields = answerFields(schema, annotated, route)
   const write = dataWriter(fields)
   async function admit(context: Context): Promise<void> {
@@ -103,7 +91,7 @@ function compile(schema: GraphQLSchema, { route, document, definition, annotated
   async function once(context: Context, after?: string): Promise<Data> {
     const variableValues = { ...readVariables(context.request), ...(after && { after }) }
     const result = await execute({ schema, document, contextValue: context, variableValues })
-    if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
+    if (result.errors?.[0]) throw toApiError(result.errors[0])
     return result.data as Data
   }
   async function run(context: Context): Promise<Data> {
@@ -138,11 +126,4 @@ async function appendPages(data: Data, path: string, next: (after: string) => Pr
     page = connectionOf(await next(page.pageInfo.endCursor))
     first.nodes.push(...page.nodes)
   }
-}
-
-/** Replaces the field name in an InvalidInput error by its REST name, if it has one. */
-export function inRestNames(error: Error, names: Route['names']): Error {
-  if (!names || !(error instanceof ApiError) || error.code !== 'InvalidInput') return error
-  const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
-  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+(?=[:.])/, theirs), theirs)
 }

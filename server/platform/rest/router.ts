@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext, renewContext } from '../access/context.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalidInput } from '../../errors.ts'
 import { acceptBasic } from '../access/token-secret.ts'
 import { acceptBytes } from '../http/bodies.ts'
 import { compressText } from '../http/caching/compression.ts'
@@ -18,7 +18,7 @@ import { requireBrowse, requireOwnAccount, requireScope, unauthenticated, refuse
 import type { Services } from '../../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
-import { type CompiledOperation, compileOperations, valueAt, inRestNames } from './operation.ts'
+import { type CompiledOperation, compileOperations, valueAt } from './operation.ts'
 import { type Alternative, type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 
@@ -26,10 +26,13 @@ const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && ro
 
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
 
+/** Rethrows an error; an InvalidInput error names the field as REST does. */
 const throwInRestNames =
-  ({ names }: Route) =>
-  (error: Error): never => {
-    throw inRestNames(error, names)
+  ({ names = {} }: Route) =>
+  (error: unknown): never => {
+    if (!(error instanceof ApiError) || error.code !== 'InvalidInput') throw error
+    const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
+    throw theirs === undefined ? error : invalidInput(error.message.replace(/^\w+(?=[:.])/, theirs), theirs)
   }
 
 /** Compresses responses of operations. Binary routes define their own hook. */
@@ -111,7 +114,7 @@ function operationRoute(services: Services, operation: CompiledOperation, route:
     if (alternative) return alternative.handler(context, () => operation.variables(request)).catch(throwInRestNames(route))
     if (!early) await operation.admit(context)
     return hideMissingPackage(route, context, async () => {
-      const data = await operation.run(context)
+      const data = await operation.run(context).catch(throwInRestNames(route))
       reply.code(route.status ?? 200).type(type)
       return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // `answerOf` may set another status
     })

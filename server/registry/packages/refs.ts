@@ -1,3 +1,5 @@
+import type { Context } from '../../platform/access/context.ts'
+import { loadPackage } from './service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import type { Package, PackageVersion, Visibility } from './entity.ts'
 import { canSee } from './policy.ts'
@@ -23,6 +25,14 @@ export const VisibilityEnum = builder.enumType('Visibility', {
     PUBLIC: { value: 'public', description: 'Everyone, if the server allows reading without signing in.' },
   } satisfies Record<Uppercase<Visibility>, { value: Visibility; description: string }>,
 })
+
+/** Field of a row that names a package by id. */
+export const packageOfRow = {
+  type: PackageRef,
+  nullable: true,
+  description: 'The package; null when it has just been deleted.',
+  resolve: ({ packageId }: { packageId: string }, _args: object, context: Context) => loadPackage(context, packageId),
+} as const
 
 /** GraphQL reference for documents. Declared before the type is implemented, because other types refer to it. */
 export const DocumentRef = builder.objectRef<Document>('PackageDocument')

@@ -63,14 +63,6 @@ export const packageRoutes = [
       ...ofVersion,
     },
   ),
-]
-
-function advisoriesOf(data: Data): unknown {
-  const { advisories, advisoriesUpdated, updatedAt } = data.package as Data & { advisories: { osv: string }[] }
-  return { advisories: advisories.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
-}
-
-export const packagePublisherRoutes = [
   route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher @flatten { publisherId: slug } } }', {
     summary: 'The publisher that owns a package.',
     answer: 'package',
@@ -86,3 +78,8 @@ export const packagePublisherRoutes = [
     },
   ),
 ]
+
+function advisoriesOf(data: Data): unknown {
+  const { advisories, advisoriesUpdated, updatedAt } = data.package as Data & { advisories: { osv: string }[] }
+  return { advisories: advisories.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
+}

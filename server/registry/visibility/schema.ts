@@ -18,18 +18,25 @@ import {
   setPublicPackages,
 } from './preview.ts'
 
+/** Fields that both states of public packages have. */
+const statusFields = (t: StatusFields) => ({
+  permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
+    description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages.',
+  }),
+  enabled: t.exposeBoolean('enabled', { description: 'Whether the server setting for public packages is on.' }),
+  requiresServerAdmin: t.exposeBoolean('requiresServerAdmin', {
+    description: 'Whether only server administrators can change the visibility of packages.',
+  }),
+})
+
+type StatusFields = Pick<PothosSchemaTypes.ObjectFieldBuilder<typeof builder.$inferSchemaTypes, PublicPackagesStatus>, 'exposeBoolean'>
+
 const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
   description:
     'Who can read a package, and why. A package is public if the environment, the server setting and the package itself all allow it.',
   fields: (t) => ({
     visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Visibility setting of the package.' }),
-    permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
-      description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages.',
-    }),
-    enabled: t.exposeBoolean('enabled', { description: 'Whether the server setting for public packages is on.' }),
-    requiresServerAdmin: t.exposeBoolean('requiresServerAdmin', {
-      description: 'Whether only server administrators can change the visibility of packages.',
-    }),
+    ...statusFields(t),
     viewerCanChange: t.exposeBoolean('viewerCanChange', { description: 'Whether you can change the visibility.' }),
   }),
 })
@@ -121,13 +128,7 @@ const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages')
   description:
     'Settings for public packages on this server. A package can be read without signing in only if the environment permits it, the server setting is on, and the package itself is public.',
   fields: (t) => ({
-    permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
-      description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages.',
-    }),
-    enabled: t.exposeBoolean('enabled', { description: 'Whether the server setting for public packages is on.' }),
-    requiresServerAdmin: t.exposeBoolean('requiresServerAdmin', {
-      description: 'Whether only server administrators can change the visibility of packages.',
-    }),
+    ...statusFields(t),
     totalPackages: t.int({ description: 'Number of packages.', resolve: (_status, _args, context) => countEveryPackage(context) }),
     publicPackages: t.int({
       description: 'Number of public packages.',

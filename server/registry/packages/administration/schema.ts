@@ -1,19 +1,13 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { notNegative, partOfText } from '../../../platform/graphql/connections.ts'
-import { VisibilityEnum, PackageRef } from '../refs.ts'
+import { VisibilityEnum, packageOfRow } from '../refs.ts'
 import { listManaged, type ManagedOrder, type ManagedPackage } from './service.ts'
-import { loadPackage } from '../service.ts'
 
 const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').implement({
   description: 'A package with its storage usage, for administrators.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    package: t.field({
-      type: PackageRef,
-      nullable: true,
-      description: 'The package; null when it has just been deleted.',
-      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
-    }),
+    package: t.field(packageOfRow),
     publisherId: t.exposeString('publisherId', {
       nullable: true,
       description: 'Identifier of the owning publisher; null if the package has no publisher.',

@@ -1,12 +1,11 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { done } from '../../../platform/graphql/payload.ts'
 import { anyText, pageByKey } from '../../../platform/graphql/connections.ts'
-import { VisibilityEnum, PackageRef } from '../refs.ts'
+import { VisibilityEnum, PackageRef, packageOfRow } from '../refs.ts'
 import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
 import { affectedByDeletion, type AffectedDependent } from '../dependents/breakage.ts'
 import { packageName } from '../parameters.ts'
 import { DependencyKind } from '../versions/schema.ts'
-import { loadPackage } from '../service.ts'
 
 builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
   t.withAuth({ scope: 'admin' }).field({
@@ -26,12 +25,7 @@ const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDepen
   description: 'A private or public package that depends on a package or version to be deleted. For administrators.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    package: t.field({
-      type: PackageRef,
-      nullable: true,
-      description: 'The package; null when it has just been deleted.',
-      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
-    }),
+    package: t.field(packageOfRow),
     name: t.exposeString('name', { description: 'Name of the package.' }),
     visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Visibility of the package.' }),
     version: t.expose('version', {

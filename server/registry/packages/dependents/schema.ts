@@ -5,8 +5,8 @@ import { anyText, notNegative, pageByKey } from '../../../platform/graphql/conne
 import type { Context } from '../../../platform/access/context.ts'
 import { countDependents, type Dependent, listDependents, loadResolvedVersion } from './service.ts'
 import { DependencyKind, DependencyRef } from '../versions/schema.ts'
-import { PackageRef } from '../refs.ts'
-import { loadPackage, loadReadablePackage } from '../service.ts'
+import { PackageRef, packageOfRow } from '../refs.ts'
+import { loadReadablePackage } from '../service.ts'
 
 /** Explains the risk of a dependency without a registry URL. */
 const risk =
@@ -15,12 +15,7 @@ const risk =
 const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
   description: 'A package whose latest version depends on another package of this server.',
   fields: (t) => ({
-    package: t.field({
-      type: PackageRef,
-      nullable: true,
-      description: 'The package; null when it has just been deleted.',
-      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
-    }),
+    package: t.field(packageOfRow),
     version: t.expose('version', { type: 'SemVer', description: 'The latest version of the dependent.' }),
     constraint: t.exposeString('constraint', { description: 'The version constraint, such as ^1.2.0; `any` for all versions.' }),
     kind: t.expose('kind', { type: DependencyKind, description: 'Kind of the dependency.' }),
