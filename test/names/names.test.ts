@@ -6,6 +6,7 @@ import { packageArchive } from '../support/archive.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { finish, publish, publishArchive, upload } from '../support/publish.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 
 const reserved = (name: string) => ({
   status: 409,
@@ -62,16 +63,16 @@ it('lists and frees names for administrators only', async () => {
 it('reserves the name in the same transaction that deletes the package', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
-  for (let round = 1; round <= 50; round++) {
+  for (let round = 0; round < interleavings; round++) {
     const name = `acme${'abcdefghij'[round % 10]}${'abcdefghij'[Math.floor(round / 10)]}`
     const uploads = await Promise.all([
       upload(alice, await packageArchive({ name, version: '1.0.0' })),
       upload(bob, await packageArchive({ name, version: '1.1.0' })),
     ])
-    await Promise.all([
-      finish(alice, uploads[0]).then(() => admin.delete(`/api/admin/packages/${name}`)),
-      finish(bob, uploads[1]),
-      admin.delete(`/api/admin/packages/${name}`),
+    await interleave(app, round, [
+      () => finish(alice, uploads[0]).then(() => admin.delete(`/api/admin/packages/${name}`)),
+      () => finish(bob, uploads[1]),
+      () => admin.delete(`/api/admin/packages/${name}`),
     ])
     const { reads } = app.services.database
     expect(await reads.all('select name from packages p where exists (select 1 from reserved_names r where r.name = p.name)')).toEqual([])

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Actor, statuses } from '../actor.ts'
 import { testApp } from '../app.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 
@@ -201,14 +202,14 @@ describe('deletion of an account', () => {
     await using s = await createScene()
     const { reads } = s.app.services.database
     await s.set(s.root, 'admin')
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < interleavings; round++) {
       const [name, person] = [`pkg_${round}`, await s.app.member()]
       await s.set(person, 'admin')
       await publish(person, { name, version: '1.0.0' })
       await setPublisher(person, 'acme', name)
-      const answers = await Promise.all([
-        s.root.delete(`/api/admin/users/${person.id}`),
-        setPublisher(round % 2 ? person : s.root, null, name),
+      const answers = await interleave(s.app, round, [
+        () => s.root.delete(`/api/admin/users/${person.id}`),
+        () => setPublisher(round % 2 ? person : s.root, null, name),
       ])
       expect(statuses(answers)).not.toContain(500)
       const orphans = await reads.all(
