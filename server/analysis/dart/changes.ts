@@ -27,13 +27,13 @@ export const apiChangesSchema = z.object({
 })
 export type ApiChanges = z.infer<typeof apiChangesSchema>
 
-/** Kinds of version increments, smallest first. `prerelease` changes only the prerelease part, `build` only the part after `+`. */
+/** Kinds of version increments, smallest first. `build` changes only the part after `+`. */
 const steps = ['build', 'prerelease', 'patch', 'minor', 'major'] as const
 type Step = (typeof steps)[number]
 
 type Verdict = {
   isHonest: boolean
-  /** The actual increment of the version number, and the smallest increment that the changes require. */
+  /** The actual increment, and the smallest one that the changes require. */
   step: Step
   needed: Step
   /** Such as `2 removals in a minor release`; null if the increment is large enough. */
@@ -73,10 +73,10 @@ const releases = {
 function summarize({ added, removed }: ApiChanges, breaking: number): string {
   if (breaking === 0) return counted(added.length, 'addition')
   const changed = breaking - removed.length
-  return [
-    ...(removed.length > 0 ? [counted(removed.length, 'removal')] : []),
-    ...(changed > 0 ? [counted(changed, 'breaking change')] : []),
-  ].join(' and ')
+  return [removed.length > 0 && counted(removed.length, 'removal'), changed > 0 && counted(changed, 'breaking change')]
+    .filter(Boolean)
+    .join(' and ')
 }
 
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+/** Returns a count with its noun, such as `1 link` or `2 links`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,4 +1,4 @@
-import type { Declaration, Member, MemberKind } from './api.ts'
+import type { Declaration, Member } from './api.ts'
 import type { Head } from './heads.ts'
 import { publicName, tidy } from './signature.ts'
 import type { Shape, Variable } from './syntax/shapes.ts'
@@ -90,7 +90,7 @@ export const isNamedAt = (signature: string, at: number): boolean => {
 const ignoredModifiers = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])
 
 /** The grammar cannot distinguish a constructor from a method without a return type; the name can. */
-function memberKind({ kind, name }: Shape & { name: string }, line: string, className: string): MemberKind {
+function memberKind({ kind, name }: Shape & { name: string }, line: string, className: string): Member['kind'] {
   if (kind !== 'function' && kind !== 'constructor') return kind === 'typedef' || kind === 'variables' ? 'method' : kind
   if (kind === 'function') return name === className && line.startsWith(name) ? 'constructor' : 'method'
   return name.split('.')[0] === className || /^(?:const|factory)\b/.test(line) ? 'constructor' : 'method'

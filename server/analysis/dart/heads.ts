@@ -1,9 +1,9 @@
-import type { Declaration } from './api.ts'
+import type { containerKinds, Declaration } from './api.ts'
 import { endOfBracket, endOfTypeArguments, isContainer, plainTokenAt } from './syntax/tokens.ts'
 import { tidy } from './signature.ts'
 
 export type Head = Pick<Declaration, 'name' | 'signature' | 'supertypes'> & {
-  kind: 'class' | 'mixin' | 'extension' | 'extension type' | 'enum'
+  kind: (typeof containerKinds)[number]
   /** The part after the name of an extension type, such as `.named(int value)`. */
   primary: string | null
 }

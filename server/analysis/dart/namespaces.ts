@@ -2,6 +2,8 @@ import type { Declaration, Reexport } from './api.ts'
 import { type Directive, resolveUri } from './directives.ts'
 import type { SourceFile } from './read-file.ts'
 
+type Imports = ReadonlyMap<string, Pick<SourceFile, 'imports'>>
+
 /** Computes the export namespace of each library: its own declarations including those of its parts, and its exports from this package. */
 export function namespacesOf(
   libraries: ReadonlyMap<string, Pick<SourceFile, 'imports' | 'declarations'>>,
@@ -30,29 +32,20 @@ const maxNames = 1_000_000
 /** A getter and its setter have the same name, so setters get a separate key. */
 const keyOf = ({ kind, name }: Declaration): string => (kind === 'setter' ? `${name}=` : name)
 
-type Exporter = { exporter: string; combinators: Directive['combinators'] }
-
-function exportersOf(libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>, packageName: string | null): Map<string, Exporter[]> {
-  const exporters = new Map<string, Exporter[]>()
-  for (const [exporter, { imports }] of libraries) {
-    for (const directive of imports) {
-      const file = directive.kind === 'export' ? exportedFile(directive, exporter, libraries, packageName) : null
-      if (file === null) continue
-      const known = exporters.get(file) ?? []
-      known.push({ exporter, combinators: directive.combinators })
-      exporters.set(file, known)
-    }
-  }
-  return exporters
+/** Returns the exports of the files of this package, by exported file. */
+function exportersOf(libraries: Imports, packageName: string | null) {
+  const all = [...libraries].flatMap(([exporter, { imports }]) =>
+    imports.map((directive) => ({
+      exporter,
+      combinators: directive.combinators,
+      file: directive.kind === 'export' ? exportedFile(directive, exporter, libraries, packageName) : null,
+    })),
+  )
+  return Map.groupBy(all, ({ file }) => file)
 }
 
 /** Returns the exported file. For conditional exports, this is the first URI whose condition holds in a complete SDK, as in dartdoc. */
-function exportedFile(
-  { uri, conditions }: Directive,
-  from: string,
-  libraries: ReadonlyMap<string, unknown>,
-  packageName: string | null,
-): string | null {
+function exportedFile({ uri, conditions }: Directive, from: string, libraries: Imports, packageName: string | null): string | null {
   const met = conditions.filter(({ condition }) => /^dart\.library\.\w+(?: == 'true')?$/.test(condition)).map((condition) => condition.uri)
   const files = [...met, uri].map((each) => resolveUri(each, from, packageName))
   return files.find((file) => file !== null && libraries.has(file)) ?? null
@@ -62,11 +55,7 @@ function exportedFile(
 const maxReexports = 1000
 
 /** Returns the exports from other packages, direct or through files of this package. */
-export function reexportsOf(
-  path: string,
-  libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>,
-  packageName: string | null,
-): Reexport[] {
+export function reexportsOf(path: string, libraries: Imports, packageName: string | null): Reexport[] {
   const found = new Map<string, Reexport>()
   const seen = new Set<string>()
   const queue: { from: string; combinators: Reexport['combinators'] }[] = [{ from: path, combinators: [] }]

@@ -1,27 +1,22 @@
-import type { Api, Declaration, Library } from './api.ts'
+import { type Api, isNamedType, type Library } from './api.ts'
 import { namespacesOf, reexportsOf } from './namespaces.ts'
 import { readFile, type SourceFile } from './read-file.ts'
 import { typeSuperParameters } from './super-parameters.ts'
 import { resolveUri } from './directives.ts'
 import { openGrammar } from './syntax/grammar.ts'
 
-/** Maximum number of characters per file. Longer files are reported as unclear. */
+// Limits per package. Files that exceed one are reported as unclear.
+/** Maximum number of characters per file. */
 const maxCharacters = 16 * 1024 * 1024
-/** Maximum number of declarations and members per package. Further files are reported as unclear. */
+/** Maximum number of declarations and members. */
 const maxDeclarations = 400_000
 
-/**
- * Limit for the accumulated CPU time above the usual time, in milliseconds. Protects against files that are slow to parse on purpose. Further files
- * are reported as unclear.
- */
+/** Limit in milliseconds for the CPU time above the usual time, against files that are slow to parse on purpose. */
 const maxExcessMs = 10_000
 /** Generous upper bound for the parse time of normal code in milliseconds. A kilobyte usually takes a third of a millisecond. */
 const usualMs = (text: string): number => 50 + text.length / 1000
 
-/**
- * Reads the public API of a package from its sources, given by path in the archive. Files outside `lib/` are ignored. `packageName` is needed to
- * resolve the package's own `package:` URIs.
- */
+/** Reads the public API of a package from its sources below `lib/`, given by path in the archive. */
 export async function readApi(sources: ReadonlyMap<string, string>, packageName: string | null): Promise<Api> {
   const grammar = await openGrammar()
   const files = new Map<string, SourceFile>()
@@ -68,13 +63,11 @@ function apiOf(files: ReadonlyMap<string, SourceFile>, packageName: string | nul
     }),
     hidden: [...libraries.values()].flatMap(({ declarations, hidden }) => [
       ...hidden,
-      ...declarations.filter((each) => isType(each) && !shown.has(each)),
+      ...declarations.filter((each) => isNamedType(each) && !shown.has(each)),
     ]),
     files: [...libraries.values()].map((file) => ({ path: file.path, imports: importsOf(file) })),
   }
 }
-
-const isType = ({ kind }: Declaration): boolean => ['class', 'mixin', 'extension type', 'enum', 'typedef'].includes(kind)
 
 const importsOf = ({ imports }: SourceFile): Library['imports'] => imports.map(({ kind, uri, conditions }) => ({ kind, uri, conditions }))
 
@@ -83,19 +76,19 @@ function withParts(files: ReadonlyMap<string, SourceFile>, packageName: string |
   const libraries = new Map<string, SourceFile>()
   for (const file of files.values()) {
     if (file.partOf !== null) continue
-    const parts = partsOf(file, files, packageName)
+    const all = withPartsOf(file, files, packageName)
     libraries.set(file.path, {
       ...file,
-      imports: [file, ...parts].flatMap(({ imports }) => imports),
-      declarations: [file, ...parts].flatMap(({ declarations }) => declarations),
-      hidden: [file, ...parts].flatMap(({ hidden }) => hidden),
+      imports: all.flatMap(({ imports }) => imports),
+      declarations: all.flatMap(({ declarations }) => declarations),
+      hidden: all.flatMap(({ hidden }) => hidden),
     })
   }
   return libraries
 }
 
-/** Returns the parts of a library, including parts of parts. */
-function partsOf(library: SourceFile, files: ReadonlyMap<string, SourceFile>, packageName: string | null): SourceFile[] {
+/** Returns a library and its parts, including parts of parts. */
+function withPartsOf(library: SourceFile, files: ReadonlyMap<string, SourceFile>, packageName: string | null): SourceFile[] {
   const found = new Set([library])
   for (const file of found) {
     for (const uri of file.parts) {
@@ -103,5 +96,5 @@ function partsOf(library: SourceFile, files: ReadonlyMap<string, SourceFile>, pa
       if (part?.partOf != null) found.add(part)
     }
   }
-  return [...found].slice(1)
+  return [...found]
 }

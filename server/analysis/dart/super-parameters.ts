@@ -27,7 +27,7 @@ const maxSuperclasses = 100
 type Superclass = { written: string; declaration: Declaration | null }
 type ClassesByName = ReadonlyMap<string, readonly Declaration[]>
 
-/** Returns the superclass of a class. `declaration` is null if the superclass belongs to another package or its name is ambiguous. */
+/** `declaration` is null if the superclass belongs to another package or its name is ambiguous. */
 function superclassOf({ supertypes, source }: Declaration, byName: ClassesByName): Superclass | null {
   const written = supertypes.find(({ relation }) => relation === 'extends')?.type
   if (written === undefined) return null

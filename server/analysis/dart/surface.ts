@@ -1,40 +1,22 @@
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { z } from 'zod'
-import type { Api, Declaration, Member } from './api.ts'
+import { type Api, type Declaration, declarationKinds, type Member, memberKinds, relations } from './api.ts'
 import type { KnownPackage } from './reachable-libraries.ts'
-
-const kinds = [
-  'class',
-  'mixin',
-  'extension',
-  'extension type',
-  'enum',
-  'function',
-  'typedef',
-  'variable',
-  'constant',
-  'getter',
-  'setter',
-] as const
-const memberKinds = ['constructor', 'method', 'operator', 'getter', 'setter', 'field', 'constant', 'enum value'] as const
 
 const member = z.object({ kind: z.enum(memberKinds), name: z.string(), signature: z.string(), isOverride: z.literal(true).optional() })
 
 const declaration = z.object({
-  kind: z.enum(kinds),
+  kind: z.enum(declarationKinds),
   name: z.string(),
   signature: z.string(),
-  supertypes: z.array(z.object({ relation: z.enum(['extends', 'implements', 'with', 'on', 'represents']), type: z.string() })).optional(),
+  supertypes: z.array(z.object({ relation: z.enum(relations), type: z.string() })).optional(),
   members: z.array(member).optional(),
-  /** Whether a class has the implicit default constructor. Missing in API surfaces stored by older server versions. */
+  /** Missing in surfaces of older server versions. */
   hasDefaultConstructor: z.boolean().optional(),
 })
 
-/** An export from another package, direct or through the library's own files. Missing in API surfaces stored by older server versions. */
 const reexport = z.object({ uri: z.string(), combinators: z.array(z.object({ shows: z.boolean(), names: z.array(z.string()) })) })
 
-/** Imports of the libraries below `lib/`, by path. */
 const files = z.array(
   z.object({
     path: z.string(),
@@ -56,12 +38,13 @@ export const surfaceSchema = z.object({
       path: z.string(),
       shows: z.array(z.number().int().nonnegative()),
       foreignExports: z.array(z.string()),
+      /** Missing in surfaces of older server versions. */
       reexports: z.array(reexport).optional(),
     }),
   ),
-  /** Types that no library exports but that public types inherit from or mention. Missing in API surfaces stored by older server versions. */
+  /** Types that no library exports but that public types inherit from or mention. Missing in surfaces of older server versions. */
   hidden: z.array(declaration).optional(),
-  /** Imports of the package's libraries. Missing in API surfaces stored by older server versions. */
+  /** Imports of the libraries below `lib/`. Missing in surfaces of older server versions. */
   files: files.optional(),
 })
 export type Surface = z.infer<typeof surfaceSchema>
@@ -70,22 +53,17 @@ export type SurfaceMember = z.infer<typeof member>
 
 /** Converts an API to the form that is stored, without documentation and source locations. */
 export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'libraries' | 'hidden' | 'files'>): Surface {
-  const places = new Map<Declaration, number>()
-  const shown = libraries.map(({ path, declarations, foreignExports, reexports }) => ({
-    path,
-    shows: declarations.map((each) => {
-      const place = places.get(each) ?? places.size
-      places.set(each, place)
-      return place
-    }),
-    foreignExports,
-    reexports,
-  }))
-  const declarations = [...places.keys()]
+  const declarations = [...new Set(libraries.flatMap((library) => library.declarations))]
+  const places = new Map(declarations.map((each, place) => [each, place]))
   return {
     format: 1,
     declarations: declarations.map(outlined),
-    libraries: shown,
+    libraries: libraries.map(({ path, declarations: own, foreignExports, reexports }) => ({
+      path,
+      shows: own.flatMap((each) => places.get(each) ?? []),
+      foreignExports,
+      reexports,
+    })),
     hidden: hiddenDependencies(declarations, hidden),
     files: read.map(({ path, imports }) => ({ path, imports: imports.map(({ uri, conditions }) => ({ uri, conditions })) })),
   }
@@ -130,31 +108,27 @@ const outlinedMember = ({ kind, name, signature, isOverride }: Member): SurfaceM
   ...(isOverride && { isOverride }),
 })
 
-/** Stored data of another package. `surface` is the summary of its public API and imports as gzipped JSON; null if it has not been analyzed yet. */
+/** Stored data of another package. `surface` is its surface as gzipped JSON; null if it has not been analyzed yet. */
 export type StoredPackage = Omit<KnownPackage, 'files'> & { surface: Uint8Array | null }
 
-const decompress = promisify<Uint8Array, { maxOutputLength: number }, Buffer>(gunzip)
 const maxSurfaceBytes = 64 * 1024 ** 2
 
-/**
- * Reads a gzipped surface, or the part of it that the schema describes. Returns null for another format, which a different version of the engine may
- * have written.
- */
-export async function readSurface<T>(gzipped: Uint8Array, schema: z.ZodType<T>): Promise<T | null> {
+/** Reads a gzipped surface, or the part of it that the schema describes. Returns null for the format of another server version. */
+export function readSurface<T>(gzipped: Uint8Array, schema: z.ZodType<T>): T | null {
   try {
-    const json: unknown = JSON.parse((await decompress(gzipped, { maxOutputLength: maxSurfaceBytes })).toString())
+    const json: unknown = JSON.parse(gunzipSync(gzipped, { maxOutputLength: maxSurfaceBytes }).toString())
     return schema.safeParse(json).data ?? null
   } catch {
     return null
   }
 }
 
-/** Reads the imports of other packages, one package at a time, because surfaces are large. */
-export async function readPackages(packages: Readonly<Record<string, StoredPackage>>): Promise<Map<string, KnownPackage>> {
-  const known = new Map<string, KnownPackage>()
-  for (const [name, { surface, ...data }] of Object.entries(packages)) {
-    const files = surface && (await readSurface(surface, importsSchema))?.files
-    known.set(name, { ...data, files: files ? new Map(files.map(({ path, imports }) => [path, imports])) : null })
-  }
-  return known
+/** Reads the imports of other packages. */
+export function readPackages(packages: Readonly<Record<string, StoredPackage>>): Map<string, KnownPackage> {
+  return new Map(
+    Object.entries(packages).map(([name, { surface, ...data }]) => {
+      const imports = surface && readSurface(surface, importsSchema)?.files
+      return [name, { ...data, files: imports ? new Map(imports.map((file) => [file.path, file.imports])) : null }]
+    }),
+  )
 }

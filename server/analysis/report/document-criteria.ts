@@ -1,7 +1,8 @@
+import { counted } from '../dart/changes.ts'
 import MarkdownIt, { type Token } from 'markdown-it'
 import type { TextFile } from '../../registry/archive/documents.ts'
 import { isOsiApproved, licensesOf } from '../../registry/archive/license.ts'
-import { allOrNothing, code, counted, type Fault, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
+import { allOrNothing, code, type Fault, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
 
 /** Rates the documents in the package root by pana's rules, except its preference for English. */
 export function judgeDocuments({ contents, facts }: Subject): Finding[] {

@@ -46,9 +46,6 @@ export function firstOf(names: readonly string[], most = 5): string {
   return more > 0 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ')
 }
 
-/** Returns a count with its noun, such as `1 link` or `2 links`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-
 const maxCode = 120
 
 function sentenceList(sentences: string[]): string {

@@ -1,15 +1,14 @@
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { buildPages } from '../api-pages/build.ts'
 import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
 import { readPackages, readSurface, type Surface, surfaceOf, surfaceSchema } from '../dart/surface.ts'
 import { ApiError } from '../../errors.ts'
-import { type ApiChanges, judgeVersion } from '../dart/changes.ts'
+import { type ApiChanges, counted, judgeVersion } from '../dart/changes.ts'
 import { compareSurfaces } from '../dart/compare/compare.ts'
 import { buildReport } from './build-report.ts'
-import { code, counted, firstOf, type Subject } from './judge.ts'
+import { code, firstOf, type Subject } from './judge.ts'
 import { type AnalysisTask, type Answer, archiveName, docsName, type Question } from './task.ts'
 import { unpack } from './unpack.ts'
 
@@ -25,12 +24,12 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
     const api = await readApi(contents.sources, contents.pubspec.name)
     usage.sample()
     contents.sources.clear()
-    const subject: Subject = { contents, facts, api, packages: await readPackages(facts.packages) }
+    const subject: Subject = { contents, facts, api, packages: readPackages(facts.packages) }
     usage.sample()
     const outline = surfaceOf(api)
-    const change = await apiChangeNote(earlier, facts.version, outline)
+    const change = apiChangeNote(earlier, facts.version, outline)
     const report = buildReport(subject, change === null ? [] : [change])
-    const surface = await compress(JSON.stringify(outline))
+    const surface = gzipSync(JSON.stringify(outline))
     if (wantsDocs) keep({ report, surface, docsFailure: null, ...usage.totals() })
     const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
     return { report, surface, docsFailure, ...usage.totals() }
@@ -39,8 +38,6 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
     throw error
   }
 }
-
-const compress = promisify<string, Buffer>(gzip)
 
 /** Writes the documentation pages. Returns null on success, else the reason of the failure. */
 async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
@@ -89,8 +86,8 @@ function measure() {
  * Describes in Markdown how the public API changed since an earlier version, and whether the version number follows semantic versioning. Returns null
  * if the API did not change.
  */
-async function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): Promise<string | null> {
-  const before = earlier && (await readSurface(earlier.surface, surfaceSchema))
+function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): string | null {
+  const before = earlier && readSurface(earlier.surface, surfaceSchema)
   if (!earlier || !before) return null
   const changes = compareSurfaces(before, surface)
   const { added, removed, changed } = changes

@@ -15,10 +15,7 @@ export type Chunk = Span &
 /** A file split into declarations, and the reduced code for the grammar. */
 export type Skimmed = {
   chunks: Chunk[]
-  /**
-   * The text without leading comments and annotations, function bodies and variable values. These make up most of a file, and contain most of the
-   * code that the grammar cannot parse.
-   */
+  /** The text without leading comments and annotations, function bodies and variable values, which the grammar often cannot parse. */
   code: string
   /** Converts an offset in the text to an offset in `code`. */
   toCode(at: number): number
@@ -27,8 +24,8 @@ export type Skimmed = {
 
 /** Splits a text into at most `limit` declarations and members. */
 export function skim(text: string, limit: number): Skimmed {
-  const state: State = { text, at: 0, cuts: [], left: limit, recoveries: 20, isClear: true, initializers: null }
-  if (text.startsWith('#!')) state.at = text.includes('\n') ? text.indexOf('\n') : text.length
+  const start = text.startsWith('#!') ? (/\n|$/.exec(text)?.index ?? 0) : 0
+  const state: State = { text, at: start, cuts: [], left: limit, recoveries: 20, isClear: true, initializers: null }
   const chunks = takeChunks(state, 'file')
   while (state.left > 0 && plainTokenAt(text, state.at).kind !== 'end') {
     state.isClear = false
@@ -119,19 +116,15 @@ function passMark(state: State, head: Head, start: number, at: number, mark: str
   if (mark === '(' || mark === '[') state.at = endOfBracket(text, at) ?? recover(state, start)
   else if (mark === '<' && head.place === 'enum values') state.at = endOfTypeArguments(text, at) ?? state.at
   else if (mark === '=>') cut(state, endOfExpression(text, state.at, false) ?? recover(state, start), '0')
-  else if (mark === '=' && !keepsValue(head.words)) cutValue(state, start)
-  else if (mark === ':' && head.place === 'class') {
+  else if (mark === '=' && !keepsValue(head.words)) {
+    const end = endOfExpression(text, state.at, true) ?? recover(state, start)
+    cut(state, end, placeholderFor(text, state.at, end))
+  } else if (mark === ':' && head.place === 'class') {
     state.at = at
     const end = endOfInitializers(text, at + 1) ?? recover(state, start)
     state.initializers = { start: at + 1, end }
     cut(state, end, '')
   }
-}
-
-/** Replaces the value of a variable by a placeholder of the same type, if the type is evident. */
-function cutValue(state: State, start: number): void {
-  const end = endOfExpression(state.text, state.at, true) ?? recover(state, start)
-  cut(state, end, placeholderFor(state.text, state.at, end))
 }
 
 const keepsValue = (words: readonly string[]): boolean =>
@@ -140,7 +133,8 @@ const keepsValue = (words: readonly string[]): boolean =>
 /** Reads the members of a class or other type. Removes the contents of a function body. */
 function takeBody(state: State, head: Head, start: number, at: number): Span & Pick<Chunk, 'body'> {
   if (head.place !== 'file' || !isContainer(head.words)) {
-    cut(state, endOfInside(state.text, at) ?? recover(state, start), '')
+    const end = endOfBracket(state.text, at)
+    cut(state, end === null ? recover(state, start) : end - 1, '')
     if (state.text.charAt(state.at) === '}') state.at++
     return { start, end: state.at, body: null }
   }
@@ -148,11 +142,6 @@ function takeBody(state: State, head: Head, start: number, at: number): Span & P
   if (state.text.charAt(state.at) === '}') state.at++
   else state.isClear = false
   return { start, end: state.at, body: { start: at, members } }
-}
-
-function endOfInside(text: string, at: number): number | null {
-  const end = endOfBracket(text, at)
-  return end === null ? null : end - 1
 }
 
 function cut(state: State, end: number, instead: string): void {
@@ -175,26 +164,26 @@ function recover(state: State, start: number): number {
 
 function cutOut({ text, cuts }: State): Pick<Skimmed, 'code' | 'toCode'> {
   const parts: string[] = []
-  const shifts: { from: number; by: number }[] = []
-  let at = 0
-  let by = 0
+  const [ends, shifts]: [number[], number[]] = [[], []]
+  let [at, shift] = [0, 0]
   for (const { start, end, instead } of cuts) {
     parts.push(text.slice(at, start), instead)
     at = end
-    by += instead.length - (end - start)
-    shifts.push({ from: end, by })
+    shift += instead.length - (end - start)
+    ends.push(end)
+    shifts.push(shift)
   }
   parts.push(text.slice(at))
-  return { code: parts.join(''), toCode: (offset) => offset + (lastUpTo(shifts, offset)?.by ?? 0) }
+  return { code: parts.join(''), toCode: (offset) => offset + (shifts[indexUpTo(ends, offset)] ?? 0) }
 }
 
-function lastUpTo<T extends { from: number }>(sorted: readonly T[], offset: number): T | undefined {
-  let low = 0
-  let high = sorted.length
+/** Returns the index of the last number up to `most` in a sorted list; -1 if there is none. */
+export function indexUpTo(sorted: readonly number[], most: number): number {
+  let [low, high] = [0, sorted.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((sorted[middle]?.from ?? 0) <= offset) low = middle + 1
+    if ((sorted[middle] ?? 0) <= most) low = middle + 1
     else high = middle
   }
-  return sorted[low - 1]
+  return low - 1
 }
