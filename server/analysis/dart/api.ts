@@ -37,6 +37,8 @@ export const memberKinds = ['constructor', 'method', 'operator', 'getter', 'sett
 export const relations = ['extends', 'implements', 'with', 'on', 'represents'] as const
 
 export type DeclarationKind = (typeof declarationKinds)[number]
+const containers: ReadonlySet<string> = new Set(containerKinds)
+export const hasMembers = ({ kind }: { kind: DeclarationKind }): boolean => containers.has(kind)
 
 /** Whether a declaration is a type that other types can refer to by name. */
 export const isNamedType = ({ kind }: { kind: DeclarationKind }): boolean =>

@@ -1,3 +1,4 @@
+import { hasMembers } from '../api.ts'
 import type { ApiChanges } from '../changes.ts'
 import { accessBreaks, callBreaks, inside, type Named, type Typing } from './signatures.ts'
 import type { Surface, SurfaceDeclaration } from '../surface.ts'
@@ -6,8 +7,8 @@ import { lookUpIn } from '../types/known-types.ts'
 import { ancestorsOf, headBreaks, inheritedBy, type KnownTypes, memberName, membersOf, otherKind, type TypesOfBoth } from './types.ts'
 
 /**
- * Compares the public APIs of two versions. A change that is visible in several libraries is reported once. Reports a break only if it is certain:
- * differences that depend on types of other packages are not breaks.
+ * Compares the public APIs of two versions. Reports a change that is visible in several libraries once, and a break only if it is certain, so not if
+ * it depends on types of other packages.
  */
 export function compareSurfaces(earlier: Surface, later: Surface): ApiChanges {
   const changes: ApiChanges = { added: [], removed: [], changed: [] }
@@ -75,39 +76,27 @@ function compareDeclarations(
     if ([...was, ...is].every((each) => reported.has(each))) continue
     for (const each of [...was, ...is]) reported.add(each)
     const [first, now] = [was[0], is[0]]
-    if (first === undefined) addOrMove(changes, libraries, is)
-    else if (now === undefined) removeOrMove(changes, libraries, was)
+    if (first === undefined) addOrRemove(changes, libraries, is, true)
+    else if (now === undefined) addOrRemove(changes, libraries, was, false)
     else if (isType(first) && isType(now)) compareTypes(comparing, library, first, now)
-    else
-      reportChange(
-        changes,
-        library,
-        first.name,
-        was,
-        is,
-        isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing),
-      )
+    else {
+      const breaks = isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing)
+      reportChange(changes, { library, name: first.name }, was, is, breaks)
+    }
   }
 }
 
 type Libraries = { was: Library; is: Library }
 
-/** If the other version exports the same name from another package, the declaration has moved there. Such a change is not judged. */
-function addOrMove({ added, changed }: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[]): void {
-  const before = exportOf(all[0]?.name ?? '', was, is)
+/** Reports declarations of one version. Those that the other version exports from another package have moved there, which is not a break. */
+function addOrRemove(changes: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[], isAdded: boolean): void {
+  const name = all[0]?.name ?? ''
+  const moved = isAdded ? exportOf(name, was, is) : exportOf(name, is, was)
   for (const each of all) {
-    const { kind, name, signature } = each
-    if (before === null) added.push({ library: is.path, kind, name, signature })
-    else changed.push({ library: is.path, kind, name, before, after: signature, breaks: [] })
-  }
-}
-
-function removeOrMove({ removed, changed }: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[]): void {
-  const after = exportOf(all[0]?.name ?? '', is, was)
-  for (const each of all) {
-    const { kind, name, signature } = each
-    if (after === null) removed.push({ library: is.path, kind, name, signature })
-    else changed.push({ library: is.path, kind, name, before: signature, after, breaks: [] })
+    const { signature, ...element } = { library: is.path, ...outline(each) }
+    const [before, after] = isAdded ? [moved, signature] : [signature, moved]
+    if (before === null || after === null) changes[isAdded ? 'added' : 'removed'].push({ ...element, signature })
+    else changes.changed.push({ ...element, before, after, breaks: [] })
   }
 }
 
@@ -115,18 +104,12 @@ const outline = ({ kind, name, signature }: Named) => ({ kind, name, signature }
 
 /** Pairs the elements of two versions by name. A getter and its setter belong to the same pair. */
 function pairs<T extends Named>(before: readonly T[], after: readonly T[]): { was: T[]; is: T[] }[] {
-  const found = new Map<string, { was: T[]; is: T[] }>()
-  const at = (name: string) => {
-    const pair = found.get(name) ?? { was: [], is: [] }
-    found.set(name, pair)
-    return pair
-  }
-  for (const each of before) at(each.name).was.push(each)
-  for (const each of after) at(each.name).is.push(each)
-  return [...found.values()]
+  const was = Map.groupBy(before, ({ name }) => name)
+  const is = Map.groupBy(after, ({ name }) => name)
+  return [...new Set([...was.keys(), ...is.keys()])].map((name) => ({ was: was.get(name) ?? [], is: is.get(name) ?? [] }))
 }
 
-const isType = ({ kind }: Named): boolean => ['class', 'mixin', 'extension', 'extension type', 'enum', 'typedef'].includes(kind)
+const isType = ({ kind }: SurfaceDeclaration): boolean => kind === 'typedef' || hasMembers({ kind })
 const isCalled = ({ kind }: Named): boolean => ['function', 'method', 'operator', 'constructor'].includes(kind)
 
 function signatureBreaks(was: readonly Named[], is: readonly Named[], typing: Typing): string[] {
@@ -137,39 +120,39 @@ function signatureBreaks(was: readonly Named[], is: readonly Named[], typing: Ty
   return isCalled(before) ? callBreaks(before.signature, after.signature, typing) : accessBreaks(was, is, typing)
 }
 
-/**
- * Matches `operator ==` with any equivalent parameter type. The operand is never null and may be any object, so changes of its type do not matter.
- */
+/** Matches `operator ==` with any of the parameter types that are equivalent, since the operand is never null. */
 const equality = /\boperator ==\((?:covariant )?(?:(?:dynamic|Object\??) )?[\w$]+\)$/
+
+type Place = { library: string; name: string }
 
 function reportChange(
   { changed }: ApiChanges,
-  library: string,
-  name: string,
+  { library, name }: Place,
   was: readonly Named[],
   is: readonly Named[],
   breaks: string[],
 ): void {
+  const signatures = (all: readonly Named[]): string => all.map(({ signature }) => signature).join('; ')
   const [before, after] = [signatures(was), signatures(is)]
   if (before !== after) changed.push({ library, kind: is[0]?.kind ?? '', name, before, after, breaks })
 }
 
-const signatures = (all: readonly Named[]): string => all.map(({ signature }) => signature).join('; ')
-
 function compareTypes(comparing: Comparing, library: string, before: SurfaceDeclaration, after: SurfaceDeclaration): void {
   const { types, changes } = comparing
   const typing = inside(comparing.typing, typeParametersOf(before), typeParametersOf(after))
-  reportChange(changes, library, after.name, [before], [after], headBreaks(before, after, typing, types))
+  reportChange(changes, { library, name: after.name }, [before], [after], headBreaks(before, after, typing, types))
   // The members of an alias belong to the aliased type.
   if ((before.kind === 'typedef') !== (after.kind === 'typedef')) return
-  const [all, allNow] = membersOf(before, after, types, comparing.areHiddenKnown)
+  const areDefaultsKnown = [before, after].every(({ hasDefaultConstructor }) => hasDefaultConstructor !== undefined)
+  const all = membersOf(before, areDefaultsKnown, comparing.areHiddenKnown ? types.earlier : null)
+  const allNow = membersOf(after, areDefaultsKnown, comparing.areHiddenKnown ? types.later : null)
   const kept = inheritedBy(after, types.later, ancestorsOf(before, types.earlier).unknown)
   const had = inheritedBy(before, types.earlier, ancestorsOf(after, types.later).unknown)
   for (const { was, is } of pairs(all, allNow)) {
     const name = memberName(after.name, was[0] ?? is[0])
     if (is.length === 0) changes.removed.push(...was.filter((each) => !kept(each)).map((each) => ({ library, ...outline(each), name })))
     else if (was.length === 0) changes.added.push(...is.filter((each) => !had(each)).map((each) => ({ library, ...outline(each), name })))
-    else reportChange(changes, library, name, was, is, signatureBreaks(was, is, typing))
+    else reportChange(changes, { library, name }, was, is, signatureBreaks(was, is, typing))
   }
 }
 
@@ -211,10 +194,7 @@ const namesShown = ({ combinators }: Reexport): string[] | null => {
 const showsName = ({ combinators }: Reexport, name: string): boolean =>
   combinators.every(({ shows, names }) => names.includes(name) === shows)
 
-/**
- * Finds the export from another package that may provide a name which the other version declares: an export that shows the name, or one that the
- * other version does not have. Returns null if there is no such export.
- */
+/** Returns the export from another package that may provide a name which the other version declares: one that shows it, or a new one. */
 function exportOf(name: string, library: Library, other: Library): string | null {
   const known = new Set((other.reexports ?? []).map((each) => JSON.stringify(each)))
   const found = (library.reexports ?? []).find(

@@ -1,3 +1,4 @@
+import { maxAliases, maxAncestors } from '../types/relation.ts'
 import { isIncompatibleArgument, isIncompatibleResult, typeParameterBreaks, type Typing } from './signatures.ts'
 import type { SurfaceDeclaration, SurfaceMember } from '../surface.ts'
 import { typeParametersOf } from '../signature.ts'
@@ -51,8 +52,9 @@ const wordsBefore = ({ name, signature }: SurfaceDeclaration): string[] => {
 
 function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, types: TypesOfBoth): string[] {
   const relation = before.kind === 'mixin' || before.kind === 'extension' ? 'on' : 'represents'
-  const [was, is] = [before, after].map((declaration) => supertypesOf(declaration, (each) => each.relation === relation))
-  const gained = (is ?? []).filter(({ type }) => (was ?? []).every((each) => isIncompatibleArgument(each.type, type, typing)))
+  const isMeant = (each: Supertype) => each.relation === relation
+  const [was, is] = [before.supertypes?.filter(isMeant) ?? [], after.supertypes?.filter(isMeant) ?? []]
+  const gained = is.filter(({ type }) => was.every((each) => isIncompatibleArgument(each.type, type, typing)))
   return [
     ...gained.map(({ type }) => `it ${relation === 'on' ? 'is on' : 'represents'} \`${type}\``),
     ...lostSupertypes(before, after, typing, types).map((type) => `it is no longer a \`${type}\``),
@@ -61,10 +63,10 @@ function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, 
 
 /** Returns the supertypes visible to callers of the earlier version that the later version certainly no longer has. */
 function lostSupertypes(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, { earlier, later }: TypesOfBoth): string[] {
-  const seen = supertypesOf(before, isInheritance).filter(({ type }) => isSeen(baseName(type), earlier))
+  const seen = inheritance(before).filter(({ type }) => isSeen(baseName(type), earlier))
   if (seen.length === 0) return []
   const [had, has] = [ancestorsOf(before, earlier), ancestorsOf(after, later)]
-  const isWhole = [...has.unknown].every((name) => had.unknown.has(name) && !name.startsWith('_'))
+  const isWhole = areAllIn(has.unknown, had.unknown)
   const names = new Set([...has.names].map((name) => resolveAlias(name, typing)))
   return isWhole ? seen.flatMap(({ type }) => (names.has(resolveAlias(baseName(type), typing)) ? [] : [type])) : []
 }
@@ -75,7 +77,7 @@ const isSeen = (name: string, { byName, shown }: KnownTypes): boolean => !name.s
 /** Resolves typedefs and returns the name of the aliased type. */
 function resolveAlias(name: string, { lookUp }: Typing): string {
   let found = name
-  for (let depth = 0; depth < 20; depth++) {
+  for (let depth = 0; depth < maxAliases; depth++) {
     const known = lookUp(found)
     if (known === null || !('alias' in known)) break
     found = baseName(known.alias)
@@ -83,17 +85,16 @@ function resolveAlias(name: string, { lookUp }: Typing): string {
   return found
 }
 
-type Supertypes = NonNullable<SurfaceDeclaration['supertypes']>
+type Supertype = NonNullable<SurfaceDeclaration['supertypes']>[number]
 
-const supertypesOf = ({ supertypes = [] }: SurfaceDeclaration, is: (supertype: Supertypes[number]) => boolean): Supertypes =>
-  supertypes.filter(is)
-const isInheritance = ({ relation }: Supertypes[number]): boolean => relation !== 'on' && relation !== 'represents'
+const inheritance = ({ supertypes = [] }: SurfaceDeclaration): Supertype[] =>
+  supertypes.filter(({ relation }) => relation !== 'on' && relation !== 'represents')
+
+const areAllIn = (unknown: ReadonlySet<string>, known: ReadonlySet<string>): boolean =>
+  [...unknown].every((name) => known.has(name) && !name.startsWith('_'))
 
 /** Returns the name of a type without type arguments and import prefix. */
 const baseName = (type: string): string => /^(?:[a-z_][\w$]*\.)?([\w$]+)/.exec(type)?.[1] ?? type
-
-/** Maximum number of supertypes visited per type. */
-const maxAncestors = 60
 
 /** The transitive supertypes of a type: all names, the known declarations nearest first, and the names of unknown types. */
 type Ancestors = { names: Set<string>; known: SurfaceDeclaration[]; unknown: Set<string> }
@@ -102,7 +103,7 @@ type Ancestors = { names: Set<string>; known: SurfaceDeclaration[]; unknown: Set
 export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTypes): Ancestors {
   const [names, unknown, known] = [new Set<string>(), new Set<string>(), new Set([declaration])]
   for (const each of known) {
-    for (const { type } of supertypesOf(each, isInheritance)) {
+    for (const { type } of inheritance(each)) {
       const name = baseName(type)
       names.add(name)
       const parent = byName.get(name)
@@ -113,38 +114,20 @@ export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTy
   return { names, known: [...known].slice(1), unknown }
 }
 
-/**
- * Returns the members of both types. Includes default constructors and members inherited from hidden types, if both surfaces contain this
- * information.
- */
-export function membersOf(
-  before: SurfaceDeclaration,
-  after: SurfaceDeclaration,
-  types: TypesOfBoth,
-  areHiddenKnown: boolean,
-): [SurfaceMember[], SurfaceMember[]] {
-  const areKnown = [before, after].every(({ hasDefaultConstructor }) => hasDefaultConstructor !== undefined)
-  const all = (type: SurfaceDeclaration, known: KnownTypes): SurfaceMember[] => {
-    const { name, members = [], hasDefaultConstructor } = type
-    return [
-      ...(areKnown && hasDefaultConstructor ? [{ kind: 'constructor' as const, name, signature: `${name}()` }] : []),
-      ...members,
-      ...(areHiddenKnown ? inheritedFromHidden(type, known) : []),
-    ]
-  }
-  return [all(before, types.earlier), all(after, types.later)]
-}
-
-function inheritedFromHidden(type: SurfaceDeclaration, types: KnownTypes): SurfaceMember[] {
-  const found = new Map<string, SurfaceMember[]>()
-  const own = new Set((type.members ?? []).map(({ name }) => name))
+/** Returns the members of a type: optionally also its default constructor, and those that it inherits from the hidden types among `types`. */
+export function membersOf(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
+  const { name, members = [], hasDefaultConstructor } = type
+  const all = [...members]
+  if (areDefaultsKnown && hasDefaultConstructor) all.unshift({ kind: 'constructor', name, signature: `${name}()` })
+  if (types === null) return all
+  const own = new Set(members.map((member) => member.name))
   for (const ancestor of ancestorsOf(type, types).known) {
     if (types.shown.has(ancestor.name)) continue
-    const inherited = (ancestor.members ?? []).filter(({ kind, name, signature }) => isInherited(kind, signature) && !own.has(name))
-    for (const each of inherited) found.set(each.name, [...(found.get(each.name) ?? []), each])
-    for (const { name } of inherited) own.add(name)
+    const inherited = (ancestor.members ?? []).filter((each) => isInherited(each.kind, each.signature) && !own.has(each.name))
+    all.push(...inherited)
+    for (const each of inherited) own.add(each.name)
   }
-  return [...found.values()].flat()
+  return all
 }
 
 const isInherited = (kind: SurfaceMember['kind'], signature: string): boolean =>
@@ -156,23 +139,14 @@ export function memberName(type: string, member: SurfaceMember | undefined): str
   return member.name === type ? `${type}.new` : member.name
 }
 
-/**
- * Returns a predicate: whether a type may have a member that it does not declare. It may inherit the member, possibly from an unknown type that is
- * not in `known`, or have a default constructor.
- */
+/** Returns a predicate: whether a type may inherit a member, possibly from an unknown type that is not in `known`, or by default have it. */
 export function inheritedBy(type: SurfaceDeclaration, types: KnownTypes, known: ReadonlySet<string>): (member: SurfaceMember) => boolean {
   const hasDefault = type.hasDefaultConstructor ?? !(type.members ?? []).some(({ kind }) => kind === 'constructor')
-  let inherited: { names: Set<string>; isWhole: boolean } | undefined
+  const ancestors = ancestorsOf(type, types)
+  const inherited = new Set(ancestors.known.flatMap(({ members }) => members ?? []).map(({ name }) => name))
+  const isWhole = areAllIn(ancestors.unknown, known)
   return ({ kind, name, signature, isOverride }) => {
     if (kind === 'constructor') return hasDefault && name === type.name && !/\([^[{)]|required /.test(signature)
-    if (isOverride === true) return true
-    inherited ??= inheritedNames(type, types, known)
-    return inherited.names.has(name) || !inherited.isWhole
+    return isOverride === true || inherited.has(name) || !isWhole
   }
-}
-
-function inheritedNames(type: SurfaceDeclaration, types: KnownTypes, known: ReadonlySet<string>): { names: Set<string>; isWhole: boolean } {
-  const ancestors = ancestorsOf(type, types)
-  const names = new Set(ancestors.known.flatMap(({ members }) => members ?? []).map(({ name }) => name))
-  return { names, isWhole: [...ancestors.unknown].every((name) => known.has(name) && !name.startsWith('_')) }
 }

@@ -7,7 +7,7 @@ export type KnownType = { parameters: string[] } & ({ supertypes: string[] } | {
 /** Resolves a type name. Returns null for types of other packages. */
 export type TypeLookup = (name: string) => KnownType | null
 
-/** Creates a lookup that searches the declarations of the later version, then those of the earlier version, then the types of the Dart SDK. */
+/** Creates a lookup in the declarations of the later version, then those of the earlier version, then the Dart SDK. */
 export function lookUpIn(later: ReadonlyMap<string, SurfaceDeclaration>, earlier: ReadonlyMap<string, SurfaceDeclaration>): TypeLookup {
   const known = new Map<string, KnownType | null>()
   return (name) => {
@@ -79,10 +79,7 @@ HttpServer: Stream<HttpRequest>; InternetAddress; Process; ProcessResult; Securi
 WebSocket: Stream<dynamic>, StreamSink<dynamic>; IOException: Exception; FileSystemException: IOException; HttpException: IOException;
 SocketException: IOException; ProcessException: IOException`
 
-/** The type parameters and supertypes of an SDK type, as written. */
-type CoreType = { parameters: string[]; supertypes: string[] }
-
-export const coreTypes: ReadonlyMap<string, CoreType> = new Map(
+export const coreTypes = new Map(
   declarations.split(';').map((declaration) => {
     const [head = '', above = ''] = declaration.trim().split(/:\s*/)
     const [, name = '', parameters = ''] = /^(\w+)(?:<(.*)>)?$/.exec(head) ?? []

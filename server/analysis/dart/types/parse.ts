@@ -2,13 +2,15 @@
 export type DartType =
   | { kind: 'name'; name: string; arguments: DartType[] }
   | { kind: 'nullable'; of: DartType }
-  | { kind: 'function'; generics: string[]; returns: DartType; positional: PositionalType[]; named: NamedType[] }
-  | { kind: 'record'; positional: DartType[]; named: { name: string; type: DartType }[] }
+  | ({ kind: 'function'; generics: string[]; returns: DartType } & Fields)
+  | ({ kind: 'record' } & Fields)
   /** A type parameter in scope. The id is unique, even if names are equal. */
   | { kind: 'parameter'; id: string }
 
-export type PositionalType = { type: DartType; isRequired: boolean }
-export type NamedType = { name: string; type: DartType; isRequired: boolean }
+/** The parameters of a function type, or the fields of a record type. */
+type Fields = { positional: PositionalType[]; named: NamedType[] }
+type PositionalType = { type: DartType; isRequired: boolean }
+type NamedType = PositionalType & { name: string }
 
 /** The ids of the type parameters in scope, by name. */
 export type TypeScope = ReadonlyMap<string, string>
@@ -16,7 +18,7 @@ export type TypeScope = ReadonlyMap<string, string>
 export const named = (name: string, ...args: DartType[]): DartType => ({ kind: 'name', name, arguments: args })
 export const dynamicType = named('dynamic')
 
-/** Parses a type such as `Map<String, int Function(num x)?>`. Returns null for a text that is not a type, is too long, or is nested too deeply. */
+/** Parses a type such as `Map<String, int Function(num x)?>`. Returns null for other, too long or too deeply nested texts. */
 export function parseType(text: string, scope: TypeScope): DartType | null {
   if (text.length > maxTypeLength) return null
   const reader: Reader = { tokens: text.match(tokens) ?? [], at: 0, depth: 0 }
@@ -87,29 +89,21 @@ function functionAt(reader: Reader, returns: DartType, outer: TypeScope): DartTy
   if (generics === null || !take(reader, '(')) return null
   // The return type precedes the declaration of the type parameters that it may mention.
   const own = new Map([...scope].filter(([, id]) => generics.includes(id)))
-  const found: Extract<DartType, { kind: 'function' }> = {
-    kind: 'function',
-    generics,
-    returns: rebound(returns, own),
-    positional: [],
-    named: [],
-  }
-  const section = (close: string, isRequired: boolean) => listAt(reader, close, () => parameterAt(reader, scope, isRequired))
-  const items = listAt(reader, ')', () => {
-    if (take(reader, '[')) return section(']', false)
+  const fields = fieldsAt(reader, scope, true)
+  return fields && { kind: 'function', generics, returns: rebound(returns, own), ...fields }
+}
+
+/** Parses parameters of a function type or fields of a record type, up to the closing parenthesis. */
+function fieldsAt(reader: Reader, scope: TypeScope, isFunction: boolean): Fields | null {
+  const items = listAt<(PositionalType | NamedType)[]>(reader, ')', () => {
+    if (isFunction && take(reader, '[')) return listAt(reader, ']', () => parameterAt(reader, scope, false))
     if (take(reader, '{')) return listAt(reader, '}', () => namedAt(reader, scope))
     const one = parameterAt(reader, scope, true)
     return one && [one]
   })
-  if (items === null) return null
-  for (const item of items.flat()) {
-    if (isNamedType(item)) found.named.push(item)
-    else found.positional.push(item)
-  }
-  return found
+  const all = items?.flat()
+  return all ? { positional: all.filter((item) => !('name' in item)), named: all.filter((item) => 'name' in item) } : null
 }
-
-const isNamedType = (item: PositionalType | NamedType): item is NamedType => 'name' in item
 
 let lastId = 0
 
@@ -141,10 +135,9 @@ export function replaceTypes(type: DartType, replacement: (part: DartType) => Da
   if (type.kind === 'name') return named(type.name, ...type.arguments.map(inside))
   if (type.kind === 'nullable') return { kind: 'nullable', of: inside(type.of) }
   if (type.kind === 'parameter') return type
-  const namedTypes = <T extends { type: DartType }>(all: T[]) => all.map((each) => ({ ...each, type: inside(each.type) }))
-  return type.kind === 'record'
-    ? { ...type, positional: type.positional.map(inside), named: namedTypes(type.named) }
-    : { ...type, returns: inside(type.returns), positional: namedTypes(type.positional), named: namedTypes(type.named) }
+  const returns = type.kind === 'function' ? { returns: inside(type.returns) } : {}
+  const replaced = <T extends { type: DartType }>(all: T[]) => all.map((each) => ({ ...each, type: inside(each.type) }))
+  return { ...type, ...returns, positional: replaced(type.positional), named: replaced(type.named) }
 }
 
 function parameterAt(reader: Reader, scope: TypeScope, isRequired: boolean): PositionalType | null {
@@ -164,16 +157,6 @@ function namedAt(reader: Reader, scope: TypeScope): NamedType | null {
 
 function recordAt(reader: Reader, scope: TypeScope): DartType | null {
   reader.at++
-  const found: Extract<DartType, { kind: 'record' }> = { kind: 'record', positional: [], named: [] }
-  const items = listAt(reader, ')', () => {
-    if (take(reader, '{')) return listAt(reader, '}', () => namedAt(reader, scope))
-    const one = parameterAt(reader, scope, true)
-    return one && [one]
-  })
-  if (items === null) return null
-  for (const item of items.flat()) {
-    if (isNamedType(item)) found.named.push({ name: item.name, type: item.type })
-    else found.positional.push(item.type)
-  }
-  return found
+  const fields = fieldsAt(reader, scope, false)
+  return fields && { kind: 'record', ...fields }
 }

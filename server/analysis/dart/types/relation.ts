@@ -4,10 +4,7 @@ import { type DartType, dynamicType, named, parseType, replaceTypes, type TypeSc
 /** Result of a subtype check; `unknown` if it depends on types of other packages. */
 export type Answer = 'yes' | 'no' | 'unknown'
 
-/**
- * How callers use a value: `received` is returned to callers, `passed` is an argument. Callers may call anything on a received `dynamic`, so
- * `Object?` does not replace it. For arguments, `dynamic` and `Object?` are equivalent.
- */
+/** Whether a value is returned to callers, which may call anything on `dynamic` but not on `Object?`, or is an argument. */
 type Use = 'received' | 'passed'
 
 /** Context of subtype checks. When no steps are left, the result is `unknown`. */
@@ -21,15 +18,13 @@ export function isSubtype(judge: TypeJudge, type: DartType, above: DartType, use
   if (isTop(b)) return use === 'received' && isNamed(b, 'dynamic') && isTopOrObject(a) && !isNamed(a, 'dynamic') ? 'no' : 'yes'
   if (isNamed(a, 'Never')) return 'yes'
   if (isTop(a)) return 'no'
-  if (a.kind === 'nullable') return all([() => isSubtype(judge, named('Null'), b, use), () => isSubtype(judge, a.of, b, use)])
-  if (isNamed(a, 'FutureOr')) {
-    const of = argumentOf(a)
-    return all([() => isSubtype(judge, of, b, use), () => isSubtype(judge, named('Future', of), b, use)])
-  }
+  if (a.kind === 'nullable') return areSubtypes(judge, [named('Null'), a.of], [b, b], use)
+  if (isNamed(a, 'FutureOr')) return areSubtypes(judge, [argumentOf(a), named('Future', argumentOf(a))], [b, b], use)
   if (b.kind === 'nullable') return isNamed(a, 'Null') ? 'yes' : isSubtype(judge, a, b.of, use)
   if (isNamed(b, 'FutureOr')) {
-    const of = argumentOf(b)
-    return some([() => isSubtype(judge, a, of, use), () => isSubtype(judge, a, named('Future', of), use)])
+    const answer = isSubtype(judge, a, argumentOf(b), use)
+    const other = answer === 'yes' ? answer : isSubtype(judge, a, named('Future', argumentOf(b)), use)
+    return other === 'no' ? answer : other
   }
   return isPlainSubtype(judge, a, b, use)
 }
@@ -56,7 +51,9 @@ function isPlainSubtype(judge: TypeJudge, a: DartType, b: DartType, use: Use): A
 type NamedType = Extract<DartType, { kind: 'name' }>
 
 /** Maximum number of supertypes visited per type. */
-const maxAncestors = 60
+export const maxAncestors = 60
+/** Maximum number of aliases that are followed. */
+export const maxAliases = 20
 
 function isBelow(judge: TypeJudge, a: NamedType, b: NamedType, use: Use): Answer {
   const [seen, queue] = [new Set<string>(), [a]]
@@ -88,14 +85,16 @@ function supertypesOf(judge: TypeJudge, known: KnownType & { supertypes: string[
   return found
 }
 
-/** Omitted type arguments are `dynamic`. */
-const areSubtypes = (judge: TypeJudge, a: readonly DartType[], b: readonly DartType[], use: Use): Answer =>
-  all(
-    Array.from(
-      { length: Math.max(a.length, b.length) },
-      (_, at) => () => isSubtype(judge, a[at] ?? dynamicType, b[at] ?? dynamicType, use),
-    ),
-  )
+/** Whether all types are subtypes of those at the same index of `b`. Omitted types are `dynamic`. */
+function areSubtypes(judge: TypeJudge, a: readonly DartType[], b: readonly DartType[], use: Use): Answer {
+  let found: Answer = 'yes'
+  for (let at = 0; at < Math.max(a.length, b.length); at++) {
+    const answer = isSubtype(judge, a[at] ?? dynamicType, b[at] ?? dynamicType, use)
+    if (answer === 'no') return 'no'
+    if (answer === 'unknown') found = answer
+  }
+  return found
+}
 
 type FunctionType = Extract<DartType, { kind: 'function' }>
 
@@ -107,20 +106,17 @@ function isSubfunction(judge: TypeJudge, a: FunctionType, other: FunctionType, u
   const [own, theirs] = [a, b].map(({ named: all }) => new Map(all.map((each) => [each.name, each])))
   const isMissing = b.named.some(({ name }) => own?.has(name) !== true)
   if (isDemanding || isMissing || a.named.some(({ name, isRequired }) => isRequired && theirs?.get(name)?.isRequired !== true)) return 'no'
-  const oppositeUse = use === 'received' ? 'passed' : 'received'
-  return all([
-    () => isSubtype(judge, a.returns, b.returns, use),
-    ...b.positional.map(
-      ({ type }, at) =>
-        () =>
-          isSubtype(judge, type, a.positional[at]?.type ?? dynamicType, oppositeUse),
-    ),
-    ...b.named.map(
-      ({ name, type }) =>
-        () =>
-          isSubtype(judge, type, own?.get(name)?.type ?? dynamicType, oppositeUse),
-    ),
-  ])
+  const returns = isSubtype(judge, a.returns, b.returns, use)
+  if (returns === 'no') return 'no'
+  const given = [...b.positional, ...b.named].map(({ type }) => type)
+  const taken = [...b.positional.map((_, at) => a.positional[at]?.type), ...b.named.map(({ name }) => own?.get(name)?.type)]
+  const parameters = areSubtypes(
+    judge,
+    given,
+    taken.map((type) => type ?? dynamicType),
+    use === 'received' ? 'passed' : 'received',
+  )
+  return parameters === 'yes' ? returns : parameters
 }
 
 /** Replaces the ids of a function type's own type parameters. */
@@ -140,20 +136,19 @@ function isSubrecord(judge: TypeJudge, a: RecordType, b: RecordType, use: Use): 
   if (a.positional.length !== b.positional.length || a.named.length !== b.named.length) return 'no'
   const own = new Map(a.named.map(({ name, type }) => [name, type]))
   if (b.named.some(({ name }) => !own.has(name))) return 'no'
-  return all([
-    () => areSubtypes(judge, a.positional, b.positional, use),
-    ...b.named.map(
-      ({ name, type }) =>
-        () =>
-          isSubtype(judge, own.get(name) ?? dynamicType, type, use),
-    ),
-  ])
+  const fields = [...a.positional.map(({ type }) => type), ...b.named.map(({ name }) => own.get(name) ?? dynamicType)]
+  return areSubtypes(
+    judge,
+    fields,
+    [...b.positional, ...b.named].map(({ type }) => type),
+    use,
+  )
 }
 
 /** Resolves aliases at the outside of a type. Returns null if aliases are cyclic or no steps are left. */
 function resolve(judge: TypeJudge, type: DartType): DartType | null {
   let found = type
-  for (let depth = 0; depth < 20; depth++) {
+  for (let depth = 0; depth < maxAliases; depth++) {
     if (found.kind === 'nullable') {
       const inner = resolve(judge, found.of)
       return inner && (isTop(inner) || inner.kind === 'nullable' || isNamed(inner, 'Null') ? inner : { kind: 'nullable', of: inner })
@@ -186,23 +181,3 @@ const argumentOf = (type: DartType): DartType => (type.kind === 'name' ? type.ar
 const isTop = (type: DartType): boolean =>
   isNamed(type, 'dynamic') || isNamed(type, 'void') || (type.kind === 'nullable' && isNamed(type.of, 'Object'))
 const isTopOrObject = (type: DartType): boolean => isTop(type) || isNamed(type, 'Object')
-
-function all(questions: readonly (() => Answer)[]): Answer {
-  let found: Answer = 'yes'
-  for (const question of questions) {
-    const answer = question()
-    if (answer === 'no') return 'no'
-    if (answer === 'unknown') found = answer
-  }
-  return found
-}
-
-function some(questions: readonly (() => Answer)[]): Answer {
-  let found: Answer = 'no'
-  for (const question of questions) {
-    const answer = question()
-    if (answer === 'yes') return 'yes'
-    if (answer === 'unknown') found = answer
-  }
-  return found
-}
