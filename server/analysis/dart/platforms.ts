@@ -1,51 +1,38 @@
 import type { Api } from './api.ts'
 import { type KnownPackage, type LibraryGraph, packageOf, reachableLibraries, type Runtime } from './reachable-libraries.ts'
 
-const everywhere = ['async', 'collection', 'convert', 'core', 'developer', 'math', 'typed_data', '_internal']
-const native = ['ffi', 'io', 'isolate']
-const browser = [
-  'html',
-  'html_common',
-  'indexed_db',
-  'js',
-  'js_interop',
-  'js_interop_unsafe',
-  'js_util',
-  'svg',
-  'web_audio',
-  'web_gl',
-  'web_sql',
-  '_js_annotations',
-]
+const everywhere = 'async collection convert core developer math typed_data _internal'
+const native = 'ffi io isolate'
+const browser = 'html html_common indexed_db js js_interop js_interop_unsafe js_util svg web_audio web_gl web_sql _js_annotations'
 
-const runtime = (...libraries: string[][]): Runtime => new Set(libraries.flat())
+const runtime = (...libraries: string[]): Runtime => new Set(libraries.join(' ').split(' '))
 
 /** The runtimes of Dart code and the `dart:` libraries they provide. Source: pana, `lib/src/tag/_specs.dart`. */
 const runtimes = {
-  nativeAot: runtime(everywhere, native, ['cli', 'nativewrappers']),
-  nativeJit: runtime(everywhere, native, ['cli', 'mirrors', 'nativewrappers']),
+  nativeAot: runtime(everywhere, native, 'cli nativewrappers'),
+  nativeJit: runtime(everywhere, native, 'cli mirrors nativewrappers'),
   web: runtime(everywhere, browser),
-  wasm: runtime(everywhere, ['ui', 'ui_web', 'js_interop', 'js_interop_unsafe']),
-  flutterNative: runtime(everywhere, native, ['ui']),
-  flutterWeb: runtime(everywhere, browser, ['ui', 'ui_web']),
+  wasm: runtime(everywhere, 'ui ui_web js_interop js_interop_unsafe'),
+  flutterNative: runtime(everywhere, native, 'ui'),
+  flutterWeb: runtime(everywhere, browser, 'ui ui_web'),
   /** Union of all runtimes without Flutter. */
-  anyDart: runtime(everywhere, native, browser, ['cli', 'mirrors', 'nativewrappers']),
+  anyDart: runtime(everywhere, native, browser, 'cli mirrors nativewrappers'),
   /** Union of all runtimes with Flutter. */
-  anyFlutter: runtime(everywhere, native, browser, ['cli', 'ui', 'ui_web']),
+  anyFlutter: runtime(everywhere, native, browser, 'cli ui ui_web'),
 }
 
-const platformNames = ['android', 'ios', 'windows', 'linux', 'macos', 'web'] as const
-type Platform = (typeof platformNames)[number]
+/** The runtimes of Dart programs and Flutter apps on a platform. */
+type PlatformRuntimes = { dart: Runtime | null; flutter: Runtime }
 
-/** The runtimes of Dart programs and Flutter apps on each platform. */
-const platforms: Record<Platform, { dart: Runtime | null; flutter: Runtime }> = {
-  android: { dart: runtimes.nativeAot, flutter: runtimes.flutterNative },
-  ios: { dart: null, flutter: runtimes.flutterNative },
-  windows: { dart: runtimes.nativeJit, flutter: runtimes.flutterNative },
-  linux: { dart: runtimes.nativeJit, flutter: runtimes.flutterNative },
-  macos: { dart: runtimes.nativeJit, flutter: runtimes.flutterNative },
-  web: { dart: runtimes.web, flutter: runtimes.flutterWeb },
-}
+const onDesktop: PlatformRuntimes = { dart: runtimes.nativeJit, flutter: runtimes.flutterNative }
+const platforms: readonly (readonly [name: string, PlatformRuntimes])[] = [
+  ['android', { dart: runtimes.nativeAot, flutter: runtimes.flutterNative }],
+  ['ios', { dart: null, flutter: runtimes.flutterNative }],
+  ['windows', onDesktop],
+  ['linux', onDesktop],
+  ['macos', onDesktop],
+  ['web', { dart: runtimes.web, flutter: runtimes.flutterWeb }],
+]
 
 /** The platform declarations of a pubspec, and the known dependencies. */
 export type PlatformFacts = {
@@ -68,20 +55,14 @@ export type PlatformFacts = {
   packages: ReadonlyMap<string, KnownPackage>
 }
 
-/**
- * Why a tag is not supported: a chain of files or packages, each of which imports or depends on the next; empty if the pubspec declares other
- * platforms.
- */
+/** A chain of files or packages, each of which imports or depends on the next; empty if the pubspec declares other platforms. */
 type Obstacle = { path: string[] }
 
-/** The tag of a platform, runtime or SDK that the package does not support, with the reason. */
-type Hindrance = Obstacle & { tag: string }
-
 /**
- * The tags of the supported SDKs, platforms and runtimes, and the reason for each unsupported one. Dependencies that this server does not know, such
- * as packages from pub.dev, are assumed to support everything; `unknownPackages` lists them.
+ * The tags of the supported SDKs, platforms and runtimes, and the reason for each unsupported one. Dependencies that this server does not know are
+ * assumed to support everything; `unknownPackages` lists them.
  */
-export type PlatformSupport = { tags: string[]; hindrances: Hindrance[]; unknownPackages: string[] }
+export type PlatformSupport = { tags: string[]; hindrances: (Obstacle & { tag: string })[]; unknownPackages: string[] }
 
 /**
  * Determines the supported platforms by pana's rules. Platforms declared in the pubspec take precedence. Otherwise a platform is supported unless an
@@ -93,15 +74,21 @@ export function platformsOf(api: Pick<Api, 'libraries' | 'files'>, facts: Platfo
   const graph = { name: facts.name, files: api.files, packages: facts.packages }
   const unknown = new Set<string>()
   const look: Look = (runtime, platform) => {
-    const isForPlugin = platform === 'web' || runtime === runtimes.wasm
-    return obstacleIn(graph, isForPlugin ? withWebPlugin(roots, facts) : roots, { runtime, platform, unknown })
+    const isForPlugin = facts.webPlugin !== null && (platform === 'web' || runtime === runtimes.wasm)
+    return obstacleIn(graph, isForPlugin ? [...roots, `lib/${facts.webPlugin}`] : roots, { runtime, platform, unknown })
   }
-  const sdks = sdkSupport(look, facts)
-  const found = platformNames.map((platform) => [`platform:${platform}`, platformObstacle(platform, look, roots, facts)] as const)
-  const isForDart = sdks.some(([tag, obstacle]) => tag === 'sdk:dart' && obstacle === null)
-  const ran = isForDart ? runtimesOf(look) : []
-  const wasm = ['is:wasm-ready', look(runtimes.wasm, null)] as const
-  const all = [...sdks, ...found, ...ran, wasm]
+  const dart = sdkObstacle(facts, () => false) ?? look(runtimes.anyDart)
+  const all: [tag: string, Obstacle | null][] = [
+    ['sdk:dart', dart],
+    ['sdk:flutter', sdkObstacle(facts, (sdk) => sdk === 'flutter') ?? look(runtimes.anyFlutter)],
+  ]
+  for (const [name, offered] of platforms) all.push([`platform:${name}`, platformObstacle(name, offered, look, roots, facts)])
+  if (dart === null) {
+    all.push(['runtime:native-aot', look(runtimes.nativeAot)])
+    all.push(['runtime:native-jit', look(runtimes.nativeJit)])
+    all.push(['runtime:web', look(runtimes.web)])
+  }
+  all.push(['is:wasm-ready', look(runtimes.wasm)])
   return {
     tags: all.flatMap(([tag, obstacle]) => (obstacle === null ? [tag] : [])),
     hindrances: all.flatMap(([tag, obstacle]) => (obstacle === null ? [] : [{ tag, ...obstacle }])),
@@ -110,7 +97,7 @@ export function platformsOf(api: Pick<Api, 'libraries' | 'files'>, facts: Platfo
 }
 
 /** Finds the first obstacle to running on a runtime and platform; null if it works. Without a platform, declared platforms are ignored. */
-type Look = (runtime: Runtime, platform: Platform | null) => Obstacle | null
+type Look = (runtime: Runtime, platform?: string) => Obstacle | null
 
 /** Support of a package with programs but without libraries: the desktop platforms. */
 const programs: PlatformSupport = {
@@ -126,33 +113,22 @@ function rootsOf({ libraries, files }: Pick<Api, 'libraries' | 'files'>, { name 
   return all.length > 0 ? all : files.map(({ path }) => path)
 }
 
-const withWebPlugin = (roots: readonly string[], { webPlugin }: PlatformFacts): string[] =>
-  webPlugin === null ? [...roots] : [...roots, `lib/${webPlugin}`]
+type Search = { runtime: Runtime; platform: string | undefined; unknown: Set<string> }
 
-type Search = { runtime: Runtime; platform: Platform | null; unknown: Set<string> }
-
-/**
- * Finds the nearest library that does not exist in the runtime, or whose package does not declare the platform. Adds unknown packages to `unknown`.
- */
+/** Finds the nearest library that does not exist in the runtime, or whose package does not declare the platform. */
 function obstacleIn(graph: LibraryGraph, roots: readonly string[], { runtime, platform, unknown }: Search): Obstacle | null {
-  const declared = (to: string) => (platform === null ? null : (graph.packages.get(packageOf(to) ?? '')?.platforms ?? null))
+  const declared = (to: string) => (platform === undefined ? null : (graph.packages.get(packageOf(to) ?? '')?.platforms ?? null))
   for (const { to, path, isUnknown } of reachableLibraries(graph, roots, runtime, (each) => declared(each) !== null)) {
     const isMissing = to.startsWith('dart:') && !runtime.has(to.slice('dart:'.length))
-    if (isMissing || (platform !== null && declared(to)?.includes(platform) === false)) return { path: path() }
+    if (isMissing || (platform !== undefined && declared(to)?.includes(platform) === false)) return { path: path() }
     if (isUnknown) unknown.add(packageOf(to) ?? '')
   }
   return null
 }
 
-function sdkSupport(look: Look, facts: PlatformFacts): (readonly [string, Obstacle | null])[] {
-  const needing = (isAvailable: (sdk: string) => boolean): Obstacle | null => {
-    if (!facts.sdks.every(isAvailable)) return declaredOtherwise
-    return obstacleAmongPackages(facts, ({ sdks }) => !sdks.every(isAvailable))
-  }
-  return [
-    ['sdk:dart', needing(() => false) ?? look(runtimes.anyDart, null)],
-    ['sdk:flutter', needing((sdk) => sdk === 'flutter') ?? look(runtimes.anyFlutter, null)],
-  ]
+function sdkObstacle(facts: PlatformFacts, isAvailable: (sdk: string) => boolean): Obstacle | null {
+  if (!facts.sdks.every(isAvailable)) return declaredOtherwise
+  return obstacleAmongPackages(facts, ({ sdks }) => !sdks.every(isAvailable))
 }
 
 const declaredOtherwise: Obstacle = { path: [] }
@@ -169,22 +145,17 @@ function obstacleAmongPackages({ dependencies, packages }: PlatformFacts, holds:
   return null
 }
 
-/**
- * Finds the obstacle to a platform. Platforms declared in the pubspec are trusted. A package without libraries is judged by the platforms that its
- * dependencies declare.
- */
-function platformObstacle(platform: Platform, look: Look, roots: readonly string[], facts: PlatformFacts): Obstacle | null {
+/** Trusts the pubspec. A package without libraries supports what its dependencies declare. */
+function platformObstacle(
+  platform: string,
+  { dart, flutter }: PlatformRuntimes,
+  look: Look,
+  roots: readonly string[],
+  facts: PlatformFacts,
+): Obstacle | null {
   const declared = facts.platforms.length > 0 ? facts.platforms : facts.pluginPlatforms
   if (declared !== null) return declared.includes(platform) ? null : declaredOtherwise
   if (roots.length === 0) return obstacleAmongPackages(facts, ({ platforms: others }) => others?.includes(platform) === false)
-  const { dart, flutter } = platforms[platform]
   const byFlutter = look(flutter, platform)
-  if (byFlutter === null || facts.usesFlutter || dart === null) return byFlutter
-  return look(dart, platform)
+  return byFlutter === null || facts.usesFlutter || dart === null ? byFlutter : look(dart, platform)
 }
-
-const runtimesOf = (look: Look): (readonly [string, Obstacle | null])[] => [
-  ['runtime:native-aot', look(runtimes.nativeAot, null)],
-  ['runtime:native-jit', look(runtimes.nativeJit, null)],
-  ['runtime:web', look(runtimes.web, null)],
-]

@@ -13,21 +13,20 @@ export type KnownPackage = {
   /** Names of the direct dependencies, without dev dependencies. */
   dependencies: readonly string[]
   /** Imports of the package's libraries, by path in the archive; null if unknown. */
-  files: ReadonlyMap<string, readonly ImportedUri[]> | null
+  files: Imports | null
 }
 
+type Imports = ReadonlyMap<string, readonly ImportedUri[]>
+
 /** An import or export URI with its conditional alternatives. */
-export type ImportedUri = Pick<LibraryImport, 'uri' | 'conditions'>
+type ImportedUri = Pick<LibraryImport, 'uri' | 'conditions'>
 
 /** The libraries of a package and of its transitive dependencies. */
 export type LibraryGraph = { name: string; files: Api['files']; packages: ReadonlyMap<string, KnownPackage> }
 
-/**
- * A library that is imported or exported, directly or indirectly. Libraries of other packages and `dart:` libraries are identified by URI, files of
- * this package by path.
- */
-export type Reached = {
-  /** For example `dart:io`, `package:web/web.dart` or `lib/src/io.dart`. */
+/** A library that is imported or exported, directly or indirectly. */
+type Reached = {
+  /** URI, or path for files of this package: `dart:io`, `package:web/web.dart` or `lib/src/io.dart`. */
   to: string
   /** Returns the import chain from a root to this library, including both. */
   path(): string[]
@@ -35,10 +34,7 @@ export type Reached = {
   isUnknown: boolean
 }
 
-/**
- * Yields all libraries that are reachable from the roots, nearest first. The runtime selects conditional imports. The imports of leaves are not
- * followed.
- */
+/** Yields the libraries reachable from the roots, nearest first. The runtime selects conditional imports. Leaves are not followed. */
 export function* reachableLibraries(
   graph: LibraryGraph,
   roots: readonly string[],
@@ -48,25 +44,21 @@ export function* reachableLibraries(
   const files = new Map(graph.files.map(({ path, imports }) => [path, imports]))
   const cameFrom = new Map<string, string | null>(roots.map((root) => [root, null]))
   for (const to of cameFrom.keys()) {
-    const next = isLeaf(to) ? [] : importsOf(to, files.get(to), graph, runtime)
+    const next = isLeaf(to) ? [] : importsOf(to, files, graph, runtime)
     yield { to, path: () => pathTo(to, cameFrom), isUnknown: next === null }
     for (const each of next ?? []) if (!cameFrom.has(each)) cameFrom.set(each, to)
   }
 }
 
-/** Returns the imports of a library. `own` is given for libraries of the package itself. Returns null if the library's package is unknown. */
-function importsOf(
-  to: string,
-  own: readonly ImportedUri[] | undefined,
-  { name, packages }: LibraryGraph,
-  runtime: Runtime,
-): readonly string[] | null {
+/** Returns the imports of a library. `files` are those of the package itself. Returns null if the library's package is unknown. */
+function importsOf(to: string, files: Imports, { name, packages }: LibraryGraph, runtime: Runtime): readonly string[] | null {
+  const own = files.get(to)
   if (own !== undefined) return own.map((each) => target(each, to, name, runtime))
   const [, other, path] = /^package:([^/]+)\/(.+)$/.exec(to) ?? []
   if (other === undefined || path === undefined) return []
-  const files = packages.get(other)?.files
-  if (files == null) return wellKnownImports.get(other) ?? null
-  return (files.get(`lib/${path}`) ?? []).map((each) => {
+  const others = packages.get(other)?.files
+  if (others == null) return wellKnownImports.get(other) ?? null
+  return (others.get(`lib/${path}`) ?? []).map((each) => {
     const uri = target(each, `lib/${path}`, other, runtime)
     return uri.startsWith('lib/') ? `package:${other}/${uri.slice('lib/'.length)}` : (resolveUri(uri, 'lib/', name) ?? uri)
   })
@@ -93,16 +85,12 @@ function pathTo(to: string, cameFrom: ReadonlyMap<string, string | null>): strin
   return path
 }
 
-/** Imports assumed for Flutter packages: their implementation selects the platform libraries itself, so only `dart:ui` counts. */
-const flutter = ['dart:ui']
+/** Packages of Flutter's SDK, which select the platform libraries themselves, so only `dart:ui` counts. */
+const flutter = ['flutter', 'flutter_driver', 'flutter_localizations', 'flutter_test', 'integration_test']
 
 /** Assumed imports of packages that are part of Flutter or wrap a single Dart library. */
-const wellKnownImports: ReadonlyMap<string, readonly string[]> = new Map([
-  ['flutter', flutter],
-  ['flutter_driver', flutter],
-  ['flutter_localizations', flutter],
-  ['flutter_test', flutter],
-  ['integration_test', flutter],
+const wellKnownImports = new Map<string, readonly string[]>([
+  ...flutter.map((name): [string, string[]] => [name, ['dart:ui']]),
   ['flutter_web_plugins', ['dart:ui', 'dart:ui_web', 'dart:js_interop']],
   ['web', ['dart:js_interop', 'dart:js_interop_unsafe']],
   ['js', ['dart:js']],

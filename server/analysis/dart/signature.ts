@@ -134,10 +134,7 @@ export function argumentsOf(declaration: Pick<Declaration, 'name' | 'signature'>
 export const fillIn = (code: string, typeArguments: ReadonlyMap<string, string>): string =>
   typeArguments.size === 0 ? code : code.replace(/(?<![\w$.])[\w$]+/g, (word) => typeArguments.get(word) ?? word)
 
-/**
- * Formats code on one line: removes comments, annotations, redundant whitespace and trailing commas. Also removes leading words that are in
- * `without`.
- */
+/** Formats code on one line, without comments, annotations, trailing commas, and leading words that are in `without`. */
 export function tidy(code: string, without: ReadonlySet<string> = new Set()): string {
   let line = ''
   let last = ''

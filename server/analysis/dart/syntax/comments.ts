@@ -22,13 +22,11 @@ export function leadAt(text: string, from: number): Lead {
   }
 }
 
-/**
- * Adds a comment to a doc comment. Adjacent `///` lines form one comment. A `/**` comment replaces any earlier one, and is replaced by later ones.
- */
+/** Adds a comment to a doc comment. Adjacent `///` lines form one comment, and a block comment is one of its own. */
 function withComment(text: string, docs: Span[], comment: Span): Span[] {
-  if (text.startsWith('/**', comment.start)) return [comment]
-  if (!text.startsWith('///', comment.start)) return docs
-  if (text.startsWith('/**', docs[0]?.start ?? text.length)) return [comment]
+  const isBlock = text.startsWith('/**', comment.start)
+  if (!isBlock && !text.startsWith('///', comment.start)) return docs
+  if (isBlock || text.startsWith('/**', docs[0]?.start ?? text.length)) return [comment]
   docs.push(comment)
   return docs
 }

@@ -6,8 +6,8 @@ import { type Shape, shapeOf } from './shapes.ts'
 export type Piece = { code: string; isMember: boolean }
 
 /**
- * Parses pieces of code and returns their shapes in the same order; null for pieces that cannot be parsed. All pieces are parsed together first.
- * Pieces affected by a syntax error are then parsed individually, so that the error does not affect others.
+ * Parses pieces of code and returns their shapes in the same order; null for pieces that cannot be parsed. Parses all pieces together, then those
+ * with a syntax error individually, so that the error does not affect others.
  */
 export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | null)[] {
   const { code, starts } = join(pieces)
@@ -59,10 +59,7 @@ function shapesAmong(nodes: readonly Node[][], pieces: readonly Piece[], code: s
   })
 }
 
-/**
- * Parses a single piece, even if it contains errors. Removes `external` and `augment`, which the grammar does not accept everywhere, such as in
- * `external int field;`.
- */
+/** Parses a single piece, even if it contains errors, without `external` and `augment`, which the grammar does not accept everywhere. */
 function parseIndividually(grammar: Grammar, { code, isMember }: Piece): Shape | null {
   const plain = code.replace(/^(?:(?:external|augment)\s+)+/, '')
   const from = isMember ? opening.length : 0

@@ -92,8 +92,8 @@ const inString = new Map(
 )
 
 /**
- * Advances until everything in `open` is closed. `open` is a stack of expected closing brackets and of the opening quotes of enclosing strings.
- * Returns null if the text ends first, or if a brace closes a block outside of the stack.
+ * Returns the end of everything in `open`, a stack of closing brackets and opening quotes; null if the text ends first or a brace closes an outer
+ * block.
  */
 function endOfNested(text: string, from: number, open: string[]): number | null {
   let at = from
@@ -131,10 +131,7 @@ function closeBrace(open: string[]): void {
   while (open.pop() !== '}');
 }
 
-/**
- * Returns the end of the expression at `from`: the position of the following `;`, `}`, closing bracket or, if `stopsAtComma`, `,`. Returns null if a
- * bracket is not closed.
- */
+/** Returns the position of the `;`, closing bracket or, if `stopsAtComma`, `,` after an expression; null if a bracket is not closed. */
 export function endOfExpression(text: string, from: number, stopsAtComma: boolean): number | null {
   let at: number | null = from
   while (at !== null) {

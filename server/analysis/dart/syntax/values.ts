@@ -33,10 +33,7 @@ function collectionAt(text: string, start: number, end: number): string {
   return close === null || !isLast(text, close, end) ? '0' : `${text.slice(start, inner)}${opening === '[' ? '[]' : '{}'}`
 }
 
-/**
- * Returns the placeholder for an object creation such as `A(…)`, `A<B>(…)` or `const A.named(…)`. Without `const`, `A.named(…)` may be any call, so
- * its type is unknown.
- */
+/** Returns the placeholder for `A(…)`, `A<B>(…)` or `const A.named(…)`. Without `const`, `A.named(…)` may be any call. */
 function objectAt(text: string, name: string, next: number, end: number, isConst: boolean): string {
   let at = next
   const types = text.charAt(at) === '<' ? (endOfTypeArguments(text, at) ?? at) : at
