@@ -3,16 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
-import {
-  type AnalysisResult,
-  type AnalysisTask,
-  type Answer,
-  answerSchema,
-  archiveName,
-  docsName,
-  type Question,
-  type Usage,
-} from './task.ts'
+import { type AnalysisResult, type AnalysisTask, answerSchema, archiveName, docsName, type Question } from './task.ts'
 import { AnalysisFailed, type AnalysisProcess, type ProcessLimits, retireAfterCpuMs, startProcess } from './process.ts'
 export type { AnalysisResult, AnalysisTask } from './task.ts'
 export { AnalysisFailed } from './process.ts'
@@ -31,7 +22,7 @@ export type Analyzer = {
    * @throws AnalysisFailed when the package cannot be read or exceeds the time or memory limit, or when the process was killed.
    */
   analyze(task: AnalysisTask): Promise<AnalysisResult>
-  /** Returns the number of running processes. */
+  /** Numbers of running processes. */
   processes(): { busy: number; idle: number }
   /** Ends all processes. Running analyses fail. */
   close(): Promise<void>
@@ -77,9 +68,6 @@ const stopping = (cause?: unknown) => new AnalysisFailed('The server is stopping
 /** An analysis process and its accumulated usage. */
 type Worker = { process: AnalysisProcess; tasks: number; cpuMs: number; timer: NodeJS.Timeout | undefined }
 
-/** The usage of a completed task, the memory of the process afterwards, and whether the process has ended. */
-type CompletedTask = { usage: { cpuMs: number }; residentBytes: number; hasEnded: boolean }
-
 /** Processes that hold more memory are replaced. */
 const retireAboveBytes = 136 * 1024 ** 2
 const retireAfterTasks = 500
@@ -107,16 +95,14 @@ function openProcessPool(limits: ProcessLimits, idleMs: number) {
       return worker
     },
     /** Returns a process to the pool after a task. Ends the process instead if it has exceeded a retirement limit. */
-    async release(worker: Worker, { usage, residentBytes, hasEnded }: CompletedTask): Promise<void> {
+    async release(worker: Worker, { usage, residentBytes, hasEnded }: Awaited<ReturnType<typeof exchange>>): Promise<void> {
       worker.tasks += 1
       worker.cpuMs += usage.cpuMs
       const mustRetire = worker.tasks >= retireAfterTasks || worker.cpuMs > retireAfterCpuMs || residentBytes > retireAboveBytes
       if (mustRetire || hasEnded || !all.has(worker)) return discard(worker)
       idle.push(worker)
       // If the process's folder cannot be removed now, the next start of the server removes it.
-      worker.timer = setTimeout(() => {
-        discard(worker).catch(() => {})
-      }, idleMs).unref()
+      worker.timer = setTimeout(() => void discard(worker).catch(() => {}), idleMs).unref()
     },
     count: () => ({ busy: all.size - idle.length, idle: idle.length }),
     discard,
@@ -124,19 +110,16 @@ function openProcessPool(limits: ProcessLimits, idleMs: number) {
   }
 }
 
-/** The result of a task, the memory of the process afterwards, and whether the process has ended. */
-type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { residentBytes: number; hasEnded: boolean }
-
 /** Sends a task to a process and returns the result. @throws AnalysisFailed; the caller must then end the process. */
-async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<Outcome> {
-  const { archive, facts, docs, earlier } = task
+async function exchange(process: AnalysisProcess, { archive, facts, docs, earlier }: AnalysisTask) {
   const started = performance.now()
   const [own, pages] = [join(process.folder, archiveName), join(process.folder, docsName)]
   await provideArchive(archive, own)
   const question: Question = { facts, wantsDocs: docs !== null, earlier }
   const { answer, failure, peakBytes } = await process.ask(question)
   await rm(own)
-  const read = parseAnswer(answer)
+  const { data: read, error } = answerSchema.safeParse(answer)
+  if (!read) throw new AnalysisFailed('The analysis process returned an invalid result.', { cause: error })
   const { cpuMs, residentBytes } = read
   const held = { residentBytes, hasEnded: failure !== null }
   const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
@@ -145,12 +128,6 @@ async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<O
   const docsFailure = failure ?? read.docsFailure
   const path = docs && docsFailure === null ? await movePages(pages, docs.folder) : null
   return { report, surface, docs: path, docsFailure, usage, ...held }
-}
-
-function parseAnswer(answer: unknown): Answer {
-  const { data, error } = answerSchema.safeParse(answer)
-  if (!data) throw new AnalysisFailed('The analysis process returned an invalid result.', { cause: error })
-  return data
 }
 
 /** Provides the archive in the process folder: as a hard link if possible, else as a copy. */

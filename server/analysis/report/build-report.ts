@@ -9,7 +9,7 @@ import { judgeDocuments } from './document-criteria.ts'
 import { code, type Finding, firstOf, type Subject } from './judge.ts'
 import { judgePlatforms, type NativeBuilds, nativeBuildsOf, supportOf } from './platform-criterion.ts'
 import { judgePubspec } from './pubspec-criteria.ts'
-import type { Report, Section } from './report.ts'
+import { type Report, type Section, sumOf } from './report.ts'
 import { leftoversIn, type PackageContents, sizesOf } from './unpack.ts'
 
 /** Increase when the same package may get a different report than before. */
@@ -18,10 +18,7 @@ const engineVersion = '2'
 /** Maximum number of unknown packages in a report. */
 const maxUnknownPackages = 200
 
-/**
- * Builds the report of a package. `changes` are notes about API changes since an earlier version. Deterministic: the same package and facts always
- * give the same report.
- */
+/** Builds the report of a package. `changes` are notes about API changes. The same package and facts always give the same report. */
 export function buildReport(subject: Subject, changes: readonly string[] = []): Report {
   const coverage = subject.api.libraries.length === 0 ? null : docCoverageOf(subject.api)
   const support = supportOf(subject)
@@ -45,18 +42,15 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
   }
 }
 
+const withoutSdk = 'The built-in engine has no Dart SDK to analyze code with.'
 const unanalyzed: Finding[] = [
-  {
-    id: 'static-analysis',
-    title: 'Code has no errors, warnings or lints',
-    reason: 'The built-in engine has no Dart SDK to analyze code with.',
-  },
+  { id: 'static-analysis', title: 'Code has no errors, warnings or lints', reason: withoutSdk },
   { id: 'formatting', title: 'Code is formatted', reason: 'The built-in engine has no Dart SDK to format code with.' },
 ]
 
 function sectionOf(id: string, title: string, findings: readonly Finding[]): Section {
   const criteria = findings.filter((finding) => 'granted' in finding)
-  const [granted, maximum] = [sum(criteria.map((each) => each.granted)), sum(criteria.map((each) => each.maximum))]
+  const { granted, maximum } = sumOf(criteria)
   return { id, title, granted, maximum, status: statusOf(granted, maximum), criteria }
 }
 
@@ -66,8 +60,6 @@ function statusOf(granted: number, maximum: number): Section['status'] {
   return granted === 0 ? 'failed' : 'partial'
 }
 
-const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0)
-
 /** Returns notes in Markdown that do not affect the points. */
 function notesOn({ contents, api }: Subject): string[] {
   const notes = leftoversIn(contents.files).map(
@@ -76,10 +68,8 @@ function notesOn({ contents, api }: Subject): string[] {
   )
   if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
   if (contents.notText.length > 0) notes.push(`Not text: ${firstOf(contents.notText.map(code))}. Their API is missing here.`)
-  if (api.unclear.length > 0)
-    notes.push(
-      `Some code in ${counted(api.unclear.length, 'file')} could not be parsed: ${firstOf(api.unclear.map((path) => code(path)))}.`,
-    )
+  const unclear = firstOf(api.unclear.map(code))
+  if (api.unclear.length > 0) notes.push(`Some code in ${counted(api.unclear.length, 'file')} could not be parsed: ${unclear}.`)
   return notes
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../dart/changes.ts'
 import type { Dependency } from '../../registry/archive/dependencies.ts'
 import { allows, type Constraint, isImpossible, parseConstraint } from '../../platform/pub/constraint.ts'
 import { compareParsed, isPrerelease, known, parseVersion, readVersion, type Version } from '../../platform/pub/version.ts'
@@ -32,11 +33,8 @@ function judgeFreshness(hosted: readonly Dependency[], { dependencies, now }: Pa
   if (judged.length === 0) return { ...criterion, reason: `This registry does not have ${firstOf(others)}.` }
   const unknown = others.length > 0 ? ` Not checked because they are not in this registry: ${firstOf(others)}.` : ''
   const faults = judged.flatMap(({ dependency, facts }) => freshnessFaults(dependency, facts, new Date(now)))
-  return allOrNothing(
-    criterion,
-    faults,
-    `The latest versions here of ${firstOf(judged.map(({ dependency }) => code(dependency.name)))} are supported.${unknown}`,
-  )
+  const names = firstOf(judged.map(({ dependency }) => code(dependency.name)))
+  return allOrNothing(criterion, faults, `The latest versions here of ${names} are supported.${unknown}`)
 }
 
 function freshnessFaults({ name, constraint }: Dependency, { versions, isDiscontinued, replacedBy }: DependencyFacts, now: Date): Fault[] {
@@ -51,14 +49,10 @@ function freshnessFaults({ name, constraint }: Dependency, { versions, isDiscont
     faults.push({ fault: `${code(name)} is discontinued.`, remedy })
   }
   if (versions.length === 0) return faults
-  if (admitted.length === 0)
-    return [
-      ...faults,
-      {
-        fault: `No version of ${dependency} is in this registry, so the package cannot be resolved.`,
-        remedy: `Correct the constraint on ${code(name)}, or publish such a version.`,
-      },
-    ]
+  if (admitted.length === 0) {
+    const remedy = `Correct the constraint on ${code(name)}, or publish such a version.`
+    return [...faults, { fault: `No version of ${dependency} is in this registry, so the package cannot be resolved.`, remedy }]
+  }
   return [...faults, ...lagOf(name, dependency, versions, admitted, now)]
 }
 
@@ -75,8 +69,7 @@ function lagOf(name: string, dependency: string, versions: Versions, admitted: V
   if (!latest) return []
   const [is, was] = [known(latest).release, known(newest ?? '0.0.0').release]
   const majors = is[0] - was[0]
-  const distance =
-    majors > 0n ? `${majors} major version${majors === 1n ? '' : 's'}` : `${beyond.length} release${beyond.length === 1 ? '' : 's'}`
+  const distance = majors > 0n ? counted(Number(majors), 'major version') : counted(beyond.length, 'release')
   const fault = `${dependency} does not allow ${code(latest)}: it is ${distance} behind.`
   return [{ fault, remedy: `Run \`dart pub upgrade --major-versions ${name}\`, adapt the code, and publish a version.` }]
 }
@@ -89,11 +82,8 @@ function newestOf(versions: Versions): string | null {
 function judgeLowerBounds(hosted: readonly Dependency[], { dependencies }: PackageFacts): Finding {
   const criterion = { id: 'lower-bounds', title: 'State lower bounds for all dependencies', maximum: 10 }
   const faults = hosted.flatMap(({ name, constraint }) => boundFaults(name, constraint, dependencies[name] ?? null))
-  return allOrNothing(
-    criterion,
-    faults,
-    hosted.length === 0 ? 'It has no hosted dependencies.' : 'All dependency constraints have a lower bound.',
-  )
+  const passed = hosted.length === 0 ? 'It has no hosted dependencies.' : 'All dependency constraints have a lower bound.'
+  return allOrNothing(criterion, faults, passed)
 }
 
 function boundFaults(name: string, constraint: string, facts: DependencyFacts | null): Fault[] {
@@ -120,9 +110,7 @@ function latestOf(dart: string | null): string {
   return given && compareParsed(given, known(lastKnownDart)) > 0 ? given.text : lastKnownDart
 }
 
-/**
- * Only the upper bound is compared with the latest known release. A lower bound beyond that release is not a fault, since newer releases may exist.
- */
+/** A lower bound beyond the latest known release is not a fault, since newer releases may exist. */
 function sdkFaults(pubspec: Pubspec, latest: string): Fault[] {
   const stated = constraintOn(pubspec)
   const text = code(textOf(pubspec) ?? '')
@@ -131,7 +119,7 @@ function sdkFaults(pubspec: Pubspec, latest: string): Fault[] {
     const remedy = 'Migrate it to null safety, and raise the lower bound to `^3.0.0`.'
     return [{ fault: `It is not null-safe: ${text} begins before Dart 2.12.`, remedy }]
   }
-  if (reaches(throughDart3(stated), latest)) return []
+  if (allows({ ...throughDart3(stated), min: null }, latest)) return []
   return [{ fault: `${text} does not allow Dart ${latest}.`, remedy: 'Widen the constraint on the Dart SDK, such as to `^3.0.0`.' }]
 }
 
@@ -154,10 +142,5 @@ export function constraintOn(pubspec: Pubspec): Constraint | null {
 }
 
 const textOf = ({ environment }: Pubspec) => environment.find(({ sdk }) => sdk === 'sdk')?.constraint ?? null
-
-function reaches({ max }: Constraint, version: string): boolean {
-  const order = max === null ? 1 : compareParsed(max.version, known(version))
-  return order > 0 || (order === 0 && max?.included === true)
-}
 
 const releaseOf = ({ release }: Version): Version => readVersion(release.join('.')) ?? known('0.0.0')

@@ -7,11 +7,8 @@ import type { PackageContents } from './unpack.ts'
 /** The package data that all scoring criteria are evaluated on. */
 export type Subject = { contents: PackageContents; facts: PackageFacts; api: Api; packages: ReadonlyMap<string, KnownPackage> }
 
-/** A scoring criterion that was not measured, with the reason. */
-export type Unmeasured = Report['notMeasured'][number]
-
 /** The outcome of a scoring criterion: its points, or the reason why it was not measured. */
-export type Finding = Criterion | Unmeasured
+export type Finding = Criterion | Report['notMeasured'][number]
 
 /** A problem and its remedy, each as sentences in Markdown. */
 export type Fault = { fault: string; remedy: string }
@@ -23,7 +20,6 @@ export function allOrNothing(criterion: Criteria, faults: readonly Fault[], pass
   return faults.length === 0 ? grantPoints(criterion, criterion.maximum, passed) : grantPoints(criterion, 0, ...formatFaults(faults))
 }
 
-/** Returns a criterion with the given points and reason. */
 export function grantPoints(criterion: Criteria, granted: number, reason: string, remedy: string | null = null): Criterion {
   const { id, title, maximum } = criterion
   return { id, title, granted, maximum, reason, remedy }
@@ -48,6 +44,5 @@ export function firstOf(names: readonly string[], most = 5): string {
 
 const maxCode = 120
 
-function sentenceList(sentences: string[]): string {
-  return sentences.length === 1 ? (sentences[0] ?? '') : sentences.map((sentence) => `- ${sentence}`).join('\n')
-}
+const sentenceList = (sentences: string[]): string =>
+  sentences.length === 1 ? sentences.join() : sentences.map((sentence) => `- ${sentence}`).join('\n')

@@ -46,8 +46,13 @@ export const reportSchema = z.object({
 })
 export type Report = z.infer<typeof reportSchema>
 
-/** Returns the granted and maximum points of a report. */
-export const pointsOf = ({ sections }: Pick<Report, 'sections'>): { granted: number; maximum: number } => ({
-  granted: sections.reduce((sum, { granted }) => sum + granted, 0),
-  maximum: sections.reduce((sum, { maximum }) => sum + maximum, 0),
+type Points = { granted: number; maximum: number }
+
+/** Adds up the points of sections or criteria. */
+export const sumOf = (all: readonly Points[]): Points => ({
+  granted: all.reduce((sum, { granted }) => sum + granted, 0),
+  maximum: all.reduce((sum, { maximum }) => sum + maximum, 0),
 })
+
+/** Returns the granted and maximum points of a report. */
+export const pointsOf = ({ sections }: Pick<Report, 'sections'>): Points => sumOf(sections)

@@ -31,11 +31,8 @@ const maxOtherBytes = 64 * 1024
 export async function unpack(archive: string): Promise<PackageContents> {
   const taken = new Map<string, Buffer[]>()
   const tooLarge: string[] = []
-  const { pubspecText, examples, readme, changelog, license, files } = await readArchive(
-    createReadStream(archive, { highWaterMark: 256 * 1024 }),
-    {},
-    collector(taken, tooLarge),
-  )
+  const source = createReadStream(archive, { highWaterMark: 256 * 1024 })
+  const { pubspecText, examples, ...contents } = await readArchive(source, {}, collector(taken, tooLarge))
   const document = readYaml(pubspecText, 'pubspec.yaml')
   const pubspec = describePubspec(document)
   const texts = [...taken].map(([path, chunks]) => [path, textOf(Buffer.concat(chunks), maxSourceBytes)] as const)
@@ -43,10 +40,7 @@ export async function unpack(archive: string): Promise<PackageContents> {
   return {
     pubspec,
     document,
-    readme,
-    changelog,
-    license,
-    files,
+    ...contents,
     tooLarge,
     notText: sources.filter(([, text]) => !isText(text)).map(([path]) => path),
     example: pickExample(examples, pubspec.name),
@@ -65,9 +59,8 @@ const isOther = (path: string) => /^android\/build\.gradle(?:\.kts)?$/.test(path
 function collector(taken: Map<string, Buffer[]>, tooLarge: string[]): FileVisitor {
   let bytes = 0
   return ({ path, size }) => {
-    const most = isSource(path) ? maxSourceBytes : maxOtherBytes
     if (!isSource(path) && !isOther(path)) return undefined
-    if (size > most || bytes + size > maxSourcesBytes) {
+    if (size > (isSource(path) ? maxSourceBytes : maxOtherBytes) || bytes + size > maxSourcesBytes) {
       if (isSource(path)) tooLarge.push(path)
       return undefined
     }
@@ -78,28 +71,19 @@ function collector(taken: Map<string, Buffer[]>, tooLarge: string[]): FileVisito
   }
 }
 
-type Sizes = Report['sizes']
+const bytesOf = (files: readonly ArchiveFile[]): number => files.reduce((sum, { size }) => sum + size, 0)
 
 /** Returns the unpacked sizes by kind of file, largest first. */
-export function sizesOf(files: readonly ArchiveFile[]): Sizes {
-  const sizes = new Map<string, Sizes[number]>()
-  for (const { path, size } of files) {
-    const kind = kindOf(path)
-    const sum = sizes.get(kind) ?? { kind, files: 0, bytes: 0 }
-    sizes.set(kind, { kind, files: sum.files + 1, bytes: sum.bytes + size })
-  }
-  return [...sizes.values()].toSorted((a, b) => b.bytes - a.bytes || (a.kind < b.kind ? -1 : 1))
-}
+export const sizesOf = (files: readonly ArchiveFile[]): Report['sizes'] =>
+  [...Map.groupBy(files, ({ path }) => kindOf(path))]
+    .map(([kind, all]) => ({ kind, files: all.length, bytes: bytesOf(all) }))
+    .toSorted((a, b) => b.bytes - a.bytes || (a.kind < b.kind ? -1 : 1))
 
 /** Returns folders written by tools that users of the package do not need, with their sizes in bytes. */
-export function leftoversIn(files: readonly ArchiveFile[]): { folder: string; bytes: number }[] {
-  const found = new Map<string, number>()
-  for (const { path, size } of files) {
-    const [folder] = leftover.exec(path) ?? []
-    if (folder) found.set(folder, (found.get(folder) ?? 0) + size)
-  }
-  return [...found].map(([folder, bytes]) => ({ folder, bytes }))
-}
+export const leftoversIn = (files: readonly ArchiveFile[]): { folder: string; bytes: number }[] =>
+  [...Map.groupBy(files, ({ path }) => leftover.exec(path)?.[0])].flatMap(([folder, all]) =>
+    folder ? [{ folder, bytes: bytesOf(all) }] : [],
+  )
 
 const leftover =
   /^(?:(?:example\/)?(?:\.dart_tool|\.gradle|\.idea|\.vscode|\.git|build|node_modules|ios\/Pods|macos\/Pods|android\/\.gradle)|coverage|doc\/api)\//

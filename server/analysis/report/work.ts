@@ -5,7 +5,7 @@ import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
 import { readPackages, readSurface, type Surface, surfaceOf, surfaceSchema } from '../dart/surface.ts'
 import { ApiError } from '../../errors.ts'
-import { type ApiChanges, counted, judgeVersion } from '../dart/changes.ts'
+import { counted, judgeVersion } from '../dart/changes.ts'
 import { compareSurfaces } from '../dart/compare/compare.ts'
 import { buildReport } from './build-report.ts'
 import { code, firstOf, type Subject } from './judge.ts'
@@ -13,8 +13,8 @@ import { type AnalysisTask, type Answer, archiveName, docsName, type Question } 
 import { unpack } from './unpack.ts'
 
 /**
- * Analyzes the archive in a folder and, if requested, writes the documentation pages to the same folder. Calls `keep` with the answer before the
- * pages are generated, so that the report survives a failure to do so.
+ * Analyzes the archive in a folder and, if requested, writes the documentation pages to the folder. Calls `keep` with the answer first, so that the
+ * report survives a failure to do so.
  */
 export async function work({ facts, wantsDocs, earlier }: Question, folder: string, keep: (answer: Answer) => void): Promise<Answer> {
   const usage = measure()
@@ -41,14 +41,9 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
 
 /** Writes the documentation pages. Returns null on success, else the reason of the failure. */
 async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
+  const { name, version } = facts
   const { description, repository, homepage } = contents.pubspec
-  const about = {
-    name: facts.name,
-    version: facts.version,
-    description,
-    repository: repository ?? homepage,
-    readme: contents.readme?.text ?? null,
-  }
+  const about = { name, version, description, repository: repository ?? homepage, readme: contents.readme?.text ?? null }
   try {
     await packPages(buildPages(api, about), path)
     return null
@@ -82,28 +77,19 @@ function measure() {
   }
 }
 
-/**
- * Describes in Markdown how the public API changed since an earlier version, and whether the version number follows semantic versioning. Returns null
- * if the API did not change.
- */
+/** Describes in Markdown how the public API changed since an earlier version; null if it did not change. */
 function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): string | null {
   const before = earlier && readSurface(earlier.surface, surfaceSchema)
   if (!earlier || !before) return null
   const changes = compareSurfaces(before, surface)
   const { added, removed, changed } = changes
-  const amounts = [
-    ...(added.length > 0 ? [counted(added.length, 'addition')] : []),
-    ...(removed.length > 0 ? [counted(removed.length, 'removal')] : []),
-    ...(changed.length > 0 ? [counted(changed.length, 'change')] : []),
-  ]
+  const counts = [[added.length, 'addition'] as const, [removed.length, 'removal'] as const, [changed.length, 'change'] as const]
+  const amounts = counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : []))
   if (amounts.length === 0) return null
   const summary = `The public API has ${amounts.join(', ')} since ${code(earlier.version)}.`
   const verdict = judgeVersion(earlier.version, version, changes)
   if (!verdict || verdict.isHonest) return summary
-  const broken = brokenBy(changes)
+  const broken = [...removed, ...changed.filter(({ breaks }) => breaks.length > 0)].map(({ name }) => name)
   const named = broken.length > 0 ? ` (${firstOf(broken.map(code))})` : ''
   return `${summary} **${verdict.sentence}**${named}: semantic versioning requires a ${verdict.needed} release.`
 }
-
-const brokenBy = ({ removed, changed }: ApiChanges) =>
-  [...removed, ...changed.filter(({ breaks }) => breaks.length > 0)].map(({ name }) => name)
