@@ -20,23 +20,16 @@ type Running = ReadonlyMap<string, number>
 /** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
 export type Lane = 'open' | 'reserved'
 
-export type FairLimiter = {
-  <T>(key: string, work: () => Promise<T>, lane?: Lane): Promise<T>
-  /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
-  requirePlace(key: string, lane?: Lane): void
-}
-
 /**
  * Returns a limiter that runs at most `atOnce` calls concurrently. The next call is taken from the key, such as the caller's network, with the fewest
  * running calls; equal keys take turns, and so do the open and the reserved lane. In a full lane, a new call replaces the newest call of the key with
  * the most waiting calls if its own key has fewer. Otherwise, it is rejected. @throws the error of `refusal`, by default ApiError RateLimitExceeded.
  */
-export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: LimiterOptions): FairLimiter {
+export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: LimiterOptions) {
   const lanes = openLanes(bounds, reserved)
   const running = new Map<string, number>()
   let busy = 0
   let usualMs = 250
-
   const noPlace = () => refusal(Math.max(1, Math.ceil(((lanes.length() + busy) / atOnce) * (usualMs / 1000))))
   function begin(key: string): void {
     busy++
@@ -63,7 +56,8 @@ export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = r
     }
   }
   return Object.assign(inTurn, {
-    requirePlace(key: string, lane: Lane = 'open') {
+    /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
+    requirePlace(key: string, lane: Lane = 'open'): void {
       if (busy >= atOnce && !lanes[lane].hasPlace(key)) throw noPlace()
     },
   })
