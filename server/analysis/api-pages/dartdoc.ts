@@ -71,10 +71,7 @@ function toPage(path: string, { title, crumbs, main, sections }: DartdocPage, ab
 /** Base URL for resolving links. The domain `.invalid` never exists (RFC 2606). */
 const base = 'http://docs.invalid/'
 
-/**
- * Returns a resolver for the links of a page. Links between pages stay relative, http, https and mailto links stay absolute, and all others are
- * removed.
- */
+/** Returns a resolver for the links of a page: keeps links to other pages, http, https and mailto links, and removes all others. */
 function linksOn(path: string, paths: ReadonlySet<string>): LinkOf {
   return (href) => {
     const url = URL.parse(href, `${base}${path.split('/').map(encodeURIComponent).join('/')}`)
@@ -117,10 +114,7 @@ const indexShape = z.array(
 
 type Symbols = Parameters<typeof renderSymbolsPage>[1]
 
-/**
- * Reads the symbols from dartdoc's search index: those at the top level of libraries, and those below. Returns empty lists if the index is missing or
- * invalid.
- */
+/** Reads the symbols from dartdoc's search index. Returns empty lists if the index is missing or invalid. */
 async function readSymbols(folder: string, paths: ReadonlySet<string>): Promise<[top: Symbols, below: Symbols]> {
   const linkOf = linksOn('search.html', new Set(paths))
   const [top, below]: [Symbols[number][], Symbols[number][]] = [[], []]

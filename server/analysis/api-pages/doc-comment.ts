@@ -11,8 +11,8 @@ export type Addresses = { reference: (name: string) => string | null; link: (tar
 export type Comments = { templates: Templates; level: number }
 
 /**
- * Renders a doc comment as safe HTML. The output of the Markdown renderer is already safe: text is escaped and link targets are chosen by
- * `addresses`. Only comments that contain HTML are sanitized, which takes twenty times as long.
+ * Renders a doc comment as safe HTML. Only comments that contain HTML are sanitized, which takes twenty times as long: the Markdown renderer escapes
+ * text, and `addresses` chooses the link targets.
  */
 export function renderComment(doc: string | null, addresses: Addresses, { templates, level }: Comments): Html {
   if (doc === null || !doc.trim()) return nothing

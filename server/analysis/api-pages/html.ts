@@ -42,3 +42,9 @@ function textOf(part: Part): string {
   if (typeof part === 'object') return part.map(({ text }) => text).join('')
   return escapeHtml(String(part))
 }
+
+/** Orders names, ignoring case. */
+export function compareNames(a: string, b: string): number {
+  const [first, second] = [a.toLowerCase(), b.toLowerCase()]
+  return first < second ? -1 : Number(first > second)
+}

@@ -1,5 +1,5 @@
-import { frame, type Group, idOf, nameOf, type Page, renderGroups, type Section } from './frame.ts'
-import { html, type Html } from './html.ts'
+import { frame, type Group, idOf, nameOf, type Page, renderGroups } from './frame.ts'
+import { compareNames, html, type Html } from './html.ts'
 import { hasPage, type LibraryPage, type Place } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'
 
@@ -17,12 +17,7 @@ export function renderLibraryPage(pageContext: PageContext, libraryPage: Library
     title: `${library.name} library - ${about.name} ${about.version}`,
     crumbs: [{ label: library.name, href: null }],
     contents: [
-      ...lists.map(({ id, title, places }): Section => ({
-        id,
-        label: title,
-        entries: [],
-        ...(places.length === 0 && { entries: [] }),
-      })),
+      ...lists.map(({ id, title }) => ({ id, label: title, entries: [] })),
       ...contents,
       ...(exported.length > 0 ? [{ id: idOf('Exported'), label: 'Exported', entries: [] }] : []),
     ],
@@ -82,8 +77,7 @@ function groupsOf(places: readonly Place[]): Group[] {
 const byName = (places: readonly Place[]): Place[] =>
   places
     .filter(({ declaration }) => hasPage(declaration) || declaration.name !== '')
-    .toSorted((a, b) => compare(a.declaration.name.toLowerCase(), b.declaration.name.toLowerCase()))
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+    .toSorted((a, b) => compareNames(a.declaration.name, b.declaration.name))
 
 /** Renders the section with the library's exports that other libraries declare. */
 function exportedPart(places: readonly Place[], foreign: readonly string[], view: View): Html | null {

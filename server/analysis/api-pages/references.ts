@@ -1,17 +1,14 @@
 import { anchorOf, type LibraryPage, type Place, type Site } from './site.ts'
 
-/**
- * Location of a doc comment: its library, and its type if it belongs to a type or member. `parameters` is the signature of the documented element.
- */
+/** Location of a doc comment: its library and type, and the signature of the documented element. */
 export type ReferenceOrigin = { libraryPage: LibraryPage | null; place: Place | null; parameters: string }
 
 /** A page and an anchor on the page. */
 export type Target = { path: string; anchor: string | null }
 
 /**
- * Resolves `[name]` in a doc comment. Looks for a member of the enclosing type and its supertypes, then for a declaration in the library, then for a
- * name that is unique in the package. Also understands `Type.member`, `prefix.Name`, `new Name`, `name()` and `Name<T>`. Returns null for parameters
- * and unknown names.
+ * Resolves `[name]` in a doc comment: a member of the enclosing type and its supertypes, a declaration in the library, or a unique name in the
+ * package. Also understands `Type.member`, `prefix.Name`, `new Name`, `name()` and `Name<T>`. Returns null for parameters and unknown names.
  */
 export function resolveReference(text: string, { libraryPage, place, parameters }: ReferenceOrigin, site: Site): Target | null {
   const parts = partsOf(text)

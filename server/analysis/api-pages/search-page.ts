@@ -1,5 +1,5 @@
 import { frame, type Page } from './frame.ts'
-import { Html, html } from './html.ts'
+import { compareNames, Html, html } from './html.ts'
 import { anchorOf, hasPage, type Place } from './site.ts'
 import { addressFrom, type PageContext } from './view.ts'
 
@@ -7,8 +7,8 @@ import { addressFrom, type PageContext } from './view.ts'
 type Symbol = [name: string, kind: string, context: string, address: string]
 
 /**
- * Renders the page of all symbols. Lists the declarations of libraries as HTML; the script also searches the members, which are in a JSON block. The
- * index is embedded in the page, because documentation pages have no origin and cannot fetch with the reader's cookies.
+ * Renders the page of all symbols. The script also searches the members, which are embedded as JSON, because documentation pages have no origin and
+ * cannot fetch with the reader's cookies.
  */
 export function renderSearchPage({ site }: PageContext): Page {
   const path = 'search.html'
@@ -23,7 +23,7 @@ export function renderSearchPage({ site }: PageContext): Page {
 
 /** Renders the page of all symbols. `top` symbols are listed, `below` symbols are only found by the search. */
 export function renderSymbolsPage(about: { name: string; version: string }, top: readonly Symbol[], below: readonly Symbol[]): Page {
-  const sorted = top.toSorted(([a], [b]) => compare(a.toLowerCase(), b.toLowerCase())).slice(0, maxListed)
+  const sorted = top.toSorted(([a], [b]) => compareNames(a, b)).slice(0, maxListed)
   const data = JSON.stringify([...sorted, ...below.slice(0, maxSearched)]).replace(/[<>&\u2028\u2029]/g, encoded)
   return frame(about, {
     path: 'search.html',
@@ -59,6 +59,5 @@ function membersOf(place: Place, path: string): Symbol[] {
     .map((member): Symbol => [member.name, member.kind, name, addressFrom(path, { path: place.path, anchor: anchorOf(member) })])
 }
 
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 /** Escapes characters that could end the script element. */
 const encoded = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

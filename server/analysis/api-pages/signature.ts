@@ -3,10 +3,7 @@ import { type Html, html } from './html.ts'
 /** Returns the URL of the type with this name, or null if it has none. */
 export type TypeAddress = (name: string) => string | null
 
-/**
- * Renders a signature with links to the types of the package. Long signatures have one parameter per line. Does not link names within strings or the
- * name of the declared element itself.
- */
+/** Renders a signature with links to the types of the package. Long signatures have one parameter per line. */
 export function renderSignature(signature: string, name: string, addressOf: TypeAddress): Html {
   const shown = layOut(signature.slice(0, maxShown), name.replace(/^operator\s*/, ''))
   const pieces: Html[] = []
@@ -63,10 +60,7 @@ function openingOf(text: string, start: number): number {
 
 type Parameters = { parameters: { text: string; isInSection: boolean }[]; section: string; end: number }
 
-/**
- * Parses the parameters from an index up to the closing parenthesis. `section` is the bracket that opens the optional parameters. Returns null if the
- * list is not closed.
- */
+/** Parses parameters up to the closing parenthesis. `section` opens the optional ones. Returns null if the list is not closed. */
 function parametersOf(text: string, from: number): Parameters | null {
   const parameters: Parameters['parameters'] = []
   let [depth, section, piece] = [0, '', '']

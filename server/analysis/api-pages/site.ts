@@ -1,4 +1,4 @@
-import type { Api, Declaration, DeclarationKind, Library, Member } from '../dart/api.ts'
+import { type Api, type Declaration, hasMembers, type Library, type Member } from '../dart/api.ts'
 import { hiddenIn } from './directives.ts'
 import { argumentsOf, fillIn, nameOf } from '../dart/signature.ts'
 
@@ -40,10 +40,8 @@ export type LibraryPage = { library: Library; folder: string; path: string; plac
  */
 export type Place = { declaration: Declaration; libraryPage: LibraryPage; path: string; anchor: string | null; members: readonly Member[] }
 
-const withPage: ReadonlySet<DeclarationKind> = new Set(['class', 'mixin', 'extension', 'extension type', 'enum'])
-
 /** Whether declarations of this kind have a page of their own. */
-export const hasPage = ({ kind }: Pick<Declaration, 'kind'>): boolean => withPage.has(kind)
+export const hasPage = hasMembers
 
 /**
  * Assigns the declarations of an API to pages. A declaration that several libraries export is shown in the library that declares it, else in the
@@ -196,8 +194,6 @@ function listIn<Key, Value>(map: Map<Key, Value[]>, key: Key): Value[] {
   return list
 }
 
-type Supertype = Declaration['supertypes'][number]
-
 /** What a type inherits from types without a page: their members, nearest type first, and the names of the supertypes of these types. */
 type HiddenInheritance = { members: Member[]; above: string[] }
 
@@ -239,8 +235,8 @@ const maxTypes = 200
 const isInherited = ({ kind, isStatic }: Member): boolean => !isStatic && !['constructor', 'constant', 'enum value'].includes(kind)
 
 /** Orders supertypes so that the first declaration of a member wins: mixins before the superclass, and later mixins before earlier ones. */
-function nearestFirst(supertypes: readonly Supertype[]): Supertype[] {
-  const of = (...relations: Supertype['relation'][]) => supertypes.filter(({ relation }) => relations.includes(relation))
+function nearestFirst(supertypes: Declaration['supertypes']): Declaration['supertypes'] {
+  const of = (...relations: Relation[]) => supertypes.filter(({ relation }) => relations.includes(relation))
   return [...of('with').toReversed(), ...of('extends'), ...of('on', 'implements')]
 }
 
