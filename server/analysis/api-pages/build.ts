@@ -11,9 +11,8 @@ import { Html, html } from './html.ts'
 import { type PageContext, viewOf } from './view.ts'
 
 /**
- * Generates the API documentation of a package as complete pages: an index, a page per library, a page per class, mixin, extension, extension type
- * and enum, and a page of all symbols. The same API always gives the same pages. The pages are safe to serve whatever the package contains. Their
- * style sheet and script are expected at `../../-/` relative to the index (server/analysis/docs).
+ * Generates the API documentation of a package as complete pages, which are safe to serve whatever the package contains. The same API always gives
+ * the same pages. Their style sheet and script are expected at `../../-/` relative to the index (server/analysis/docs).
  */
 export function* buildPages(api: Api, about: About): Generator<Page> {
   const pageContext = { site: buildSite(api, about), templates: templatesOf(api) }

@@ -17,10 +17,7 @@ export type Section = { id: string; label: string; entries: readonly { id: strin
 
 export type Page = { path: string; content: string }
 
-/**
- * Renders a complete page. Ids of the layout contain a hyphen, so they never equal a Dart name. Only the search box and the dark mode switch need the
- * script.
- */
+/** Renders a complete page. Ids of the layout contain a hyphen, so they never equal a Dart name. */
 export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
   const up = upFrom(path)
   const assets = `${up}../../-/`

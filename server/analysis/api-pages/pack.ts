@@ -17,8 +17,7 @@ export class PagesTooLarge extends Error {
 }
 
 /**
- * Writes pages into one file: each page as a separate gzip stream that can be served unchanged, followed by an index. The same pages
- * always give the same bytes.
+ * Writes pages into one file: each as a separate gzip stream that can be served unchanged, then an index. The same pages always give the same bytes.
  * @throws PagesTooLarge when a limit is exceeded. The file is deleted in case of an error.
  */
 export async function packPages(pages: Iterable<Page> | AsyncIterable<Page>, file: string): Promise<Packed> {
@@ -81,10 +80,7 @@ export type PackedPage = { offset: number; length: number; size: number; etag: s
 /** Reads a range of bytes of a packed file; `end` is inclusive. */
 type ReadRange = (range: { start: number; end: number }) => Promise<Buffer>
 
-/**
- * Reads the index of a packed file of `bytes` bytes. Returns the pages by path.
- * @throws Error when the file is not in the packed format.
- */
+/** Reads the index of a packed file of `bytes` bytes. Returns the pages by path. @throws Error when the file has another format. */
 export async function readIndex(bytes: number, read: ReadRange): Promise<ReadonlyMap<string, PackedPage>> {
   // Most indexes fit into the last 64 KiB of the file, so one read is enough.
   const tailStart = Math.max(0, bytes - tailBytes)

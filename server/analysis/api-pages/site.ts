@@ -34,18 +34,15 @@ type Relation = Declaration['supertypes'][number]['relation']
 /** The page of a library: its output folder, its declarations (`places`), and all that it exports (`shown`). */
 export type LibraryPage = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
 
-/**
- * The place of a declaration: a page of its own, or an anchor on the page of its library. `members` are the shown members: declared ones, and those
- * inherited from types without a page.
- */
+/** A page, or an anchor on the page of its library. `members` are the shown members, including those inherited from types without a page. */
 export type Place = { declaration: Declaration; libraryPage: LibraryPage; path: string; anchor: string | null; members: readonly Member[] }
 
 /** Whether declarations of this kind have a page of their own. */
 export const hasPage = hasMembers
 
 /**
- * Assigns the declarations of an API to pages. A declaration that several libraries export is shown in the library that declares it, else in the
- * package's main library, else in the first by path. The other libraries link to it.
+ * Assigns declarations to pages. One that several libraries export is shown in the library that declares it, else in the package's main library, else
+ * in the first by path.
  */
 export function buildSite(api: Api, about: About): Site {
   const folders = distinct()
@@ -197,10 +194,7 @@ function listIn<Key, Value>(map: Map<Key, Value[]>, key: Key): Value[] {
 /** What a type inherits from types without a page: their members, nearest type first, and the names of the supertypes of these types. */
 type HiddenInheritance = { members: Member[]; above: string[] }
 
-/**
- * Returns a function that reads what a type inherits from types that no library exports, with type arguments substituted. `isShown` returns whether a
- * library exports a name.
- */
+/** Returns a function that reads what a type inherits from types that no library exports, with type arguments substituted. */
 function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: string) => boolean): (of: Declaration) => HiddenInheritance {
   const byName = Map.groupBy(hidden, ({ name }) => name)
   /** Finds a type by name: in the same file, else the only type of this name in the package. */

@@ -32,10 +32,7 @@ export async function scoreBadge(reader: Reader, audience: Audience, name: strin
   return { label: 'score', value: `${granted}/${maximum}`, color: percent >= 80 ? 'green' : percent >= 50 ? 'orange' : 'red' }
 }
 
-/**
- * Returns a badge with the downloads of the last 30 days; null if the package does not exist, and for the public audience, which cannot see
- * downloads.
- */
+/** Returns a badge with the downloads of the last 30 days; null if the package does not exist, and for the public audience. */
 export async function downloadsBadge(context: Context, audience: Audience, name: string): Promise<Badge | null> {
   const pkg = audience === 'members' ? await findPackage(context, name) : null
   if (!pkg) return null

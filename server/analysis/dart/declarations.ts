@@ -9,21 +9,16 @@ export type MemberAround = Around & Pick<Member, 'isOverride' | 'superConstructo
 
 /** Returns the top-level declarations in a parsed piece of code. A variable declaration may declare several. */
 export function declarationsOf(shape: Shape, around: Around): Declaration[] {
+  const empty = { supertypes: [], members: [] }
   if (shape.kind === 'variables') {
     const prefix = tidy(shape.prefix, ignoredModifiers)
     const kind = /^const\b/.test(prefix) ? 'constant' : 'variable'
-    return shape.variables.map((variable) => ({
-      ...around,
-      kind,
-      name: variable.name,
-      signature: variableLine(prefix, variable),
-      supertypes: [],
-      members: [],
-    }))
+    return shape.variables.map((each) => ({ ...around, kind, name: each.name, signature: variableLine(prefix, each), ...empty }))
   }
   const { kind, name } = shape
-  if (kind === 'operator' || kind === 'constructor') return []
-  return [{ ...around, kind, name, signature: tidy(shape.signature, ignoredModifiers), supertypes: [], members: [] }]
+  return kind === 'operator' || kind === 'constructor'
+    ? []
+    : [{ ...around, kind, name, signature: tidy(shape.signature, ignoredModifiers), ...empty }]
 }
 
 /** Formats a variable such as `final int x`. Adds the type of the value if no type is written. */

@@ -1,4 +1,4 @@
-import type { containerKinds, Declaration } from './api.ts'
+import { type containerKinds, type Declaration, relations } from './api.ts'
 import { endOfBracket, endOfTypeArguments, isContainer, plainTokenAt } from './syntax/tokens.ts'
 import { tidy } from './signature.ts'
 
@@ -75,17 +75,9 @@ function represented(primary: string | null): Declaration['supertypes'] {
   return type === undefined ? [] : [{ relation: 'represents', type }]
 }
 
-const relations = new Map([
-  ['extends', 'extends'],
-  ['=', 'extends'],
-  ['implements', 'implements'],
-  ['with', 'with'],
-  ['on', 'on'],
-] as const)
-
 function supertypesOf(signature: string, rest: readonly Word[]): Declaration['supertypes'] {
   const found: Declaration['supertypes'] = []
-  let relation: Declaration['supertypes'][number]['relation'] | undefined
+  let relation: (typeof relations)[number] | undefined
   let type: Word[] = []
   const take = () => {
     const [first, last] = [type[0], type.at(-1)]
@@ -94,7 +86,7 @@ function supertypesOf(signature: string, rest: readonly Word[]): Declaration['su
     type = []
   }
   for (const word of rest) {
-    const next = new Map<string, typeof relation>(relations).get(word.text)
+    const next = word.text === '=' ? 'extends' : relations.find((each) => each !== 'represents' && each === word.text)
     if (next === undefined && word.text !== ',' && word.text !== ';') type.push(word)
     else {
       take()

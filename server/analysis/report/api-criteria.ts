@@ -51,11 +51,8 @@ export function docCoverageOf({ libraries }: Pick<Api, 'libraries'>): DocCoverag
       count(key, `${library.name}.${declaration.name}`, declaration.doc !== null)
       for (const member of declaration.members) {
         if (!isCounted(member, declaration)) continue
-        count(
-          `${key} ${member.name}`,
-          `${library.name}.${declaration.name}.${lastPart(member)}`,
-          isDocumented(member, declaration, classes),
-        )
+        const name = `${library.name}.${declaration.name}.${lastPart(member)}`
+        count(`${key} ${member.name}`, name, isDocumented(member, declaration, classes))
       }
     }
   }
@@ -74,14 +71,11 @@ const common = new Set(['toString', 'noSuchMethod', 'hashCode', 'runtimeType'])
 
 type Type = Pick<Declaration, 'supertypes'> & { byName: ReadonlyMap<string, Member> }
 
-const classesByName = (libraries: readonly Library[]): Map<string, Type> =>
-  new Map(
-    libraries.flatMap(({ declarations }) =>
-      declarations.flatMap(({ name, supertypes, members }) =>
-        members.length === 0 ? [] : [[name, { supertypes, byName: new Map(members.map((member) => [member.name, member])) }] as const],
-      ),
-    ),
-  )
+function classesByName(libraries: readonly Library[]): Map<string, Type> {
+  const withMembers = libraries.flatMap(({ declarations }) => declarations).filter(({ members }) => members.length > 0)
+  const membersByName = (members: readonly Member[]) => new Map(members.map((member) => [member.name, member]))
+  return new Map(withMembers.map(({ name, supertypes, members }) => [name, { supertypes, byName: membersByName(members) }]))
+}
 
 /** Maximum number of supertypes visited. */
 const maxAncestors = 100

@@ -21,8 +21,7 @@ export type AnalysisProcess = {
   /** The process's own folder: the only place it may write to, and besides the program the only one it may read. */
   folder: string
   /**
-   * Sends a question and waits for the answer. If the process ends after its interim answer without pages, returns that answer, and the reason as
-   * `failure`. `failure` is null on success.
+   * Sends a question and waits for the answer. If the process ends after its interim answer, returns that answer, and the reason as `failure`.
    * @throws AnalysisFailed when the process ended before any answer, or for a transient reason.
    */
   ask(question: object): Promise<{ answer: unknown; failure: string | null; peakBytes: number }>
@@ -41,9 +40,8 @@ const pageBytes = 4096
 const maxStderr = 8192
 
 /**
- * Starts an analysis process with an empty environment and a lower priority than requests. The process cannot start other processes, and can only
- * open the program's files and those in its own folder. If the server is killed, the process ends with its current question, or after a few minutes
- * of CPU time.
+ * Starts an analysis process with an empty environment and low priority. It cannot start other processes, and can only open the program's files and
+ * those in its own folder. If the server is killed, it ends with its current question, or after a few minutes of CPU time.
  */
 export async function startProcess(limits: ProcessLimits): Promise<AnalysisProcess> {
   const folder = await realpath(await limits.makeFolder())
