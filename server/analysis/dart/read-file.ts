@@ -1,7 +1,16 @@
 import { type Declaration, isNamedType, type Member } from './api.ts'
-import { type Around, declarationsOf, isPublic, type MemberAround, membersOf, primaryMembers, withFieldTypes } from './declarations.ts'
+import {
+  type Around,
+  declarationsOf,
+  type Head,
+  isPublic,
+  type MemberAround,
+  membersOf,
+  primaryMembers,
+  readHead,
+  withFieldTypes,
+} from './declarations.ts'
 import { type Directives, takeDirective } from './directives.ts'
-import { type Head, readHead } from './heads.ts'
 import type { Shape } from './syntax/shapes.ts'
 import { type Chunk, indexUpTo, skim } from './syntax/skim.ts'
 import { type Grammar, type Piece, shapesOf } from './syntax/grammar.ts'
