@@ -60,7 +60,6 @@ function address(token: Token, { link }: Addresses, emitted: Set<string>): void 
 }
 
 const isOurs = { reference: true }
-
 const markdown = new MarkdownIt({ html: true, linkify: true }).use(references).use(deeperHeadings)
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
 // Replaces images with their alternative text: loading an image would disclose the reader to another server.

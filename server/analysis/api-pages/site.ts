@@ -225,7 +225,6 @@ function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: strin
 
 /** Maximum number of supertypes that are visited per type. */
 const maxTypes = 200
-
 const isInherited = ({ kind, isStatic }: Member): boolean => !isStatic && !['constructor', 'constant', 'enum value'].includes(kind)
 
 /** Orders supertypes so that the first declaration of a member wins: mixins before the superclass, and later mixins before earlier ones. */

@@ -4,7 +4,6 @@ import { type KnownPackage, type LibraryGraph, packageOf, reachableLibraries, ty
 const everywhere = 'async collection convert core developer math typed_data _internal'
 const native = 'ffi io isolate'
 const browser = 'html html_common indexed_db js js_interop js_interop_unsafe js_util svg web_audio web_gl web_sql _js_annotations'
-
 const runtime = (...libraries: string[]): Runtime => new Set(libraries.join(' ').split(' '))
 
 /** The runtimes of Dart code and the `dart:` libraries they provide. Source: pana, `lib/src/tag/_specs.dart`. */

@@ -157,7 +157,6 @@ export function tidy(code: string, without: ReadonlySet<string> = new Set()): st
 }
 
 const operatorName = /(?<![\w$])operator (?:[[\]=<>+\-*/%~&|^] ?)+(?=\()/
-
 const closes = /^[)\]}>]$/
 
 function gap(last: string, next: string, wasBlank: boolean): string {

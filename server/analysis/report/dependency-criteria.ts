@@ -142,5 +142,4 @@ export function constraintOn(pubspec: Pubspec): Constraint | null {
 }
 
 const textOf = ({ environment }: Pubspec) => environment.find(({ sdk }) => sdk === 'sdk')?.constraint ?? null
-
 const releaseOf = ({ release }: Version): Version => readVersion(release.join('.')) ?? known('0.0.0')

@@ -51,7 +51,6 @@ export async function unpack(archive: string): Promise<PackageContents> {
 
 /** Whether a decoded file is text: at most a tenth of it consists of replacement characters. Files in old encodings have a few. */
 const isText = (text: string): boolean => text.split('\ufffd').length - 1 <= text.length / 10
-
 const isSource = (path: string) => path.startsWith('lib/') && path.endsWith('.dart')
 /** Build file that describes the Android part of a plugin. */
 const isOther = (path: string) => /^android\/build\.gradle(?:\.kts)?$/.test(path)

@@ -45,7 +45,6 @@ type Comparing = {
 
 /** Step limit for subtype checks per comparison. Checks after the limit report no breaks. */
 const maxSteps = 3_000_000
-
 const libraryAt = (path: string) => ({ library: path, kind: 'library', name: path, signature: path })
 
 /** Maps names to types: public types first, then hidden types with a unique name. */

@@ -15,8 +15,11 @@ export function callBreaks(before: string, after: string, typing: Typing): strin
   return [
     ...modifierBreaks(earlier, later),
     ...typeParameterBreaks(earlier.typeParameters, later.typeParameters, own),
-    ...returnBreaks(earlier, later, own),
-    ...parameterBreaks(earlier, later, own),
+    ...(isIncompatibleResult(earlier.returns, later.returns, own)
+      ? [`it returns \`${later.returns}\` in place of \`${earlier.returns}\``]
+      : []),
+    ...positionalBreaks(positional(earlier), positional(later), own),
+    ...namedBreaks(named(earlier), named(later), own),
   ]
 }
 
@@ -39,10 +42,7 @@ export const inside = (typing: Typing, before: readonly string[], after: readonl
   after: [...typing.after, ...after],
 })
 
-/**
- * Whether a value of the later type certainly cannot replace a value of the earlier type that callers receive. Types that are not written are not
- * compared.
- */
+/** Whether a value of the later type certainly cannot replace a value of the earlier type that callers receive. */
 export const isIncompatibleResult = (before: string, after: string, typing: Typing): boolean =>
   isCertainlyNotSubtype('received', after, before, typing)
 
@@ -63,22 +63,15 @@ function isCertainlyNotSubtype(use: 'received' | 'passed', type: string, above: 
 }
 
 const stepsPerQuestion = 2000
-
 const scopeOf = (parameters: readonly string[]): Map<string, string> => new Map(parameters.map((each, at) => [nameIn(each), `#${at}`]))
 
 /** Returns the name of a type parameter, without its bound. */
 const nameIn = (parameter: string): string => /^[\w$]+/.exec(parameter)?.[0] ?? parameter
-
 const boundOf = (parameter: string): string => /^[\w$]+ extends (.+)$/s.exec(parameter)?.[1] ?? 'Object?'
 
 function boundsOf(parameters: readonly string[]): Map<string, DartType> {
-  const scope = scopeOf(parameters)
-  return new Map(
-    parameters.flatMap((each, at) => {
-      const bound = parseType(boundOf(each), scope)
-      return bound === null ? [] : [[`#${at}`, bound] as const]
-    }),
-  )
+  const bounds = parameters.map((each) => parseType(boundOf(each), scopeOf(parameters)))
+  return new Map(bounds.flatMap((bound, at) => (bound === null ? [] : [[`#${at}`, bound] as const])))
 }
 
 /** Describes what may break for callers that pass type arguments. Both parameter lists must be in scope. */
@@ -95,14 +88,6 @@ function modifierBreaks(before: Callable, after: Callable): string[] {
     ...(was.has('const') && !is.has('const') ? ['it is no longer `const`'] : []),
     ...(was.has('static') !== is.has('static') ? [`it is ${is.has('static') ? 'now' : 'no longer'} \`static\``] : []),
   ]
-}
-
-function returnBreaks({ returns: before }: Callable, { returns: after }: Callable, typing: Typing): string[] {
-  return isIncompatibleResult(before, after, typing) ? [`it returns \`${after}\` in place of \`${before}\``] : []
-}
-
-function parameterBreaks(before: Callable, after: Callable, typing: Typing): string[] {
-  return [...positionalBreaks(positional(before), positional(after), typing), ...namedBreaks(named(before), named(after), typing)]
 }
 
 const positional = ({ parameters }: Callable): Parameter[] => parameters.filter(({ isNamed }) => !isNamed)
@@ -128,9 +113,8 @@ function namedBreaks(before: readonly Parameter[], after: readonly Parameter[], 
   const found = after.flatMap(({ name, type, isRequired }) => {
     const was = earlier.get(name)
     if (isRequired && was?.isRequired !== true) return [`the parameter \`${name}\` is required`]
-    return was !== undefined && isIncompatibleArgument(was.type, type, typing)
-      ? [`the parameter \`${name}\` is a \`${type}\` in place of a \`${was.type}\``]
-      : []
+    if (was === undefined || !isIncompatibleArgument(was.type, type, typing)) return []
+    return [`the parameter \`${name}\` is a \`${type}\` in place of a \`${was.type}\``]
   })
   return [...gone, ...found]
 }
@@ -140,9 +124,7 @@ export type Named = { kind: string; name: string; signature: string }
 
 type Accessors = { read: string | null; write: string | null; isConstant: boolean; isStatic: boolean }
 
-/**
- * Describes what breaks for code that reads or sets a variable, field, getter or setter. Replacing one of these by another is not a break in itself.
- */
+/** Describes what breaks for code that reads or sets a variable, field, getter or setter. Replacing one by another is not a break. */
 export function accessBreaks(before: readonly Named[], after: readonly Named[], typing: Typing): string[] {
   const [was, is] = [accessorsOf(before), accessorsOf(after)]
   const lost = [

@@ -18,7 +18,6 @@ export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | n
 
 /** Time limit per file for parsing pieces individually, in milliseconds: enough for thousands of normal pieces. */
 const maxIndividualMs = 1000
-
 const opening = 'class _{\n'
 
 /** Joins all pieces into one text, with members wrapped in classes. Also returns the start of each piece. */

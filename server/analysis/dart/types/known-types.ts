@@ -41,12 +41,8 @@ export function aliasedBy({ signature }: SurfaceDeclaration): string | null {
   const required = positional.filter(({ isRequired }) => isRequired).map(typed)
   const optional = positional.filter(({ isRequired }) => !isRequired).map(typed)
   const named = old.parameters.filter(({ isNamed }) => isNamed).map((each) => `${each.isRequired ? 'required ' : ''}${typed(each)}`)
-  const inside = [
-    ...required,
-    ...(optional.length > 0 ? [`[${optional.join(', ')}]`] : []),
-    ...(named.length > 0 ? [`{${named.join(', ')}}`] : []),
-  ]
-  return `${old.returns || 'dynamic'} Function(${inside.join(', ')})`
+  const sections = [optional.length > 0 ? `[${optional.join(', ')}]` : '', named.length > 0 ? `{${named.join(', ')}}` : '']
+  return `${old.returns || 'dynamic'} Function(${[...required, ...sections].filter(Boolean).join(', ')})`
 }
 
 /** The types of the Dart SDK that signatures use most, with their supertypes. Source: the API reference of the Dart SDK. */
