@@ -4,15 +4,14 @@ import type { Log } from '../../platform/http/log.ts'
 /** Result of a check. The message contains no internal details. */
 export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
 
-type Caching = {
-  /** Timeout of the check. */
-  timeoutMs: number
-  /** How long a success is cached. Failures are not cached. */
-  keptMs: number
-}
-
-/** Returns a check that is shared by concurrent callers and does not start again while a run hangs. It throws the error of `work`. */
-export function cachedCheck(work: () => Promise<unknown>, { timeoutMs, keptMs }: Caching): () => Promise<void> {
+/**
+ * Returns a check that is shared by concurrent callers and does not start again while a run hangs. It throws the error of `work`. A success, but not
+ * a failure, is cached for `keptMs`.
+ */
+export function cachedCheck(
+  work: () => Promise<unknown>,
+  { timeoutMs, keptMs }: Record<'timeoutMs' | 'keptMs', number>,
+): () => Promise<void> {
   let passedAt = Number.NEGATIVE_INFINITY
   let begunAt = 0
   let running: Promise<void> | undefined

@@ -45,20 +45,7 @@ function isRepetitive(secret: string): boolean {
 type Environment = Record<string, string | undefined>
 
 /** Prefixes that only settings of this program are expected to have. */
-const ownPrefixes = [
-  'SNUG_',
-  'S3_',
-  'BACKUP_',
-  'METRICS_',
-  'SCORING_',
-  'POSTGRES_POOL_',
-  'POSTGRES_READ_',
-  'DRAIN_',
-  'BLOB_',
-  'DOCS_',
-  'JWT_',
-  'SDK_PUB_',
-]
+const ownPrefix = /^(SNUG|S3|BACKUP|METRICS|SCORING|POSTGRES_POOL|POSTGRES_READ|DRAIN|BLOB|DOCS|JWT|SDK_PUB)_/
 
 /** Variables that have one of these prefixes but are not settings: scripts and deployment examples read them. */
 const usedElsewhere = new Set(['SNUG_TOKEN', 'SNUG_URL', 'SNUG_SITE', 'SNUG_INSTANCES'])
@@ -83,7 +70,7 @@ export function misspeltVariables(environment: Environment): string[] {
       const instead = removed.get(name.replace(/_FILE$/, ''))
       if (instead !== undefined) return [`${name} was removed and is ignored. ${instead}`]
       const near = nearest(name, names)
-      if (near === null && !ownPrefixes.some((prefix) => name.startsWith(prefix))) return []
+      if (near === null && !ownPrefix.test(name)) return []
       return [`${name} is not a setting and is ignored.${near === null ? '' : ` Did you mean ${near}?`}`]
     })
 }

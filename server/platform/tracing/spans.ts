@@ -40,26 +40,14 @@ type NewSpan = { name: string; kind: SpanKind; attributes: Attributes }
 /** `parent` is the `traceparent` header of the caller; `links` refer to related traces. */
 type NewRoot = NewSpan & { parent?: string | undefined; links?: Link[] }
 
-export type Spans = {
-  begin(root: NewRoot): Root
-  /** Runs `work` with `root` as the parent of its spans. */
-  within<Value>(root: Root, work: () => Value): Value
-  /** Ends a root span, with an error type if it failed. Work that continues afterwards is not traced. */
-  end(root: Root, attributes: Attributes, failure?: string): void
-  /** Runs `work` in a child span of the current span. Creates no span if nothing is being traced or the limit of spans is reached. */
-  step<Value>(describe: () => NewSpan, work: () => Promise<Value>): Promise<Value>
-  /** Returns the root span of the current request or job. */
-  current(): Root | undefined
-  /** Flushes pending spans, for at most `limitMs` milliseconds. */
-  close(limitMs?: number): Promise<void>
-}
+export type Spans = Awaited<ReturnType<typeof openSpans>>
 
 /** Maximum number of child spans per root. A request may run thousands of statements. */
 const maxChildSpans = 128
 const closeMs = 2000
 
 /** Creates spans and exports them to `url` in the background. */
-export async function openSpans(url: string, config: Config, log: Log): Promise<Spans> {
+export async function openSpans(url: string, config: Config, log: Log) {
   const reportLoss = logLosses(log, url)
   const exporter = await openExporter(url, config, reportLoss)
   const own = resourceFromAttributes({ 'service.name': 'snug', 'service.version': version })
@@ -71,7 +59,8 @@ export async function openSpans(url: string, config: Config, log: Log): Promise<
   })
   return {
     ...spansOf(provider.getTracer('snug', version)),
-    async close(limitMs = closeMs) {
+    /** Flushes pending spans, for at most `limitMs` milliseconds. */
+    async close(limitMs = closeMs): Promise<void> {
       const late = wait(limitMs, new Error('The server stopped before they were sent.'), { ref: false })
       const problem = await Promise.race([provider.shutdown().catch(() => undefined), late])
       if (problem) reportLoss(0, problem)
@@ -79,22 +68,25 @@ export async function openSpans(url: string, config: Config, log: Log): Promise<
   }
 }
 
-function spansOf(tracer: Tracer): Omit<Spans, 'close'> {
+function spansOf(tracer: Tracer) {
   const places = new AsyncLocalStorage<{ root: Root; span: Span }>()
   return {
-    begin({ name, parent, ...options }) {
+    begin({ name, parent, ...options }: NewRoot): Root {
       const span = tracer.startSpan(name, options, contextOf(parent))
       return { span, remainingSpans: span.isRecording() ? maxChildSpans : 0, statements: 0, hasEnded: false }
     },
-    within: (root, work) => places.run({ root, span: root.span }, work),
-    end(root, attributes, failure) {
+    /** Runs `work` with `root` as the parent of its spans. */
+    within: <Value>(root: Root, work: () => Value): Value => places.run({ root, span: root.span }, work),
+    /** Ends a root span, with an error type if it failed. Work that continues afterwards is not traced. */
+    end(root: Root, attributes: Attributes, failure?: string): void {
       const { span, statements } = root
       span.setAttributes({ ...attributes, 'snug.statements': statements })
       if (failure !== undefined) fail(span, failure)
       span.end()
       root.hasEnded = true
     },
-    async step(describe, work) {
+    /** Runs `work` in a child span of the current span, if something is being traced and the limit of spans is not reached. */
+    async step<Value>(describe: () => NewSpan, work: () => Promise<Value>): Promise<Value> {
       const place = places.getStore()
       if (!place || place.root.hasEnded || place.root.remainingSpans <= 0) return work()
       const { root } = place
@@ -110,6 +102,7 @@ function spansOf(tracer: Tracer): Omit<Spans, 'close'> {
         span.end()
       }
     },
+    /** Returns the root span of the current request or job. */
     current: () => places.getStore()?.root,
   }
 }

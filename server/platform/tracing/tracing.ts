@@ -14,36 +14,23 @@ import { withoutValues } from './statements.ts'
 import { openSpans, type Root, type Spans } from './spans.ts'
 
 /** Creates OpenTelemetry spans for the work of the server. */
-export type Tracing = {
-  /** Traces requests. Call this before other hooks are added. Returns a function to call when a request ends. */
-  requests(app: FastifyInstance): (end: RequestEnd) => void
-  /** Traces database statements. */
-  statements: StatementWatch
-  /** Wraps a store so that its calls are traced. `backend` is the kind of backend. */
-  blobs(store: BlobStore, backend: string): BlobStore
-  /** Traces the execution of a GraphQL operation. */
-  operation<Value>(operation: { type: string; name: string | undefined }, execute: () => Promise<Value>): Promise<Value>
-  /** Records which request or job enqueues a job. */
-  jobs(em: EntityManager): void
-  /** Traces a job attempt. */
-  attempt<Outcome extends string>(held: ClaimedJob, run: () => Promise<Outcome>): Promise<Outcome>
-  /** Flushes pending spans, for at most two seconds by default. */
-  close(limitMs?: number): Promise<void>
-}
+export type Tracing = Awaited<ReturnType<typeof tracingTo>>
 
 /** Opens tracing to `url`. Spans never contain values of queries, headers, bodies or statements. */
-export async function tracingTo(url: string, config: Config, log: Log): Promise<Tracing> {
+export async function tracingTo(url: string, config: Config, log: Log) {
   const spans = await openSpans(url, config, log)
   return {
-    requests: (app) => traceRequests(app, spans, new URL(config.SERVER_URL)),
+    /** Traces requests. Call this before other hooks are added. Returns a function to call when a request ends. */
+    requests: (app: FastifyInstance) => traceRequests(app, spans, new URL(config.SERVER_URL)),
     statements: traceStatements(spans, config.DB_BACKEND === 'sqlite' ? 'sqlite' : 'postgresql'),
-    blobs: (store, backend) => traceBlobs(spans, store, backend),
-    operation: ({ type, name }, execute) => {
+    blobs: (store: BlobStore, backend: string) => traceBlobs(spans, store, backend),
+    /** Traces the execution of a GraphQL operation. */
+    operation: <Value>({ type, name }: { type: string; name: string | undefined }, execute: () => Promise<Value>): Promise<Value> => {
       const attributes = { 'graphql.operation.type': type, ...(name !== undefined && { 'graphql.operation.name': shownName(name) }) }
       return spans.step(() => ({ name: type, kind: SpanKind.INTERNAL, attributes }), execute)
     },
     ...traceAttempts(spans),
-    close: (limitMs) => spans.close(limitMs),
+    close: spans.close,
   }
 }
 

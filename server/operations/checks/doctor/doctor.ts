@@ -17,14 +17,11 @@ import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { titleOf } from '../../../analysis/sdks/service.ts'
 
-/** Results of all checks, and the effective settings with secrets masked; null if they are invalid. */
-type Diagnosis = { checks: Check[]; settings: string[] | null }
-
 /**
  * Checks everything that the server depends on, whether or not it is running, and changes no data. `quick` skips checks that
  * read the whole database. Health checks of a running server are separate: they use its connections and end within seconds.
  */
-export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
+export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }) {
   const config = settingsIn(environment)
   if (config instanceof ConfigError)
     return {

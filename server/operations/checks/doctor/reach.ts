@@ -8,16 +8,13 @@ import { type Check, failed, messageOf, passed, sizeOf, warning } from './check.
 import { parseAddress, proxyTrust } from '../../../platform/http/client-address.ts'
 import { through } from './address.ts'
 
-/** Results of requests to SERVER_URL, and how they arrived at the server; null if another registry responded. */
-type Reach = { checks: Check[]; arrival: Arrival | null }
-
 const timeoutMs = 20_000
 
 /**
  * Checks that the server at SERVER_URL uses this database, and that requests as large as a small upload reach it. Sends
  * requests only if that server has this version, because older ones do not have the endpoint.
  */
-export async function checkReach(config: Config, em: EntityManager | null, version: string | null): Promise<Reach> {
+export async function checkReach(config: Config, em: EntityManager | null, version: string | null) {
   const id = em && (await databaseId(em))
   if (id == null || version !== ownVersion) return { checks: [], arrival: null }
   const first = await send(config, id, 0)
@@ -60,11 +57,8 @@ function otherRegistry({ SERVER_URL, DB_BACKEND }: Config): Check {
   return failed('registry', message, advice)
 }
 
-/** What is known about proxies between SERVER_URL and the server: response headers, and how a request arrived. */
-type Seen = { headers: Headers; arrival: Arrival | null }
-
 /** Checks that TRUST_PROXY and SERVER_URL match the proxy, if there is one. */
-export function checkProxy(config: Config, { headers, arrival }: Seen): Check {
+export function checkProxy(config: Config, { headers, arrival }: { headers: Headers; arrival: Arrival | null }): Check {
   const { SERVER_URL, TRUST_PROXY, LISTEN_PORT } = config
   const setting = `TRUST_PROXY=${Array.isArray(TRUST_PROXY) ? TRUST_PROXY.join(',') : TRUST_PROXY}`
   const isHttps = SERVER_URL.startsWith('https:')

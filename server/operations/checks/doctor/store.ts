@@ -14,13 +14,10 @@ import { readState } from '../../backup/schedule/state.ts'
 import { readBucketAddress } from '../../../platform/config/forms.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 
-/** Results of the archive store checks. */
-type StoreFindings = { checks: Check[]; aheadMs: number | null }
-
 type Database = Pick<DatabaseFindings, 'orm' | 'em'>
 
 /** Checks that the store responds and is readable and writable, and that the server would start with this store and database. */
-export async function examineStore(config: Config, database: Database): Promise<StoreFindings> {
+export async function examineStore(config: Config, database: Database): Promise<{ checks: Check[]; aheadMs: number | null }> {
   let aheadMs: number | null = null
   const checks = await examine(
     'store',
