@@ -8,7 +8,6 @@ import { binary } from '../../platform/rest/route.ts'
 import { finishUrl, identifyByUploadKey } from './key.ts'
 import { receiveUpload } from './receive.ts'
 
-/** The route that receives the archive of an upload. */
 export const uploadBinaries = [
   binary('POST /api/packages/versions/upload', {
     access: 'write',
@@ -30,15 +29,13 @@ async function receive(context: Context): Promise<unknown> {
     const actor = requireScope(context, 'write')
     guardChange(context)
     const uploadId = request.isMultipart() ? await receiveForm(actor) : await receiveBody(actor)
-    return await reply.redirect(finishUrl(publicUrl(request, config.SERVER_URL), uploadId, keyIn(actor)), 302)
+    const { upload_key: key } = request.query as Record<string, unknown>
+    const usedKey = actor.credential.uploadId === undefined ? null : String(key)
+    return await reply.redirect(finishUrl(publicUrl(request, config.SERVER_URL), uploadId, usedKey), 302)
   } catch (error) {
     throw bodyFault(request, error)
   }
 }
-
-/** Returns the upload key that authorized the request, or null. */
-const keyIn = ({ request, credential }: SignedInContext): string | null =>
-  credential.uploadId === undefined ? null : String((request.query as Record<string, unknown>).upload_key)
 
 async function receiveBody(actor: SignedInContext): Promise<string> {
   const { request, config } = actor

@@ -4,19 +4,27 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { conflict, rateLimited, tooSlow } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
-import { toDate } from '../../platform/db/reads.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { Upload } from './entity.ts'
-import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload, unknownUpload } from './service.ts'
+import {
+  isReceiving,
+  lockOwnUploads,
+  type OwnUpload,
+  ownUpload,
+  selectUploads,
+  unknownUpload,
+  uploadOf,
+  type UploadRow,
+} from './service.ts'
 
 /** A connection's exclusive lease for sending an upload's archive, across all instances. `as` also names the staged bytes. */
 export type Claim = { uploadId: string; as: string }
 
 /** Lifetime of a claim without a heartbeat, in milliseconds. A claim whose instance crashed expires after this time. */
-export const claimMs = 30_000
+const claimMs = 30_000
 
 /** Heartbeat interval of a sending connection, in milliseconds. */
-export const heartbeatMs = 250
+const heartbeatMs = 250
 
 /**
  * Claims an upload for this connection and reserves staging space for `bytes`. Returns null when the upload is already finished. Takes over the claim
@@ -44,17 +52,15 @@ export async function reserveMore(context: SignedInContext, claim: Claim, bytes:
 }
 
 /** Renews the claim. Returns false when the claim was lost. */
-export async function renewClaim(context: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
+async function renewClaim(context: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
   const kept = await context.em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingUntil: claimExpiry(context) })
   return kept > 0
 }
 
-/** Returns whether the connection still holds its claim. */
-export async function hasClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
+async function hasClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<boolean> {
   return (await em.fork().count(Upload, { id: uploadId, receivingAs: as })) > 0
 }
 
-/** Releases the claim, so that another connection can send. */
 export async function releaseClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<void> {
   await em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingAs: null, receivingUntil: null, reservedBytes: null })
 }
@@ -112,16 +118,15 @@ async function reserve(
 
 /** Renews a claim while its connection is sending, and detects when another connection takes over. */
 export type Heartbeat = {
-  /** Records that data has arrived. */
+  /** Call for each chunk of data. */
   recordActivity(): void
-  /** Records that the body is complete. The claim is then renewed without further data while the server processes the archive. */
+  /** Call at the end of the body. The claim is then renewed without further data while the server processes the archive. */
   complete(): void
   /** A promise that rejects when the claim is lost, when it has expired because no data arrived, or when the database is unavailable. */
   lost: Promise<never>
   stop(): void
 }
 
-/** Starts renewing a claim. */
 export function startHeartbeat(context: SignedInContext, claim: Claim): Heartbeat {
   const { promise: lost, reject } = Promise.withResolvers<never>()
   lost.catch(() => undefined)
@@ -159,45 +164,20 @@ const beatsPerCheck = 4
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
-  const uploads = (await readRows<Row>(em, selectUnfinished, [context.viewer.id])).map(unfinishedOf)
+  const rows = await readRows<UploadRow>(em, `${selectUploads} and message is null order by expires_at`, [context.viewer.id])
+  const uploads = rows.map(uploadOf)
   const [expired, live] = [uploads.filter((one) => isExpired(one, now)), uploads.filter((one) => !isExpired(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : reserved(one, now)) }))
-  requireSpace(others, bytes, spaceOf(context), now)
+  // At least the maximum archive size, so that one archive always fits.
+  const space = Math.max(context.config.UPLOAD_STAGING_BYTES, context.config.MAX_UPLOAD_BYTES)
+  requireSpace(others, bytes, space, now)
   return expired.flatMap(({ stagedAs }) => stagedAs ?? [])
 }
 
-/** Returns the staging space per user in bytes: at least the maximum archive size, so that one archive always fits. */
-const spaceOf = ({ config }: SignedInContext): number => Math.max(config.UPLOAD_STAGING_BYTES, config.MAX_UPLOAD_BYTES)
-
-const selectUnfinished = `select id, expires_at, staged_as, bytes, receiving_as, receiving_until, reserved_bytes from uploads
-  where user_id = ? and message is null order by expires_at`
-
-type Row = {
-  id: string
-  expires_at: number | string
-  staged_as: string | null
-  bytes: number | string | null
-  receiving_as: string | null
-  receiving_until: number | string | null
-  reserved_bytes: number | string | null
-}
-
-const unfinishedOf = (row: Row) => ({
-  id: row.id,
-  expiresAt: toDate(row.expires_at),
-  stagedAs: row.staged_as,
-  bytes: Number(row.bytes ?? 0),
-  receivingAs: row.receiving_as,
-  receivingUntil: row.receiving_until === null ? null : toDate(row.receiving_until),
-  reservedBytes: Number(row.reserved_bytes ?? 0),
-})
-
-type Unfinished = ReturnType<typeof unfinishedOf>
-
-const isExpired = (upload: Unfinished, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
-const staged = ({ stagedAs, bytes }: Unfinished): number => (stagedAs === null ? 0 : bytes)
-const reserved = (upload: Unfinished, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
+const isExpired = (upload: OwnUpload, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
+const staged = ({ stagedAs, bytes }: OwnUpload): number => (stagedAs === null ? 0 : (bytes ?? 0))
+const reserved = (upload: OwnUpload, now: Date): number => (isReceiving(upload, now) ? (upload.reservedBytes ?? 0) : 0)
 
 function requireSpace(others: { expiresAt: Date; bytes: number }[], bytes: number, space: number, now: Date): void {
   const taken = others.reduce((sum, one) => sum + one.bytes, 0)

@@ -9,7 +9,6 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { confusionWarning } from '../names/service.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
-import { takeCachedBytes } from './receive-whole.ts'
 import { ownUpload, unknownUpload } from './service.ts'
 
 /** The result of a finished upload. The hash identifies the published version. */
@@ -42,15 +41,14 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
 type ReceivedUpload = StoredBytes & { id: string; stagedAs: string }
 
 async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
-  const { blobs, config, database } = context
+  const { blobs, caches, config, database } = context
   const formerUrls = await formerAddresses(database.reads, config)
   const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
   // Import lazily: the archive and manifest parsers take memory that idle servers do not need.
   const { inspectPackage } = await import('../archive/inspect.ts')
-  const inspected = await inspectPackage(
-    takeCachedBytes(context, stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })),
-    rules,
-  )
+  const cached = caches.uploads.get(stagedAs)
+  caches.uploads.delete(stagedAs)
+  const inspected = await inspectPackage(cached ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })), rules)
   const submission = { ...inspected, archive }
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
@@ -68,10 +66,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
 /**
  * Opens the staged bytes, or the stored bytes if a concurrent request is publishing them. Throws NotFound if a concurrent request has rejected them.
  */
-async function openBytes(
-  context: SignedInContext,
-  { id, stagedAs, sha256 }: Pick<ReceivedUpload, 'id' | 'stagedAs' | 'sha256'>,
-): Promise<Readable> {
+async function openBytes(context: SignedInContext, { id, stagedAs, sha256 }: Omit<ReceivedUpload, 'bytes' | 'crc32c'>): Promise<Readable> {
   const { blobs } = context
   for (const open of [() => blobs.openStaged(stagedAs), () => blobs.open(sha256)]) {
     const source = await open().catch(nullWhenMissing)
@@ -88,12 +83,11 @@ function nullWhenMissing(error: NodeJS.ErrnoException): null {
 }
 
 /** Returns whether the upload was deleted in the meantime, by replacement or rejection, so that retrying is pointless. */
-const isGone = ({ em }: SignedInContext, id: string): Promise<boolean> =>
-  em
+const isGone = async ({ em }: SignedInContext, id: string): Promise<boolean> =>
+  (await em
     .fork()
     .count(Upload, { id })
-    .then((found) => found === 0)
-    .catch(() => false)
+    .catch(() => null)) === 0
 
 async function discardUpload({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
   // The condition keeps bytes that a later attempt has staged. Delete the row first, so that a request that misses the bytes also finds the upload

@@ -47,6 +47,5 @@ function signerOf(key: string): Pick<Credential, 'kind' | 'id'> | null {
 export const uploadUrl = (serverUrl: string, uploadId: string, key: string): string =>
   `${serverUrl}/api/packages/versions/upload?upload_id=${encodeURIComponent(uploadId)}&upload_key=${key}`
 
-/** Returns the URL for finishing an upload. */
 export const finishUrl = (serverUrl: string, uploadId: string, key: string | null): string =>
   `${serverUrl}/api/packages/versions/newUploadFinish?upload_id=${encodeURIComponent(uploadId)}${key === null ? '' : `&upload_key=${key}`}`

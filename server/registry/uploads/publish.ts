@@ -105,7 +105,6 @@ function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNe
   return [...(isNew ? [created] : []), published].map((event) => ({ ...event, actor: viewer, package: name, ip }))
 }
 
-/** Returns the index data of the version that was just stored. */
 const indexedOf = ({ pubspec, readme, license }: Submission) => ({
   pubspec,
   readme: readme?.text ?? null,

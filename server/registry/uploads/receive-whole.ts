@@ -5,9 +5,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { newId } from '../../platform/db/base.ts'
-import { withoutSync } from '../../platform/db/statements.ts'
-import { changeRows } from '../../platform/db/statements.ts'
-import type { Services } from '../../services.ts'
+import { changeRows, withoutSync } from '../../platform/db/statements.ts'
 import { reserveSpace } from './claim.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
 
@@ -27,7 +25,7 @@ export async function receiveWhole(context: SignedInContext, uploadId: string, b
     const stored = await blobs.stageWhole(as, bytes)
     const kept = await recordBytes(context, upload, as, stored)
     if (!kept) return false
-    cacheStagedBytes(context, as, bytes)
+    context.caches.uploads.set(as, inOwnMemory(bytes))
     obsolete = kept
     return true
   } finally {
@@ -52,8 +50,7 @@ function recordBytes(context: SignedInContext, upload: OwnUpload, as: string, st
 const keep = `update uploads set staged_as = ?, sha256 = ?, bytes = ?, crc32c = ?, receiving_as = null, receiving_until = null, reserved_bytes = null
   where id = ? and message is null and expires_at > ? and (receiving_as is null or receiving_until <= ?) and staged_as is not distinct from ?`
 
-/** A request body that has been partly read. */
-export type Body = {
+type Body = {
   /** The complete body, if it is small and arrived without delay; otherwise null. */
   whole: Buffer | null
   /** The body from its first byte. The source stream is not destroyed, because the request may still need a response. */
@@ -61,9 +58,9 @@ export type Body = {
 }
 
 /** Maximum size in bytes of an archive that is received in memory and cached there until the upload is finished. */
-export const maxWholeBytes = 256 * 1024
+const maxWholeBytes = 256 * 1024
 
-/** How long to wait for a small body, in milliseconds, before switching to streaming. */
+/** Time after which a small body that has not arrived is streamed instead. */
 const maxWaitMs = 50
 
 /** Maximum memory for bodies that are being received, across all clients. */
@@ -106,7 +103,6 @@ async function readHeld(chunks: AsyncIterator<Buffer, undefined>, limit: number)
 
 type Next = IteratorResult<Buffer, undefined>
 
-/** Yields the chunks already read, the pending chunk, and the rest of the body. */
 async function* resumed(read: Buffer[], coming: Promise<Next>, rest: AsyncIterator<Buffer, undefined>): AsyncGenerator<Buffer, undefined> {
   yield* read
   for (let next = await coming; !next.done; next = await rest.next()) yield next.value
@@ -117,17 +113,4 @@ declare module '../../platform/caches/caches.ts' {
     /** Small archives that were just staged, by staging name. They are usually finished immediately, so caching them saves reading from disk. */
     uploads: Buffer
   }
-}
-
-type Keeper = Pick<Services, 'caches'>
-
-/** Caches staged bytes for a minute, if the cache has space. */
-export const cacheStagedBytes = ({ caches: { uploads } }: Keeper, stagedAs: string, bytes: Buffer): void =>
-  void uploads.set(stagedAs, inOwnMemory(bytes))
-
-/** Returns and removes cached staged bytes. Returns null when the bytes must be read from the store. */
-export function takeCachedBytes({ caches: { uploads } }: Keeper, stagedAs: string): Buffer | null {
-  const bytes = uploads.get(stagedAs) ?? null
-  uploads.delete(stagedAs)
-  return bytes
 }

@@ -20,7 +20,6 @@ const maxPending = 100
 /** Time after which a received but unfinished upload may be replaced. Clients normally finish an upload immediately. */
 const finishWithinMs = 10_000
 
-/** An upload that was just created. */
 export type NewUpload = Pick<Upload, 'id' | 'expiresAt'>
 
 /**
@@ -47,11 +46,6 @@ export async function createUpload(context: SignedInContext): Promise<NewUpload>
   return announcement
 }
 
-/** The current state of an upload of the caller. */
-export type OwnUpload = Required<
-  Pick<Upload, 'id' | 'expiresAt' | 'stagedAs' | 'sha256' | 'bytes' | 'crc32c' | 'receivingAs' | 'receivingUntil' | 'message'>
->
-
 /**
  * Returns an upload of the caller. A caller identified by an upload key can access only that upload.
  * @throws ApiError NotFound when the upload is unknown, expired or another user's.
@@ -59,27 +53,14 @@ export type OwnUpload = Required<
 export async function ownUpload({ database, viewer, credential, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
   const { uploadId: only = id } = credential
-  const row = id && id === only ? await database.reads.get<UploadRow>(selectOwn, id, viewer.id) : undefined
+  const row = id && id === only ? await database.reads.get<UploadRow>(`${selectUploads} and id = ?`, viewer.id, id) : undefined
   // An upload key expires with the upload, even after the upload is finished.
   const mayExpire = row?.message === null || credential.uploadId !== undefined
   if (!row || (mayExpire && toDate(row.expires_at) <= now())) throw unknownUpload()
-  return {
-    id: row.id,
-    expiresAt: toDate(row.expires_at),
-    stagedAs: row.staged_as,
-    sha256: row.sha256,
-    bytes: row.bytes === null ? null : Number(row.bytes),
-    crc32c: row.crc32c,
-    receivingAs: row.receiving_as,
-    receivingUntil: row.receiving_until === null ? null : toDate(row.receiving_until),
-    message: row.message,
-  }
+  return uploadOf(row)
 }
 
-const selectOwn = `select id, expires_at, staged_as, sha256, bytes, crc32c, receiving_as, receiving_until, message
-  from uploads where id = ? and user_id = ?`
-
-type UploadRow = {
+export type UploadRow = {
   id: string
   expires_at: number | Date
   staged_as: string | null
@@ -88,8 +69,28 @@ type UploadRow = {
   crc32c: string | null
   receiving_as: string | null
   receiving_until: number | Date | null
+  reserved_bytes: number | string | null
   message: string | null
 }
+
+export const selectUploads = `select id, expires_at, staged_as, sha256, bytes, crc32c, receiving_as, receiving_until, reserved_bytes, message
+  from uploads where user_id = ?`
+
+export type OwnUpload = ReturnType<typeof uploadOf>
+
+/** Converts a row of `selectUploads`. */
+export const uploadOf = (row: UploadRow) => ({
+  id: row.id,
+  expiresAt: toDate(row.expires_at),
+  stagedAs: row.staged_as,
+  sha256: row.sha256,
+  bytes: row.bytes === null ? null : Number(row.bytes),
+  crc32c: row.crc32c,
+  receivingAs: row.receiving_as,
+  receivingUntil: row.receiving_until === null ? null : toDate(row.receiving_until),
+  reservedBytes: row.reserved_bytes === null ? null : Number(row.reserved_bytes),
+  message: row.message,
+})
 
 /** Returns whether a connection holds an unexpired claim and is sending the archive. */
 export const isReceiving = ({ receivingAs, receivingUntil }: Pick<Upload, 'receivingAs' | 'receivingUntil'>, now: Date): boolean =>

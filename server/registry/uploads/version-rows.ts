@@ -14,8 +14,6 @@ import { skeletonOf } from '../names/service.ts'
 import { documentKinds, type Visibility } from '../packages/entity.ts'
 import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 
-// Writes the rows of a published version, except audit entries and the search index.
-
 /** Inserts a package without versions, with the caller as its first uploader. */
 export async function writePackage(
   em: EntityManager,
@@ -129,7 +127,6 @@ export type Target = {
   isDeleted: boolean
 }
 
-/** Returns the first row of a query. */
 type ReadRow = (sql: string, values: string[]) => Promise<object | undefined>
 
 /** Returns the package with this name, or null. */
