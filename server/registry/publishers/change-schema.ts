@@ -5,7 +5,6 @@ import { done, payload } from '../../platform/graphql/payload.ts'
 import { PublisherRef } from './refs.ts'
 import { createPublisher, deletePublisher, updatePublisher } from './service.ts'
 
-/** A publisher's display name. */
 export const publisherName = label(100)
 
 /** Id of a publisher without a verified domain. It must not contain a dot, so it cannot be mistaken for a domain. */
@@ -21,7 +20,6 @@ export const slug = z
 // oxlint-disable-next-line no-control-regex -- control characters are intended here
 const noControl = /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]*$/
 
-/** Multiline plain text. */
 export const publisherDescription = z.string().trim().regex(noControl, 'must not contain control characters').nullish()
 
 const nothing = (text: string) => (text === '' ? null : text)
@@ -45,9 +43,8 @@ export const contactEmail = z
 function isWebAddress(text: string): boolean {
   // The URL parser silently fixes malformed input; reject such input instead.
   // oxlint-disable-next-line no-control-regex -- control characters are intended here
-  if (!/^https?:\/\/[^\s\\\u0000-\u001f\u007f]+$/i.test(text) || !URL.canParse(text)) return false
-  const { hostname, username, password } = new URL(text)
-  return hostname !== '' && !username && !password
+  const url = /^https?:\/\/[^\s\\\u0000-\u001f\u007f]+$/i.test(text) ? URL.parse(text) : null
+  return url !== null && url.hostname !== '' && !url.username && !url.password
 }
 
 const longText = { validate: publisherDescription, extensions: { maxLength: 4000 } }

@@ -11,18 +11,15 @@ import { enqueue } from '../../platform/jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { changePublisher, findAndLockPublisher } from './service.ts'
 import { DomainCheck, type Publisher } from './entity.ts'
-import { canCheckDomain } from './policy.ts'
+import { canAdministerPublisher } from './policy.ts'
 
-/** Job kind for checking the TXT record of a verified publisher. */
 export const domainCheckKind = 'publisher.domain-check'
 
-const minuteMs = 60_000
-const [hourMs, dayMs] = [60 * minuteMs, 24 * 60 * minuteMs]
+const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 24 * 3_600_000]
 /** A publisher loses its verification after this many consecutive misses, ten minutes apart, so that a single wrong DNS answer has no effect. */
 const maxMisses = 3
 const next = { whenPresent: 7 * dayMs, whenMissed: 10 * minuteMs, whenLost: dayMs, whenUnknown: hourMs }
 
-/** Returns when the first check of a newly verified publisher is due. */
 export const firstCheckAfter = (now: Date): Date => new Date(now.getTime() + next.whenPresent)
 
 /** Enqueues the checks that are due. Safe to run on several instances, because jobs are unique per publisher. */
@@ -58,13 +55,13 @@ export const domainCheck = ({ database, config, log, now }: Services) =>
  */
 export async function checkDomainNow(context: SignedInContext, id: string): Promise<Publisher> {
   const { viewer, limits, now, ip } = context
-  const isKept = await changePublisher(context, id, canCheckDomain, (inner) => inner.count(DomainCheck, { publisher: id }))
+  const isKept = await changePublisher(context, id, canAdministerPublisher, (inner) => inner.count(DomainCheck, { publisher: id }))
   if (!isKept) throw invalidInput(`The publisher ${id} is not verified by a domain.`, 'id')
   await limits.use('domainVerification', viewer.id)
   const askedAt = now()
   const records = await lookUpRecords(context, id)
   if (!records) throw verificationUnavailable()
-  return changePublisher(context, id, canCheckDomain, async (inner, publisher) => {
+  return changePublisher(context, id, canAdministerPublisher, async (inner, publisher) => {
     const check = await inner.findOne(DomainCheck, { publisher: id })
     if (check && !isNewer(check, askedAt))
       applyLookupResult(inner, publisher, check, { records, askedAt, allowsMisses: false, by: { ...viewer, ip } })
@@ -113,15 +110,12 @@ function applyLookupResult(
   }
   check.token ??= randomBytes(20).toString('hex')
   check.dueAt = after(next.whenLost)
-  check.problem = problemOf(publisher.id, check.token, records)
+  check.problem = `${describeMissingRecord(records)}: ${recordHost(publisher.id)} must have the value ${recordValue(check.token)}.`
   if (!publisher.isVerified) return
   check.lostAt = askedAt
   publisher.isVerified = false
   record('publisher.updated', `The TXT record of ${publisher.id} is gone: the publisher is no longer verified`)
 }
-
-const problemOf = (domain: string, token: string, records: readonly string[]): string =>
-  `${describeMissingRecord(records)}: ${recordHost(domain)} must have the value ${recordValue(token)}.`
 
 /** Returns the name of the TXT record that proves control of a domain. */
 export const recordHost = (domain: string): string => `_svc-verify.${domain}`
@@ -129,46 +123,32 @@ export const recordHost = (domain: string): string => `_svc-verify.${domain}`
 /** Returns the expected value of the TXT record. The value is public in the DNS and not secret. */
 export const recordValue = (token: string): string => `svc-verify=${token}`
 
-/** Matches any well-formed verification record. */
-export const recordValuePattern = /^svc-verify=[0-9a-f]{40}$/
-
-/** Returns the TXT records at the verification name of a domain. Returns null and logs the reason if the resolvers do not answer. */
-export async function lookUpRecords({ config, log }: Pick<Services, 'config' | 'log'>, domain: string): Promise<string[] | null> {
-  try {
-    return await lookUpTxt(recordHost(domain), config.DNS_SERVERS)
-  } catch (error) {
-    if (!(error instanceof ResolversFailed)) throw error
-    log.warning(`The DNS look-up for the domain ${domain} failed: ${error.message}`)
-    return null
-  }
-}
-
-/** Returns the beginning of a message about a missing verification record. */
-export const describeMissingRecord = (records: readonly string[]): string =>
-  records.length ? 'There are other TXT records, but not the expected one' : 'There is no TXT record'
-
-/** Error codes that confirm that the record does not exist: NXDOMAIN, and a name without TXT records. */
-const absent = new Set(['ENOTFOUND', 'ENODATA'])
-
-/** Thrown when the resolvers give no reliable answer. */
-class ResolversFailed extends Error {}
+const recordValuePattern = /^svc-verify=[0-9a-f]{40}$/
 
 /**
- * Returns the TXT records of a host, each with its strings concatenated (RFC 7208, section 3.3), or an empty list. Queries only the configured
- * resolvers and only TXT records; never resolves or connects to an address. Times out after `withinMs` milliseconds.
- * @throws ResolversFailed if the resolvers fail, refuse or time out.
+ * Returns the TXT records at the verification name of a domain, each with its strings concatenated (RFC 7208, section 3.3). Queries only the
+ * configured resolvers and only TXT records; never connects to an address. Returns null and logs the reason if the resolvers fail, refuse or time out.
  */
-async function lookUpTxt(host: string, servers: readonly string[], withinMs = 5000): Promise<string[]> {
-  const resolver = new Resolver({ timeout: Math.ceil(withinMs / 3), tries: 2 })
-  if (servers.length) resolver.setServers(servers)
-  const giveUp = setTimeout(() => resolver.cancel(), withinMs)
+export async function lookUpRecords({ config, log }: Pick<Services, 'config' | 'log'>, domain: string): Promise<string[] | null> {
+  const resolver = new Resolver({ timeout: Math.ceil(lookUpMs / 3), tries: 2 })
+  if (config.DNS_SERVERS.length) resolver.setServers(config.DNS_SERVERS)
+  const giveUp = setTimeout(() => resolver.cancel(), lookUpMs)
+  const host = recordHost(domain)
   try {
     return (await resolver.resolveTxt(host)).map((strings) => strings.join(''))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (absent.has(code)) return []
-    throw new ResolversFailed(`TXT ${host}: ${code}`, { cause: error })
+    // These codes confirm that the record does not exist: NXDOMAIN, and a name without TXT records.
+    if (code === 'ENOTFOUND' || code === 'ENODATA') return []
+    log.warning(`The DNS look-up for the domain ${domain} failed: TXT ${host}: ${code}`)
+    return null
   } finally {
     clearTimeout(giveUp)
   }
 }
+
+const lookUpMs = 5000
+
+/** Returns the beginning of a message about a missing verification record. */
+export const describeMissingRecord = (records: readonly string[]): string =>
+  records.length ? 'There are other TXT records, but not the expected one' : 'There is no TXT record'

@@ -13,13 +13,11 @@ export type PublisherFilter = {
   /** Id of a user; limits the result to publishers that the user is a member of. */
   member?: string | null | undefined
 }
-type Page = PageArguments & { offset?: number | null | undefined }
 
-/** Returns the publisher with this id, or null. */
 export const findPublisher = (em: EntityManager, id: string): Promise<Publisher | null> => em.findOne(Publisher, { id })
 
 /** Returns publishers ordered by id, as a connection. `offset` skips that many, for numbered pages. */
-export const listPublishers = (em: EntityManager, filter: PublisherFilter, page: Page) =>
+export const listPublishers = (em: EntityManager, filter: PublisherFilter, page: PageArguments & { offset?: number | null | undefined }) =>
   inOrderOf(em, Publisher, 'id', conditions(filter), page)
 
 function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery<Publisher> {
@@ -37,7 +35,10 @@ function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery
 }
 
 /** Loads publishers by id. */
-export const loadPublisher = batched(async (em, ids) => byKey(await em.find(Publisher, { id: { $in: ids } }), ({ id }) => id))
+export const loadPublisher = batched(async (em, ids) => {
+  const found = await em.find(Publisher, { id: { $in: ids } })
+  return new Map(found.map((publisher) => [publisher.id, publisher]))
+})
 
 /** Loads a publisher's members by publisher id, ordered by display name. */
 export const loadMembers = batched(async (em, ids) => {
@@ -70,6 +71,3 @@ export async function countByPublisher(em: EntityManager, table: 'packages' | 'p
   )
   return new Map(rows.map(({ id, many }) => [id, Number(many)]))
 }
-
-const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
-  new Map(values.map((value) => [keyOf(value), value]))

@@ -59,8 +59,8 @@ builder.mutationField('setPublisherMember', (t) =>
       email: t.input.string({ description: 'Exact e-mail address of the user.', validate: email.nullish() }),
       role: t.input.field({ type: PublisherRoleEnum, required: true, description: 'The role.' }),
     },
-    resolve: async (_root, { input }, context) => ({
-      member: await setMember(context, input.id.id, personOf(input.userId?.id, input.email), input.role),
+    resolve: async (_root, { input: { id, userId, email: address, role } }, context) => ({
+      member: await setMember(context, id.id, personOf(userId?.id, address), role),
     }),
   }),
 )

@@ -6,10 +6,9 @@ import { User } from '../../accounts/users/entity.ts'
 import { emailKey } from '../../accounts/users/input.ts'
 import { limitLookups } from '../../accounts/users/service.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
-import { canManageMembers, canRemoveMember } from './policy.ts'
+import { canAdministerPublisher, canRemoveMember } from './policy.ts'
 import { changePublisher, record } from './service.ts'
 
-/** A membership with its user loaded. */
 export type Membership = PublisherMember & { user: User }
 /** A user, by id or by exact e-mail address. The address is for callers who cannot list accounts. */
 export type PersonKey = { id: string } | { email: string }
@@ -20,7 +19,7 @@ export type PersonKey = { id: string } | { email: string }
  */
 export async function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
   const change = () =>
-    changePublisher(context, id, canManageMembers, async (em, publisher) => {
+    changePublisher(context, id, canAdministerPublisher, async (em, publisher) => {
       const user = await findPerson(em, person)
       const member = await em.findOne(PublisherMember, { publisher, user })
       if (!member) {
@@ -61,8 +60,8 @@ export function removeMember(context: SignedInContext, id: string, userId: strin
 async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
   const key = 'id' in person ? { id: person.id } : { emailKey: emailKey(person.email) }
   const user = await em.findOne(User, key, { populate: ['passwordHash'] })
-  if (user) return user
-  throw unknownUser(person)
+  if (!user) throw unknownUser(person)
+  return user
 }
 
 const unknownUser = (person: PersonKey) =>

@@ -3,8 +3,6 @@ import { batched } from '../../platform/db/batched.ts'
 import { type Actor, isServerAdmin, mayWrite } from '../../platform/access/roles.ts'
 import { PublisherMember, type PublisherRole } from './entity.ts'
 
-// Permissions. REST and GraphQL both apply these rules, and the `viewerCan…` fields return their results.
-
 type Identified = { id: string }
 /** A permission check: resolves to true if the actor may perform the action on the publisher. */
 export type PublisherRule = (em: EntityManager, actor: Actor, publisher: Identified) => Promise<boolean>
@@ -13,43 +11,32 @@ export type PublisherRule = (em: EntityManager, actor: Actor, publisher: Identif
 const isManager: PublisherRule = async (em, actor, publisher) =>
   isServerAdmin(actor) || (await roleIn(em, actor.viewer, publisher)) === 'admin'
 
-/** Managers can administer the publisher if their credential has write access. */
+/** Allows changing the publisher's details, managing its members and checking its domain. */
 export const canAdministerPublisher: PublisherRule = async (em, actor, publisher) => mayWrite(actor) && isManager(em, actor, publisher)
 
-/** Allows changing the publisher's details. */
-export const canChangeDetails: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
-/** Allows adding members and changing their roles. */
-export const canManageMembers: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
-/** Allows triggering a check of the publisher's domain. */
-export const canCheckDomain: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
-/** Allows reading the publisher's activity log, with read-only credentials too. */
-export const canSeePublisherActivity: PublisherRule = (em, actor, publisher) => isManager(em, actor, publisher)
-/** Allows reading the state of the publisher's domain check, with read-only credentials too. */
-export const canSeeDomainCheck: PublisherRule = (em, actor, publisher) => isManager(em, actor, publisher)
+/** Allows reading the publisher's activity log and the state of its domain check, with read-only credentials too. */
+export const canSeeAdministration = isManager
 
 /** Allows removing this member: for anyone who can manage members, and for the member itself. */
 export const canRemoveMember =
   (userId: string): PublisherRule =>
   async (em, actor, publisher) =>
-    (await canManageMembers(em, actor, publisher)) ||
+    (await canAdministerPublisher(em, actor, publisher)) ||
     (mayWrite(actor) && actor.viewer.id === userId && (await isMember(em, actor.viewer, publisher)))
 
 /** Members and server admins can see the list of members. */
 export const canSeeMembers: PublisherRule = async (em, actor, publisher) =>
   isServerAdmin(actor) || (await isMember(em, actor.viewer, publisher))
 /** Members and server admins can also see the publisher's unlisted packages. */
-export const canSeeUnlistedPackages: PublisherRule = (em, actor, publisher) => canSeeMembers(em, actor, publisher)
+export const canSeeUnlistedPackages = canSeeMembers
 
 /** Only server admins can delete a publisher. (They also create publishers by name; users with publish rights claim a domain instead.) */
 export const canDeletePublisher: PublisherRule = async (_em, actor) => isServerAdmin(actor)
-
-// Membership.
 
 /** Whether a user is a member. Only members can transfer packages to or from the publisher. */
 export const isMember = async (em: EntityManager, viewer: Identified, publisher: Identified): Promise<boolean> =>
   (await roleIn(em, viewer, publisher)) !== null
 
-/** Returns a user's current role in a publisher, or null. */
 export const roleIn = (em: EntityManager, viewer: Identified, publisher: Identified): Promise<PublisherRole | null> =>
   loadRole({ em }, `${publisher.id} ${viewer.id}`)
 

@@ -6,7 +6,7 @@ import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
-import { canAdministerPublisher, canDeletePublisher, canSeeMembers, canSeePublisherActivity, roleIn } from './policy.ts'
+import { canAdministerPublisher, canDeletePublisher, canSeeMembers, canSeeAdministration, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
 /**
@@ -27,18 +27,8 @@ builder.node(PublisherRef, {
     }),
     displayName: t.exposeString('displayName', { ...open, description: 'Display name.' }),
     description: t.exposeString('description', { ...open, description: 'Description; may be empty.' }),
-    websiteUrl: t.field({
-      ...open,
-      type: 'URL',
-      nullable: true,
-      description: 'URL of the website.',
-      resolve: (publisher) => publisher.websiteUrl ?? null,
-    }),
-    contactEmail: t.string({
-      nullable: true,
-      description: 'Contact e-mail address.',
-      resolve: (publisher) => publisher.contactEmail ?? null,
-    }),
+    websiteUrl: t.expose('websiteUrl', { ...open, type: 'URL', nullable: true, description: 'URL of the website.' }),
+    contactEmail: t.exposeString('contactEmail', { nullable: true, description: 'Contact e-mail address.' }),
     isVerified: t.exposeBoolean('isVerified', {
       ...open,
       description: 'Whether the publisher has proved that it controls the domain in its identifier.',
@@ -59,28 +49,21 @@ builder.objectFields(PublisherRef, (t) => ({
     type: [PublisherMemberRef],
     nullable: true,
     description: 'Members of the publisher by name. Null except for members and administrators.',
-    resolve: async (publisher, _args, context) => {
-      if (!(await viewerCan(context, canSeeMembers, publisher))) return null
-      return (await loadMembers(context, publisher.id)) ?? []
-    },
+    resolve: async (publisher, _args, context) =>
+      (await viewerCan(context, canSeeMembers, publisher)) ? ((await loadMembers(context, publisher.id)) ?? []) : null,
   }),
   memberCount: t.int({
     nullable: true,
     description: 'Number of members. Null except for members and administrators.',
-    resolve: async (publisher, _args, context) => {
-      if (!(await viewerCan(context, canSeeMembers, publisher))) return null
-      return (await countMembers(context, publisher.id)) ?? 0
-    },
+    resolve: async (publisher, _args, context) =>
+      (await viewerCan(context, canSeeMembers, publisher)) ? ((await countMembers(context, publisher.id)) ?? 0) : null,
   }),
-}))
-
-builder.objectFields(PublisherRef, (t) => ({
   activity: t.connection(
     {
       type: AuditEntryRef,
       description: 'Activity log of the publisher, newest first. Requires permission to administer the publisher.',
       resolve: async ({ id }, args, context) => {
-        if (!(await viewerCan(context, canSeePublisherActivity, { id })))
+        if (!(await viewerCan(context, canSeeAdministration, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)
         return listAuditEntries(context.em, { publisher: id, newerThan: await lastDeletionOf(context.em, id) }, args)
       },
@@ -88,9 +71,6 @@ builder.objectFields(PublisherRef, (t) => ({
     { description: "A page of a publisher's activity log." },
     { description: 'An entry in a page.' },
   ),
-}))
-
-builder.objectFields(PublisherRef, (t) => ({
   viewerRole: t.field({
     type: PublisherRoleEnum,
     nullable: true,
@@ -123,16 +103,10 @@ builder.queryField('publishers', (t) =>
       type: PublisherRef,
       description: 'All publishers by identifier.',
       args: {
-        query: t.arg.string({
-          description: 'Part of the identifier or the name, case-insensitive.',
-          ...partOfText,
-        }),
+        query: t.arg.string({ description: 'Part of the identifier or the name, case-insensitive.', ...partOfText }),
         isVerified: t.arg.boolean({ description: 'True for only verified publishers, false for only unverified ones.' }),
         viewerIsMember: t.arg.boolean({ description: 'True for only publishers that you are a member of.' }),
-        offset: t.arg.int({
-          description: 'Number of items to skip, for numbered pages. Cursors are cheaper.',
-          validate: notNegative,
-        }),
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, { viewerIsMember, ...args }, { em, viewer }) =>
         listPublishers(em, { ...args, member: viewerIsMember ? viewer.id : null }, args),

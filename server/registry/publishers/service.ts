@@ -6,7 +6,7 @@ import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { adviceForAdmin } from '../../platform/access/roles.ts'
 import { Publisher, PublisherMember } from './entity.ts'
-import { canChangeDetails, canDeletePublisher, type PublisherRule } from './policy.ts'
+import { canAdministerPublisher, canDeletePublisher, type PublisherRule } from './policy.ts'
 
 /** Details of a publisher. Omitted fields keep their values; null clears an optional field. */
 export type PublisherDetails = {
@@ -18,41 +18,35 @@ export type PublisherDetails = {
 export type NewPublisher = Omit<PublisherDetails, 'displayName'> & { id: string; displayName: string; isVerified?: boolean }
 
 /**
- * Creates a publisher with the caller as its first admin.
+ * Creates a publisher with the caller as its first admin. `complete` can write more in the same transaction.
  * @throws ApiError Conflict if the id is taken.
  */
-export async function createPublisher(context: SignedInContext, input: NewPublisher): Promise<Publisher> {
+export async function createPublisher(
+  { em: outer, viewer, ip, now }: SignedInContext,
+  { id, displayName, description, websiteUrl, contactEmail, isVerified = false }: NewPublisher,
+  complete: (em: EntityManager, publisher: Publisher) => Promise<unknown> = async () => {},
+): Promise<Publisher> {
+  const details = { description: description ?? '', websiteUrl: websiteUrl ?? null, contactEmail: contactEmail ?? null }
   try {
-    return await context.em.fork().transactional((em) => createPublisherWithin(em, context, input))
+    return await outer.fork().transactional(async (em) => {
+      const publisher = em.create(Publisher, { id, displayName, ...details, isVerified, createdAt: now() })
+      em.create(PublisherMember, { publisher, user: em.getReference(User, viewer.id), role: 'admin', createdAt: now() })
+      audit(em, {
+        kind: 'publisher.created',
+        actor: viewer,
+        publisher: id,
+        summary: `${viewer.displayName} created the publisher ${id}`,
+        ip,
+      })
+      await em.flush()
+      await complete(em, publisher)
+      return publisher
+    })
   } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) throw idTaken(input.id)
-    throw error
+    throw error instanceof UniqueConstraintViolationException ? idTaken(id) : error
   }
 }
 
-/** Creates a publisher like `createPublisher`, in the transaction of `em`. */
-export async function createPublisherWithin(
-  em: EntityManager,
-  { viewer, ip, now }: SignedInContext,
-  input: NewPublisher,
-): Promise<Publisher> {
-  const { id, displayName, description, websiteUrl, contactEmail, isVerified = false } = input
-  const publisher = em.create(Publisher, {
-    id,
-    displayName,
-    description: description ?? '',
-    websiteUrl: websiteUrl ?? null,
-    contactEmail: contactEmail ?? null,
-    isVerified,
-    createdAt: now(),
-  })
-  em.create(PublisherMember, { publisher, user: em.getReference(User, viewer.id), role: 'admin', createdAt: now() })
-  audit(em, { kind: 'publisher.created', actor: viewer, publisher: id, summary: `${viewer.displayName} created the publisher ${id}`, ip })
-  await em.flush()
-  return publisher
-}
-
-/** Returns a 409 error for an id that is taken. */
 export const idTaken = (id: string) => conflict(`The publisher ${id} already exists. Ask one of its admins to add you.`)
 
 /**
@@ -60,21 +54,25 @@ export const idTaken = (id: string) => conflict(`The publisher ${id} already exi
  * @throws ApiError NotFound; InsufficientPermissions unless the caller administers the publisher.
  */
 export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {
-  return changePublisher(context, id, canChangeDetails, async (em, publisher) => {
+  return changePublisher(context, id, canAdministerPublisher, async (em, publisher) => {
     const before = { ...publisher }
     const { displayName, description, websiteUrl, contactEmail } = details
     if (displayName != null) publisher.displayName = displayName
     if (description !== undefined) publisher.description = description ?? ''
     if (websiteUrl !== undefined) publisher.websiteUrl = websiteUrl
     if (contactEmail !== undefined) publisher.contactEmail = contactEmail
-    const changed = changeable.filter((field) => (before[field] ?? null) !== (publisher[field] ?? null))
-    if (changed.length) record(em, context, publisher, 'updated', `changed ${changed.map((field) => words[field]).join(', ')} of ${id}`)
+    const changed = changeable.filter(([field]) => (before[field] ?? null) !== (publisher[field] ?? null))
+    if (changed.length) record(em, context, publisher, 'updated', `changed ${changed.map(([, word]) => word).join(', ')} of ${id}`)
     return publisher
   })
 }
 
-const changeable = ['displayName', 'description', 'websiteUrl', 'contactEmail'] as const
-const words = { displayName: 'name', description: 'description', websiteUrl: 'website', contactEmail: 'contact address' }
+const changeable = [
+  ['displayName', 'name'],
+  ['description', 'description'],
+  ['websiteUrl', 'website'],
+  ['contactEmail', 'contact address'],
+] as const
 
 /**
  * Deletes a publisher and its memberships. Requires a server admin.
@@ -83,25 +81,23 @@ const words = { displayName: 'name', description: 'description', websiteUrl: 'we
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
     const owned = await em.execute<{ name: string }[]>('select name from packages where publisher_id = ? order by name limit 11', [id])
-    if (owned.length) throw conflict(`${id} owns ${namesOf(owned)}. Transfer them to another publisher or remove them from this one first.`)
+    const names =
+      owned
+        .slice(0, 10)
+        .map(({ name }) => name)
+        .join(', ') + (owned.length > 10 ? ' and more' : '')
+    if (owned.length) throw conflict(`${id} owns ${names}. Transfer them to another publisher or remove them from this one first.`)
     record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)
     em.remove(publisher)
   })
 }
-
-const namesOf = (owned: { name: string }[]): string => {
-  const names = owned.slice(0, 10).map(({ name }) => name)
-  return names.join(', ') + (owned.length > 10 ? ' and more' : '')
-}
-
-type ChangeKind = 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'
 
 /** Writes an audit entry for a change to a publisher or its members. */
 export function record(
   em: EntityManager,
   { viewer, ip }: SignedInContext,
   { id }: Publisher,
-  what: ChangeKind,
+  what: 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed',
   did: string,
   user?: AuditEvent['user'],
 ): void {
@@ -141,5 +137,4 @@ export async function lockPublisher(em: EntityManager, id: string): Promise<Publ
 export const findAndLockPublisher = (em: EntityManager, id: string): Promise<Publisher | null> =>
   em.findOne(Publisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
 
-/** Returns a 404 error for a publisher that does not exist. */
 export const unknownPublisher = (id: string) => notFound(`There is no publisher ${id} on this server.`)

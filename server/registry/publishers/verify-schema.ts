@@ -4,7 +4,7 @@ import { viewerCan } from '../../platform/access/policy.ts'
 import { checkDomainNow, loadDomainCheck, recordHost, recordValue } from './domain-check.ts'
 import type { DomainCheck } from './entity.ts'
 import { publisherName } from './change-schema.ts'
-import { canSeeDomainCheck } from './policy.ts'
+import { canSeeAdministration } from './policy.ts'
 import { PublisherRef } from './refs.ts'
 import { completeVerification, type DomainChallenge, startVerification } from './verify.ts'
 
@@ -58,18 +58,12 @@ const DomainCheckRef = builder.objectRef<DomainCheck>('DomainCheck').implement({
         'Expected value of the TXT record; null for publishers verified by an earlier version of this server, until the next check.',
       resolve: ({ token }) => (token ? recordValue(token) : null),
     }),
-    checkedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the DNS last returned an answer.',
-      resolve: ({ checkedAt }) => checkedAt ?? null,
-    }),
+    checkedAt: t.expose('checkedAt', { type: 'DateTime', nullable: true, description: 'When the DNS last returned an answer.' }),
     nextCheckAt: t.expose('dueAt', { type: 'DateTime', description: 'When the next check is due.' }),
-    lostAt: t.field({
+    lostAt: t.expose('lostAt', {
       type: 'DateTime',
       nullable: true,
       description: 'When the publisher lost its verification; null while it is verified.',
-      resolve: ({ lostAt }) => lostAt ?? null,
     }),
     problem: t.exposeString('problem', { nullable: true, description: 'Why the publisher is no longer verified.' }),
   }),
@@ -82,7 +76,7 @@ builder.objectField(PublisherRef, 'domainCheck', (t) =>
     description:
       'Latest check of the TXT record that verifies the publisher. Null without a domain, and unless you administer the publisher.',
     resolve: async (publisher, _args, context) =>
-      (await viewerCan(context, canSeeDomainCheck, publisher)) ? loadDomainCheck(context, publisher.id) : null,
+      (await viewerCan(context, canSeeAdministration, publisher)) ? loadDomainCheck(context, publisher.id) : null,
   }),
 )
 

@@ -1,4 +1,3 @@
-import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { randomBytes } from 'node:crypto'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -6,7 +5,7 @@ import { invalidInput, verificationUnavailable } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { describeMissingRecord, firstCheckAfter, lookUpRecords, recordHost, recordValue } from './domain-check.ts'
 import { DomainCheck, Publisher, PublisherClaim } from './entity.ts'
-import { createPublisherWithin, idTaken } from './service.ts'
+import { createPublisher, idTaken } from './service.ts'
 
 const claimMs = 24 * 3_600_000
 
@@ -49,19 +48,12 @@ export async function completeVerification(context: SignedInContext, given: stri
   if (await em.count(Publisher, { id: domain })) throw idTaken(domain)
   if (!claim) throw invalidInput(`You have not claimed ${domain} in the last 24 hours. Start the verification again.`)
   await requireRecord(context, challengeOf(claim))
-  try {
-    return await em.fork().transactional(async (inner) => {
-      const publisher = await createPublisherWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
-      const summary = `${viewer.displayName} verified the domain ${domain}`
-      audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
-      inner.create(DomainCheck, { publisher, token: claim.token, checkedAt: now(), dueAt: firstCheckAfter(now()) })
-      await inner.nativeDelete(PublisherClaim, { domain })
-      return publisher
-    })
-  } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) throw idTaken(domain)
-    throw error
-  }
+  return createPublisher(context, { id: domain, displayName: claim.displayName, isVerified: true }, async (inner, publisher) => {
+    const summary = `${viewer.displayName} verified the domain ${domain}`
+    audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
+    inner.create(DomainCheck, { publisher, token: claim.token, checkedAt: now(), dueAt: firstCheckAfter(now()) })
+    await inner.nativeDelete(PublisherClaim, { domain })
+  })
 }
 
 async function requireRecord(context: SignedInContext, { domain, host, value }: DomainChallenge): Promise<void> {
