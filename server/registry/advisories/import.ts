@@ -7,7 +7,7 @@ import { Advisory, AdvisoryPackage } from './entity.ts'
 import { markAdvisoriesChanged } from './service.ts'
 import { affectedPackages, type Osv, parseAdvisories, storedOsv } from './osv.ts'
 
-/** Context of an import. `actor` is null for an operator using the command line. */
+/** `actor` is null for an operator using the command line. */
 export type Importer = { em: EntityManager; actor: { id: string; displayName: string } | null; ip?: string | null; now: Date }
 
 /** Result of an import: OSV ids of the advisories by outcome. */
@@ -45,8 +45,9 @@ export async function importAdvisories(importer: Importer, text: string): Promis
  * @throws ApiError NotFound.
  */
 export async function withdrawAdvisory(importer: Importer, osvId: string): Promise<Advisory> {
-  return change(importer, osvId, 'withdrew', async (em, advisory, now) => {
+  return change(importer, osvId, 'withdrew', (em, advisory) => {
     if (advisory.withdrawnAt) return false
+    const { now } = importer
     const modified = new Date(Math.max(now.getTime(), advisory.modifiedAt.getTime() + 1))
     const osv = { ...storedOsv(advisory.document), withdrawn: now.toISOString(), modified: modified.toISOString() }
     em.assign(advisory, { withdrawnAt: now, modifiedAt: modified, document: JSON.stringify(osv) })
@@ -59,25 +60,24 @@ export async function withdrawAdvisory(importer: Importer, osvId: string): Promi
  * @throws ApiError NotFound.
  */
 export async function removeAdvisory(importer: Importer, osvId: string): Promise<void> {
-  await change(importer, osvId, 'removed', async (em, advisory) => {
+  await change(importer, osvId, 'removed', (em, advisory) => {
     em.remove(advisory)
     return true
   })
 }
 
-type Change = (em: EntityManager, advisory: Advisory, now: Date) => Promise<boolean>
-
-async function change({ em, actor, ip, now }: Importer, osvId: string, verb: string, make: Change): Promise<Advisory> {
+async function change(
+  { em, actor, ip, now }: Importer,
+  osvId: string,
+  verb: string,
+  make: (em: EntityManager, advisory: Advisory) => boolean,
+): Promise<Advisory> {
   return em.fork().transactional(async (inner) => {
     const advisory = await inner.findOne(Advisory, { osvId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!advisory) throw notFound(`There is no advisory ${osvId} on this server.`)
-    const rows = await inner.find(AdvisoryPackage, { advisory })
-    if (await make(inner, advisory, now)) {
-      await markAdvisoriesChanged(
-        inner,
-        rows.map(({ packageName }) => packageName),
-        now,
-      )
+    const names = (await inner.find(AdvisoryPackage, { advisory })).map(({ packageName }) => packageName)
+    if (make(inner, advisory)) {
+      await markAdvisoriesChanged(inner, names, now)
       const summary = `${actor?.displayName ?? 'The operator'} ${verb} the security advisory ${osvId}`
       audit(inner, { kind: 'server.settings_updated', actor, summary, ip: ip ?? null })
     }
@@ -85,13 +85,11 @@ async function change({ em, actor, ip, now }: Importer, osvId: string, verb: str
   })
 }
 
-type Saved = { outcome: keyof ImportResult; affected: string[] }
-
 /**
  * Inserts or updates an advisory. The first statement must be a write: on SQLite, a write waits for a concurrent writer, but upgrading a read
  * transaction to a write would fail.
  */
-async function save(em: EntityManager, osv: Osv, now: Date): Promise<Saved> {
+async function save(em: EntityManager, osv: Osv, now: Date): Promise<{ outcome: keyof ImportResult; affected: string[] }> {
   const id = newId()
   const [row] = await em.execute<{ id: string }[]>(
     `insert into advisories (id, created_at, osv_id, modified_at, withdrawn_at, summary, document) values (?, ?, ?, ?, ?, ?, ?)

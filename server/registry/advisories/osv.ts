@@ -7,7 +7,6 @@ import { compareParsed, known, parseVersion, type Version } from '../../platform
 /** Maximum number of JSON values in an import: enough for several advisories that list 10,000 versions each. */
 const maxValues = 100_000
 
-/** Name of the Dart ecosystem in OSV. */
 const pub = 'Pub'
 
 const moment = z.iso.datetime({ offset: true, message: 'must be a moment such as 2026-01-31T12:00:00Z' })
@@ -56,8 +55,7 @@ const osv = z.looseObject({
 export type Osv = z.infer<typeof osv>
 export type Affected = z.infer<typeof affectedHere>
 
-/** Whether an entry of `affected` is about a Dart package. */
-export const isHere = (entry: unknown): entry is Affected => affectedHere.safeParse(entry).success
+const isHere = (entry: unknown): entry is Affected => affectedHere.safeParse(entry).success
 
 /** Returns the entries of an advisory that are about Dart packages. */
 export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filter(isHere)
@@ -123,15 +121,16 @@ export function isAffected({ versions = [], ranges = [] }: Affected, version: st
 export function affectedVersions(entries: readonly Affected[], published: readonly string[]): string[] {
   const found = new Set(entries.flatMap(({ versions = [] }) => versions))
   for (const version of published) if (entries.some((entry) => isAffected(entry, version))) found.add(version)
-  return [...found].sort((a, b) => compareParsed(known(a), known(b)))
+  return sorted(found)
 }
 
 /** Returns the fixed versions named by the ranges, in order. */
 export function fixedVersions(entries: readonly Affected[]): string[] {
   const events = entries.flatMap(({ ranges = [] }) => ranges.flatMap(eventsOf))
-  const fixed = new Set(events.flatMap((event) => ('fixed' in event ? [event.fixed] : [])))
-  return [...fixed].sort((a, b) => compareParsed(known(a), known(b)))
+  return sorted(new Set(events.flatMap((event) => ('fixed' in event ? [event.fixed] : []))))
 }
+
+const sorted = (versions: Set<string>): string[] => [...versions].sort((a, b) => compareParsed(known(a), known(b)))
 
 function isInRange(range: Range, version: Version): boolean {
   const events = eventsOf(range)
@@ -149,10 +148,8 @@ function isInRange(range: Range, version: Version): boolean {
 /** Returns the version events of a range. GIT ranges contain commits, not versions, and have none. */
 const eventsOf = (range: Range): Event[] => (range.type === 'GIT' ? [] : range.events)
 
-const versionOf = (event: Event): string => Object.values(event)[0] ?? '0'
-
 function compareEvents(a: Event, b: Event): number {
-  const [left, right] = [versionOf(a), versionOf(b)]
+  const [left = '0', right = '0'] = [a, b].map((event): string | undefined => Object.values(event)[0])
   if (left === '0' || right === '0') return Number(right === '0') - Number(left === '0')
   return compareParsed(known(left), known(right))
 }

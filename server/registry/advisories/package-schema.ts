@@ -19,7 +19,7 @@ const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory')
       extensions: { size: 20 },
       type: ['SemVer'],
       description: 'Versions that fix the advisory, in order. This server may not have them yet.',
-      resolve: fixedOf,
+      resolve: ({ entries }) => fixedVersions(entries),
     }),
     url: t.field({
       type: 'URL',
@@ -35,19 +35,18 @@ const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory')
 })
 
 builder.objectFields(PackageRef, (t) => ({
-  advisoriesUpdated: t.field({
+  advisoriesUpdated: t.expose('advisoriesUpdated', {
     ...ofPublicPackage,
     type: 'DateTime',
     nullable: true,
     description: 'When the security advisories of the package, or the set of affected versions, last changed; null if it never had any.',
-    resolve: ({ advisoriesUpdated }) => advisoriesUpdated ?? null,
   }),
   advisories: t.field({
     ...ofPublicPackage,
     extensions: { size: 10 },
     type: [PackageAdvisoryRef],
     description: 'Security advisories that are not withdrawn, most recently changed first.',
-    resolve: (pkg, _args, context) => advisoriesOfPackage(context, pkg),
+    resolve: (pkg, _args, context) => advisoriesOfPackage(context, pkg.id),
   }),
 }))
 
@@ -87,6 +86,3 @@ export function advisoryUrl({ id, database_specific: specific }: Osv, name: stri
   if (id.startsWith('GHSA-')) return `https://github.com/advisories/${id}`
   return `${serverUrl}/packages/${name}/advisories#${encodeURIComponent(id)}`
 }
-
-/** Returns the versions that fix the advisory. */
-export const fixedOf = ({ entries }: PackageAdvisory): string[] => fixedVersions(entries)

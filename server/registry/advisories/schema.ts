@@ -1,4 +1,5 @@
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { isServerAdmin } from '../../platform/access/roles.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { done, payload } from '../../platform/graphql/payload.ts'
 import { bodyLimit } from '../../platform/http/failures.ts'
@@ -8,7 +9,6 @@ import { PackageRef } from '../packages/refs.ts'
 import { Advisory } from './entity.ts'
 import { importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
 import type { Osv } from './osv.ts'
-import { byServerAdmin, canManageAdvisories } from './policy.ts'
 import { type KnownAdvisory, listAdvisories, packagesOf, readAdvisory } from './service.ts'
 
 export const AdvisoryRef = builder.objectRef<KnownAdvisory>('Advisory')
@@ -52,7 +52,7 @@ builder.node(AdvisoryRef, {
   description: 'A security advisory about packages of this server.',
   id: { resolve: ({ row }) => row.id },
   loadOne: async (id, { em, scopes }) => {
-    const row = canManageAdvisories({ scopes }) ? await em.findOne(Advisory, { id }) : null
+    const row = isServerAdmin({ scopes }) ? await em.findOne(Advisory, { id }) : null
     return row && readAdvisory(row)
   },
   fields: (t) => ({
@@ -106,19 +106,19 @@ builder.objectFields(AdvisoryRef, (t) => ({
   packages: t.field({
     extensions: { size: 5 },
     type: [AdvisoryPackageRef],
-    authScopes: byServerAdmin,
+    authScopes: { scope: 'admin' },
     description: 'Affected packages, including packages that are not on this server. For administrators.',
     resolve: (advisory, _args, context) => packagesOf(context, advisory),
   }),
   osv: t.string({
-    authScopes: byServerAdmin,
+    authScopes: { scope: 'admin' },
     description: 'The complete advisory in OSV format as JSON text. For administrators.',
     resolve: ({ row }) => row.document,
   }),
 }))
 
 builder.queryField('advisories', (t) =>
-  t.withAuth(byServerAdmin).connection(
+  t.withAuth({ scope: 'admin' }).connection(
     {
       type: AdvisoryRef,
       description: 'All security advisories, most recently imported first. For administrators.',
@@ -133,7 +133,7 @@ builder.queryField('advisories', (t) =>
 const importer = ({ em, viewer, ip, now }: SignedInContext): Importer => ({ em, actor: viewer, ip, now: now() })
 
 builder.mutationField('importAdvisories', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('ImportAdvisoriesPayload', 'Result of the import: identifiers of the advisories by outcome.', {
       imported: { type: ['String'], description: 'New advisories.' },
       updated: { type: ['String'], description: 'Advisories that replaced an older version.' },
@@ -157,7 +157,7 @@ builder.mutationField('importAdvisories', (t) =>
 const osvId = { required: true, description: 'OSV identifier, such as GHSA-9v85-q87q-g4vg.' } as const
 
 builder.mutationField('withdrawAdvisory', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('WithdrawAdvisoryPayload', 'The withdrawn advisory.', {
       advisory: { type: AdvisoryRef, description: 'The advisory.' },
     }),
@@ -171,7 +171,7 @@ builder.mutationField('withdrawAdvisory', (t) =>
 )
 
 builder.mutationField('removeAdvisory', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
     description: 'Deletes a security advisory.',
     typeOptions: { description: 'The advisory to delete.' },

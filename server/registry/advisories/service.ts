@@ -18,14 +18,12 @@ export type KnownAdvisory = { row: Advisory; osv: Osv }
 export type PackageAdvisory = KnownAdvisory & { pkg: Package; entries: Affected[] }
 
 /** Returns a package's advisories that are not withdrawn, most recently changed first. */
-export async function advisoriesOfPackage(reader: Reader, pkg: Package): Promise<PackageAdvisory[]> {
-  return (await loadAdvisories(reader, pkg.id)) ?? []
-}
+export const advisoriesOfPackage = async (reader: Reader, packageId: string): Promise<PackageAdvisory[]> =>
+  (await loadAdvisories(reader, packageId)) ?? []
 
 /** Returns a package's advisories that affect one version. */
 export async function advisoriesOfVersion(reader: Reader, packageId: string, version: string): Promise<PackageAdvisory[]> {
-  const all = (await loadAdvisories(reader, packageId)) ?? []
-  return all.filter(({ entries }) => entries.some((entry) => isAffected(entry, version)))
+  return (await advisoriesOfPackage(reader, packageId)).filter(({ entries }) => entries.some((entry) => isAffected(entry, version)))
 }
 
 /**
@@ -49,7 +47,6 @@ export function listAdvisories(em: EntityManager, packageName: string | null | u
   })
 }
 
-/** Parses the document of an advisory. */
 export const readAdvisory = (row: Advisory): KnownAdvisory => ({ row, osv: storedOsv(row.document) })
 
 /** Returns the names of the packages that an advisory affects, each with the package if it exists on this server. */
@@ -79,15 +76,11 @@ const loadAdvisories = batched(async (em, packageIds) => {
   )
   const found = rows.flatMap(({ advisory, packageName }) => {
     const pkg = byName.get(packageName)
-    return pkg ? { pkg, ...entriesOf(advisory, packageName) } : []
+    const known = readAdvisory(advisory)
+    return pkg ? { ...known, pkg, entries: affectedPackages(known.osv).filter((entry) => entry.package.name === packageName) } : []
   })
   return Map.groupBy(found, ({ pkg }) => pkg.id)
 })
-
-function entriesOf(row: Advisory, name: string): KnownAdvisory & { entries: Affected[] } {
-  const known = readAdvisory(row)
-  return { ...known, entries: affectedPackages(known.osv).filter((entry) => entry.package.name === name) }
-}
 
 /** Marks the advisories of these packages as changed in their listings, in the transaction that changes them. Unknown names are ignored. */
 export async function markAdvisoriesChanged(em: EntityManager, names: readonly string[], now: Date): Promise<void> {
