@@ -9,8 +9,8 @@ import { type Json, type JsonObject, readYaml } from './yaml.ts'
 
 const text = z.string('must be text')
 const url = text.refine((link) => webUrl(link), 'must be an http or https URL with a host, such as https://example.com')
-const listOf = <Entry extends z.ZodType>(entry: Entry) => optional(z.array(entry, 'must be a list'))
-const mapOf = <Entry extends z.ZodType>(entry: Entry) => optional(z.record(z.string(), entry, 'must be a mapping'))
+const listOf = <Entry extends z.ZodType>(entry: Entry) => z.array(entry, 'must be a list').nullish()
+const mapOf = <Entry extends z.ZodType>(entry: Entry) => z.record(z.string(), entry, 'must be a mapping').nullish()
 
 const name = required('such as `name: my_package`').superRefine((value, issues) => {
   const fault = nameFault(value)
@@ -55,35 +55,32 @@ const executableName = z.string().regex(/^[a-zA-Z0-9_-]+$/)
 export const pubspecSchema = z.looseObject({
   name,
   version,
-  description: optional(text),
+  description: text.nullish(),
   environment,
-  dependencies: optional(
-    z.record(z.string(), z.json(), 'must be a mapping').refine((all) => Object.keys(all).length <= 100, 'must have at most 100 entries'),
-  ),
+  dependencies: z
+    .record(z.string(), z.json(), 'must be a mapping')
+    .refine((all) => Object.keys(all).length <= 100, 'must have at most 100 entries')
+    .nullish(),
   dev_dependencies: mapOf(z.json()),
   dependency_overrides: mapOf(z.json()),
-  publish_to: optional(text),
-  homepage: optional(url),
-  repository: optional(url),
-  issue_tracker: optional(url),
-  documentation: optional(url),
-  topics: optional(z.array(topic, 'must be a list').max(5, 'must have at most 5 entries')),
-  screenshots: optional(z.array(screenshot, 'must be a list').max(10, 'must have at most 10 entries')),
+  publish_to: text.nullish(),
+  homepage: url.nullish(),
+  repository: url.nullish(),
+  issue_tracker: url.nullish(),
+  documentation: url.nullish(),
+  topics: z.array(topic, 'must be a list').max(5, 'must have at most 5 entries').nullish(),
+  screenshots: z.array(screenshot, 'must be a list').max(10, 'must have at most 10 entries').nullish(),
   funding: listOf(text.refine((link) => webUrl(link)?.protocol === 'https:', 'must be an https URL with a host')),
-  executables: optional(
-    z.record(executableName, executable, {
+  executables: z
+    .record(executableName, executable, {
       error: (issue) => (issue.code === 'invalid_key' ? 'must be letters, digits, hyphens and underscores' : 'must be a mapping'),
-    }),
-  ),
+    })
+    .nullish(),
   platforms: mapOf(z.json()),
   false_secrets: listOf(text),
   ignored_advisories: listOf(text),
   flutter: z.json().optional(),
 })
-
-function optional<Schema extends z.ZodType>(schema: Schema) {
-  return schema.nullish()
-}
 
 function required(example: string, wrong = 'must be text; put quotes around it') {
   return z.string({ error: missing(example, wrong) })
@@ -94,7 +91,7 @@ function missing(example: string, wrong: string) {
   return ({ input }: { input?: unknown }) => (input === undefined || input === null ? `is missing; add it, ${example}` : wrong)
 }
 
-/** A valid pubspec: the document as the package listing serves it, and the image files it refers to. */
+/** `document`: the pubspec as the package listing serves it. */
 export type CheckedPubspec = { document: JsonObject; screenshots: { path: string }[] }
 
 /**
@@ -105,7 +102,10 @@ export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   const document = readYaml(text, 'pubspec.yaml')
   refuseCredentials(document, [])
   const parsed = pubspecSchema.safeParse(document)
-  if (!parsed.success) return refuse(firstFault(parsed.error))
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return refuse(`pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`)
+  }
   const fields = parsed.data
   checkPublishTo(fields.publish_to, rules)
   for (const field of ['dependencies', 'dev_dependencies', 'dependency_overrides'] as const)
@@ -127,11 +127,6 @@ function refuseCredentials(value: Json, path: string[]): void {
     refuse(
       `pubspec.yaml: ${path.join('.').slice(0, 200)} has a URL with a user name or password, which every reader could see. Remove the part before the @.`,
     )
-}
-
-function firstFault(error: z.ZodError): string {
-  const [issue] = error.issues
-  return `pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`
 }
 
 function checkPublishTo(publishTo: string | null | undefined, rules: HostedRules) {

@@ -14,9 +14,6 @@ export type Dependency = {
   sdk: string | null
 }
 
-/** The pubspec fields that list dependencies. Only `dependencies` affects users of the package. */
-export type DependencyField = 'dependencies' | 'dev_dependencies' | 'dependency_overrides'
-
 /** Converts a dependency field that was validated at publishing. */
 export function describeDependencies(listed: Json | undefined, kind: Dependency['kind']): Dependency[] {
   return Object.entries(isObject(listed) ? listed : {}).map(([name, spec]) => {
@@ -40,7 +37,7 @@ function originOf(stated: JsonObject): Pick<Dependency, 'source' | 'hostedUrl' |
  * names. Throws `PackageRejected` naming the dependency. Source: `_parseDependencies` of the pub client.
  */
 export function checkDependencies(
-  field: DependencyField,
+  field: 'dependencies' | 'dev_dependencies' | 'dependency_overrides',
   listed: JsonObject | null | undefined,
   packageName: string,
   rules: HostedRules,

@@ -2,9 +2,8 @@
 export type TextFile = { path: string; text: string }
 
 /** The documents that are read from the root of an archive. If several files qualify, the one with the best `documentRank` is used. */
-export type RootDocument = 'readme' | 'changelog' | 'license'
-
-export const rootDocuments: readonly RootDocument[] = ['readme', 'changelog', 'license']
+export const rootDocuments = ['readme', 'changelog', 'license'] as const
+export type RootDocument = (typeof rootDocuments)[number]
 
 /**
  * Returns how well a root file serves as a document: 0 is best, null means that it does not qualify. The order is `README.md`, `README`, `README.txt`
@@ -17,9 +16,7 @@ export function documentRank(kind: RootDocument, path: string): number | null {
 }
 
 /** Returns whether a file could be the example of a package. Candidates are kept until the package name is known. */
-export function mayBeExample(path: string): boolean {
-  return possibleExample.test(path)
-}
+export const mayBeExample = (path: string): boolean => possibleExample.test(path)
 
 /** Returns the package's example from the candidates, or null. The order of preference is that of pub.dev. */
 export function pickExample(candidates: readonly TextFile[], packageName: string): TextFile | null {
@@ -48,7 +45,6 @@ function exampleOrder(name: string): string[] {
   return ['example.md', ...programs, 'readme.md'].map((file) => `example/${file}`)
 }
 
-/** Truncates UTF-8 content at a character boundary. */
 function truncateUtf8(content: Buffer, limit: number): Buffer {
   if (content.length <= limit) return content
   let end = limit

@@ -36,7 +36,7 @@ export function gzipStages(): GzipStages {
 }
 
 /**
- * Decompresses a complete gzip file under the same rules as `gzipStages`. Returns null when the content exceeds `limit` bytes. Throws the same errors
+ * Decompresses a complete gzip file under the same rules as `gzipStages`, without the cost of a pipeline. Returns null when the content exceeds `limit` bytes. Throws the same errors
  * as the stages.
  */
 export function unzipWhole(file: Buffer, limit: number): Buffer | null {

@@ -55,11 +55,8 @@ const forbiddenNames: [RegExp, string][] = [
   [/^(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³]|conin\$|conout\$)\s*(?:\.|$)/i, 'which has a name that is reserved on Windows. Rename it.'],
 ]
 
-/** A file in the archive: its normalized path, and its size in bytes. */
+/** `path` is normalized; `size` is in bytes. */
 export type ArchiveFile = { path: string; size: number }
-
-/** Limits on the number of paths (including implied parent directories) and their total length in characters. */
-export type TreeLimits = { entries: number; pathCharacters: number }
 
 /** `implied`: a directory without an entry of its own so far. */
 type Kind = 'file' | 'directory' | 'implied'
@@ -67,10 +64,11 @@ type Kind = 'file' | 'directory' | 'implied'
 /** The paths seen so far, by collision key. */
 export type ArchiveTree = ReturnType<typeof archiveTree>
 
-/** Returns an empty tree. */
-export function archiveTree(limits: TreeLimits) {
-  return { limits, met: new Map<string, { path: string; kind: Kind }>(), characters: 0 }
-}
+export const archiveTree = (limits: { entries: number; pathCharacters: number }) => ({
+  limits,
+  met: new Map<string, { path: string; kind: Kind }>(),
+  characters: 0,
+})
 
 /**
  * Adds a normalized path and its parent directories. Throws `PackageRejected` for a path that is already present, differs only in case, or is of
@@ -88,7 +86,9 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
   const key = collisionKey(path)
   const known = tree.met.get(key)
   if (!known) {
-    remember(tree, key, { path, kind })
+    tree.met.set(key, { path, kind })
+    tree.characters += path.length
+    checkLimits(tree)
     return true
   }
   if (known.path !== path)
@@ -102,13 +102,10 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
   return false
 }
 
-function remember(tree: ArchiveTree, key: string, entry: { path: string; kind: Kind }) {
-  tree.met.set(key, entry)
-  tree.characters += entry.path.length
-  if (tree.met.size > tree.limits.entries)
-    refuse(`The archive has more than ${tree.limits.entries} files and directories, which is the limit.`)
-  if (tree.characters > tree.limits.pathCharacters)
-    refuse(`The paths in the archive have more than ${tree.limits.pathCharacters} characters in total, which is the limit. Shorten them.`)
+function checkLimits({ met, characters, limits }: ArchiveTree) {
+  if (met.size > limits.entries) refuse(`The archive has more than ${limits.entries} files and directories, which is the limit.`)
+  if (characters > limits.pathCharacters)
+    refuse(`The paths in the archive have more than ${limits.pathCharacters} characters in total, which is the limit. Shorten them.`)
 }
 
 function parentOf(path: string): string | null {

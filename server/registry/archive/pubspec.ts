@@ -56,12 +56,10 @@ export const otherSdksOf = ({ environment, dependencies }: Pick<Pubspec, 'enviro
   ...new Set([...environment, ...dependencies].flatMap(({ sdk }) => (sdk === null || sdk === 'sdk' || sdk === 'dart' ? [] : [sdk]))),
 ]
 
-/** The platforms of plugins in the first plugin format, which does not list platforms. */
-const firstPlatforms = ['android', 'ios']
-
 function pluginPlatformsOf(plugin: Json | undefined): string[] | null {
   if (!isObject(plugin)) return null
-  return isObject(plugin.platforms) ? Object.keys(plugin.platforms) : firstPlatforms
+  // The first plugin format does not list platforms.
+  return isObject(plugin.platforms) ? Object.keys(plugin.platforms) : ['android', 'ios']
 }
 
 const textOf = (value: Json | undefined) => (typeof value === 'string' && value.trim()) || null

@@ -81,18 +81,15 @@ async function unpackStream(source: Readable, unpack: (chunks: AsyncIterable<Buf
 type Kept = { path: string; rank: number; chunks: Buffer[] }
 type Reading = ReturnType<typeof start>
 
-function start(limits: ArchiveLimits, others: FileVisitor) {
-  const documents = new Map<RootDocument, Kept>()
-  return {
-    limits,
-    others,
-    files: Array<ArchiveFile>(),
-    manifest: Array<Buffer>(),
-    documents,
-    examples: Array<Kept>(),
-    exampleBytes: 0,
-  }
-}
+const start = (limits: ArchiveLimits, others: FileVisitor) => ({
+  limits,
+  others,
+  files: Array<ArchiveFile>(),
+  manifest: Array<Buffer>(),
+  documents: new Map<RootDocument, Kept>(),
+  examples: Array<Kept>(),
+  exampleBytes: 0,
+})
 
 async function* checkedChunks(framing: TarFraming, chunks: AsyncIterable<Buffer> | Buffer[]) {
   for await (const chunk of chunks) {
@@ -112,7 +109,6 @@ function visit(tree: ArchiveTree, { path: raw, type, size }: TarEntry, visitor: 
   return type === 'directory' ? undefined : visitor({ path, size })
 }
 
-/** Returns a consumer for the content of a file that is kept; other files are passed to `others`. */
 function consumerFor(reading: Reading, { path, size }: ArchiveFile) {
   reading.files.push({ path, size })
   const { manifestBytes, documentBytes, exampleBytes } = reading.limits
@@ -145,20 +141,13 @@ function keep(kept: Kept, limit: number) {
 }
 
 function finish({ limits, files, manifest, documents, examples }: Reading): ArchiveContents {
-  const pubspecText = manifestIn(files, Buffer.concat(manifest))
   const document = (kept: Kept): TextFile => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
   const found = (kind: RootDocument) => {
     const kept = documents.get(kind)
     return kept ? document(kept) : null
   }
-  return {
-    pubspecText,
-    readme: found('readme'),
-    changelog: found('changelog'),
-    license: found('license'),
-    examples: examples.map(document),
-    files,
-  }
+  const texts = { readme: found('readme'), changelog: found('changelog'), license: found('license'), examples: examples.map(document) }
+  return { pubspecText: manifestIn(files, Buffer.concat(manifest)), ...texts, files }
 }
 
 /** The manifest must be at the root of the archive under exactly this name. */

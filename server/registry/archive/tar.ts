@@ -5,10 +5,8 @@ import { refuse } from './refuse.ts'
 /** Limits for a tar: total unpacked bytes, and number of entries. */
 export type TarLimits = { unpackedBytes: number; entries: number }
 
-/** Progress of checking a tar. */
 export type TarFraming = ReturnType<typeof tarFraming>
 
-/** Returns the initial state for checking a tar. */
 export function tarFraming(limits: TarLimits) {
   return {
     limits,
@@ -57,7 +55,11 @@ const tooLarge = ({ unpackedBytes }: TarLimits) =>
 /** Processes the next part of the input and returns its length. */
 function step(tar: TarFraming, rest: Buffer): number {
   if (tar.body > 0) return takeBody(tar, rest.subarray(0, tar.body))
-  if (tar.padding > 0) return takePadding(tar, Math.min(tar.padding, rest.length))
+  if (tar.padding > 0) {
+    const skipped = Math.min(tar.padding, rest.length)
+    tar.padding -= skipped
+    return skipped
+  }
   const copied = rest.copy(tar.block, tar.filled)
   tar.filled = (tar.filled + copied) % 512
   if (tar.filled === 0) takeHeader(tar)
@@ -74,13 +76,12 @@ function takeBody(tar: TarFraming, piece: Buffer): number {
   return piece.length
 }
 
-function takePadding(tar: TarFraming, length: number): number {
-  tar.padding -= length
-  return length
-}
-
 function takeHeader(tar: TarFraming) {
-  if (tar.block.equals(emptyBlock)) return takeEmptyBlock(tar)
+  if (tar.block.equals(emptyBlock)) {
+    tar.emptyBlocks += 1
+    if (tar.emptyBlocks > maxEmptyBlocks) refuse('The archive is padded with too many empty blocks. Pack it again.')
+    return
+  }
   if (tar.emptyBlocks > 0) refuse('The archive has data after the end of its tar. Pack it again.')
   const type = tar.block.toString('latin1', 156, 157)
   tar.body = sizeOf(tar.block)
@@ -88,11 +89,6 @@ function takeHeader(tar: TarFraming) {
   if (tar.body > tar.limits.unpackedBytes - tar.total) refuse(tooLarge(tar.limits))
   if (isExtension(type)) takeExtension(tar, type)
   else takeEntry(tar, type)
-}
-
-function takeEmptyBlock(tar: TarFraming) {
-  tar.emptyBlocks += 1
-  if (tar.emptyBlocks > maxEmptyBlocks) refuse('The archive is padded with too many empty blocks. Pack it again.')
 }
 
 function takeExtension(tar: TarFraming, type: string) {
@@ -156,7 +152,6 @@ function paxKeys(content: Buffer): string[] | null {
   return keys
 }
 
-/** The header of a tar entry. */
 export type TarEntry = { path: string; type: string; size: number }
 
 /** Called for each entry. Returns a consumer for the entry's content, or undefined to skip the content. May throw to stop. */
