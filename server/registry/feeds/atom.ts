@@ -8,7 +8,6 @@ export type Feed = {
   title: string
   /** URL of the page that the feed describes. */
   page: string
-  /** Author of the feed. */
   author: string
   entries: Entry[]
 }

@@ -36,13 +36,8 @@ export const feedBinaries = [
 ]
 
 async function sendServerFeed(context: Context): Promise<unknown> {
-  return send(
-    context,
-    '/packages?sort=updated',
-    '/feed.atom',
-    `New on ${hostOf(context)}`,
-    await newestVersions(context, audienceOf(context)),
-  )
+  const entries = await newestVersions(context, audienceOf(context))
+  return send(context, '/packages?sort=updated', '/feed.atom', `New on ${hostOf(context)}`, entries)
 }
 
 async function sendPackageFeed(context: Context): Promise<unknown> {
@@ -62,8 +57,8 @@ async function sendPublisherFeed(context: Context): Promise<unknown> {
 
 function send(context: Context, page: string, self: string, title: string, entries: Feed['entries']): unknown {
   const { request, reply, config } = context
-  const [address, author] = [(path: string) => config.SERVER_URL + path, hostOf(context)]
-  const xml = renderAtom({ self: address(self), page: address(page), title, author, entries })
+  const { SERVER_URL: root } = config
+  const xml = renderAtom({ self: root + self, page: root + page, title, author: hostOf(context), entries })
   const etag = `W/"${createHash('sha256').update(xml).digest('base64url').slice(0, 22)}"`
   reply.header('etag', etag).header('cache-control', cacheControlOf(context, 'private, no-cache')).header('vary', 'authorization, cookie')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
@@ -75,7 +70,6 @@ const hostOf = ({ config }: Context): string => new URL(config.SERVER_URL).host
 type Reader = Pick<Services, 'database' | 'config'>
 type Row = { name: string; version: string; created_at: number | string | Date; pubspec: string }
 
-/** Maximum number of entries in a feed. */
 export const maxEntries = 50
 
 /** Returns the newest versions of all listed packages, newest first, without retracted ones. */

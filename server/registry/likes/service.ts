@@ -16,12 +16,7 @@ export function setLike({ em, viewer, now, database }: SignedInContext, name: st
     const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
     if (!pkg) throw unknownPackage(name)
     const moment = database.backend === 'sqlite' ? now().getTime() : now()
-    const changed = liked
-      ? await inner.execute<object[]>(insertLike, [viewer.id, pkg.id, moment])
-      : await inner.execute<object[]>('delete from package_likes where user_id = ? and package_id = ? returning package_id', [
-          viewer.id,
-          pkg.id,
-        ])
+    const changed = await inner.execute<object[]>(liked ? insertLike : deleteLike, [viewer.id, pkg.id, ...(liked ? [moment] : [])])
     // If no row changed, a concurrent request has already updated the count.
     if (changed.length > 0) {
       await inner.execute('update package_search_documents set likes = likes + ? where package_id = ?', [liked ? 1 : -1, pkg.id])
@@ -77,3 +72,5 @@ export const loadLiked = batched(async (em, keys) => {
 
 const insertLike = `insert into package_likes (user_id, package_id, created_at) values (?, ?, ?)
   on conflict (user_id, package_id) do nothing returning package_id`
+
+const deleteLike = 'delete from package_likes where user_id = ? and package_id = ? returning package_id'

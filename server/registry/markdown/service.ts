@@ -53,7 +53,6 @@ export async function renderText(caller: Caller, task: Task, { persist = true } 
   return html
 }
 
-/** Returns the cache key of a text. The text may be long, so it is only hashed. */
 const keyOf = ({ source, links }: Task): string =>
   createHash('sha256')
     .update(JSON.stringify([rendererVersion, links]))

@@ -8,7 +8,6 @@ import { apiTerm, type QueryWord } from './terms.ts'
 /** Which texts to search: names only, all short texts, or everything including READMEs and API names. */
 export type Breadth = 'name' | 'brief' | 'full'
 
-/** A SQL statement with `?` placeholders. */
 export type Statement = { sql: string; parameters: Parameter[] }
 
 /** The queries that differ between SQLite and PostgreSQL. */

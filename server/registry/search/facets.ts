@@ -2,7 +2,7 @@ import { isCommon, matchedDocuments, scannedDocuments } from './listing.ts'
 import { flags, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
-/** A filter and the number of matching packages for each of its values, most frequent first. */
+/** `values`: most frequent first. */
 export type Facet = { filter: Filter | 'score'; values: FacetValue[] }
 export type FacetValue = { value: string; count: number }
 
@@ -13,7 +13,8 @@ export type Facets = { facets: Facet[]; isExact: boolean }
 export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
   const { tags, scores, isExact } = await sample(source, selection)
   const counts = countTags(tags).set('score', countScores(scores))
-  const facets = shownFilters(searcher).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
+  const shown = ['sdk', 'platform', 'publisher', 'topic', 'license', 'score', ...(searcher ? (['is'] as const) : [])] as const
+  const facets = shown.map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
   return { facets: facets.filter(({ values }) => values.length > 0), isExact }
 }
 
@@ -32,7 +33,7 @@ export async function completeFilters(source: Source, searcher: Searcher, query:
   }
   const known = [...filters, 'score' as const].find((name) => name === filter.toLowerCase())
   if (!known) return []
-  const values = known === 'uploader' ? uploaderValues(searcher) : await valuesOf(source, searcher, before, known)
+  const values = await valuesOf(source, searcher, before, known)
   const fitting = values.filter(({ value }) => value.startsWith(typed)).slice(0, limit)
   return fitting.map(({ value, count }) => completion(`${sign}${known}:${value}`, count))
 }
@@ -40,11 +41,6 @@ export async function completeFilters(source: Source, searcher: Searcher, query:
 const maxSampled = 1000
 const maxValues = 10
 const lastWord = /^(.*?(?:^|\s))(-?)(?:([a-z]+):"?)?([^\s":]*)$/is
-
-const shownFilters = (searcher: Searcher): Facet['filter'][] => {
-  const all: Facet['filter'][] = ['sdk', 'platform', 'publisher', 'topic', 'license', 'score', 'is']
-  return searcher ? all : all.filter((filter) => filter !== 'is')
-}
 
 /** Returns the tags and scores of up to 1,000 selected packages. */
 async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
@@ -84,6 +80,7 @@ async function valuesOf(
   rest: string,
   filter: Facet['filter'],
 ): Promise<{ value: string; count: number | null }[]> {
+  if (filter === 'uploader') return searcher ? [{ value: 'me', count: null }] : []
   const selection = await selectionOf(source, rest, searcher)
   const sampled = selection ? await sample(source, selection) : { tags: [], scores: [] }
   const counted = filter === 'score' ? countScores(sampled.scores) : (countTags(sampled.tags).get(filter) ?? [])
@@ -91,5 +88,3 @@ async function valuesOf(
   const seen = new Set(counted.map(({ value }) => value))
   return [...counted, ...[...flags].filter((flag) => !seen.has(flag)).map((value) => ({ value, count: null }))]
 }
-
-const uploaderValues = (searcher: Searcher) => (searcher ? [{ value: 'me', count: null }] : [])

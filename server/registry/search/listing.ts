@@ -9,7 +9,6 @@ export type SearchMatch = { id: string; name: string; score: number; cursor: str
 
 export type ListSort = keyof typeof orders
 
-/** A range of a list: page size, offset and cursor. */
 export type ListRange = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
@@ -76,7 +75,6 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
-/** Counts the selected packages. */
 export async function countMatches(source: Source, selection: Selection): Promise<number> {
   const { sql, parameters } = isAll(selection) ? dialectOf(source.backend).everything(selection.reach) : foundDocuments(source, selection)
   const row = await source.reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
@@ -157,16 +155,9 @@ type Place = [key: string | number, document: number]
 /** Encodes a keyset position, or the number of preceding matches, as an opaque cursor. */
 export const writeCursor = (position: Place | number): string => Buffer.from(JSON.stringify(position)).toString('base64url')
 
-/**
- * Decodes a keyset cursor.
- * @throws ApiError InvalidInput when the cursor does not belong to a list sorted this way.
- */
 const readPlace = (cursor: string, by: keyof typeof keys): Place => read(cursor, z.tuple([keys[by], number]))
 
-/**
- * Decodes a cursor that contains an offset.
- * @throws ApiError InvalidInput when the cursor is of another kind.
- */
+/** Decodes a cursor that contains an offset. @throws ApiError InvalidInput when the cursor is of another kind. */
 export const readRank = (cursor: string): number => read(cursor, z.int32().nonnegative())
 
 const number = z.int()

@@ -7,7 +7,6 @@ import type { QueryTerms } from './terms.ts'
 // The term index returns a bounded number of candidates for each kind of match, most popular first, and relevance.ts scores them. The remaining
 // matches follow in order of popularity, so every match appears on exactly one page, whatever the page size.
 
-/** A selection that contains search words. */
 export type WordSelection = Selection & { terms: QueryTerms }
 
 /** A matching package. `isOnlyMentioned`: some words occur only in its README. */
@@ -15,7 +14,8 @@ export type Ranked = { id: string; name: string; score: number; isOnlyMentioned:
 
 /** Returns up to `limit` selected packages, best first. Runs at most three statements. */
 export async function rankPackages(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
-  const weights = await weightsOf(source, selection)
+  // Words are counted only in packages that the caller can see, so that weights reveal nothing about others.
+  const weights = selection.terms.words.length === 1 ? [1] : (await countWords(source, selection)).map(rarityOf)
   const scored = (await candidatesOf(source, selection)).map((row) => rankedRow(row, selection, weights)).toSorted(compareRanked)
   // If there are fewer candidates than the limit per kind, there are no further matches.
   if (scored.length < maxCandidatesPerKind || limit <= scored.length) return scored.slice(0, limit)
@@ -55,11 +55,6 @@ const maxCandidatesPerKind = 200
 const maxCounted = 1000
 
 const compareRanked = (a: Ranked, b: Ranked) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)
-
-/** Returns the weight of each query word. Words are counted only in packages that the caller can see, so that weights reveal nothing about others. */
-async function weightsOf(source: Source, selection: WordSelection): Promise<number[]> {
-  return selection.terms.words.length === 1 ? [1] : (await countWords(source, selection)).map(rarityOf)
-}
 
 type Count = number | string
 type Row = { id: string; name: string; summary: string; dependents: Count; likes: Count; downloads: Count; kind: Count }

@@ -29,8 +29,8 @@ export const reindexedTo: Setting<string | null> = { key: 'search.renewedTo', sc
 export const scheduleReindex = (em: EntityManager): Promise<void> => writeSetting(em, reindexedTo, beforeAll)
 
 /**
- * Indexes packages whose document is missing or outdated, and all packages after the index format has changed. Runs in the background: transactions last a few milliseconds, and
- * the loop yields to requests after each package.
+ * Indexes packages whose document is missing or outdated, and all packages after the index format has changed. Runs in the background: transactions
+ * last a few milliseconds, and the loop yields to requests after each package.
  */
 export async function completeIndex(services: Rebuilder): Promise<void> {
   const { database, log, config, now, state } = services
@@ -78,7 +78,6 @@ const packagesAtOnce = 100
 /** Target duration of one transaction in milliseconds. The package in progress is always completed. */
 const sliceMs = 15
 
-/** The services that indexing needs. */
 type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 
 /** Which packages `p` to index, and how to record progress. */
@@ -92,7 +91,6 @@ const outdatedPackages: IndexPlan = {
 }
 const allPackages: IndexPlan = { where: 'true', parameters: () => [], recordProgress: (em, id) => writeSetting(em, reindexedTo, id) }
 
-/** Schedules a full reindex when the index was built in another format. */
 async function scheduleIfFormatChanged(database: Services['database']): Promise<void> {
   if ((await readSetting(database.reads, storedFormat)) === indexFormat) return
   await database.fork().transactional(async (em) => {
@@ -157,7 +155,7 @@ export async function recountDependents({ database }: Pick<Services, 'database'>
   const counts = new Map<string, Counts>()
   for await (const { tags, shown_to: shownTo } of documents<{ tags: string; shown_to: number }>(database, 'tags, shown_to')) {
     if (shownTo === 0) continue
-    for (const name of dependenciesIn(tags)) {
+    for (const [, name = ''] of tags.matchAll(/(?<!\S)dependency:(\S+)/g)) {
       const { all, open } = counts.get(name) ?? none
       counts.set(name, { all: all + 1, open: open + (shownTo === 2 ? 1 : 0) })
     }
@@ -179,13 +177,9 @@ type StoredRow = { name: string; dependents: number | string; public_dependents:
 
 const none: Counts = { all: 0, open: 0 }
 const atOnce = 200
-const tag = 'dependency:'
-
-const dependenciesIn = (tags: string) => tags.split(' ').flatMap((each) => (each.startsWith(tag) ? [each.slice(tag.length)] : []))
-
 /** Iterates over all search documents in id order, in batches. */
 async function* documents<Row extends object>({ reads }: Services['database'], columns: string) {
-  for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
+  for (let after = beforeAll; ;) {
     const rows = await reads.all<Row & { package_id: string }>(
       `select package_id, ${columns} from package_search_documents where package_id > ? order by package_id limit ${atOnce}`,
       after,

@@ -24,8 +24,13 @@ export const PackageSort = builder.enumType('PackageSort', {
 /** Requires the permission to browse: members see all listed packages; anonymous callers see public packages if the server allows public browsing. */
 const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
-/** Limits the length of a search query. */
 const searchText = { extensions: { maxLength: 1000 } }
+
+const resultLimit = {
+  required: true,
+  description: 'Maximum number of results, 1 to 100.',
+  validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
+} as const
 
 const FacetValueRef = builder.objectRef<FacetValue>('FacetValue').implement({
   description: 'A value of a filter.',
@@ -39,22 +44,14 @@ const FacetRef = builder.objectRef<Facet>('Facet').implement({
   description: 'A filter and its most frequent values.',
   fields: (t) => ({
     filter: t.exposeString('filter', { description: 'Name before the colon, such as `sdk` or `license`.' }),
-    values: t.expose('values', {
-      extensions: { size: 10 },
-      type: [FacetValueRef],
-      description: 'Up to ten values, most frequent first.',
-    }),
+    values: t.expose('values', { extensions: { size: 10 }, type: [FacetValueRef], description: 'Up to ten values, most frequent first.' }),
   }),
 })
 
 const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
   description: 'Filter values that occur in the matching packages, with counts.',
   fields: (t) => ({
-    facets: t.expose('facets', {
-      extensions: { size: 8, cost: 20 },
-      type: [FacetRef],
-      description: 'Filters with at least one value.',
-    }),
+    facets: t.expose('facets', { extensions: { size: 8, cost: 20 }, type: [FacetRef], description: 'Filters with at least one value.' }),
     isExact: t.exposeBoolean('isExact', { description: 'Whether all matches were counted. If false, only the first 1,000 were.' }),
   }),
 })
@@ -98,10 +95,7 @@ builder.queryField('searchPackages', (t) =>
     {
       description: 'A matching package.',
       fields: (edge) => ({
-        score: edge.float({
-          description: 'Relevance from 0 (unranked) to 1 (exact name match).',
-          resolve: ({ score }) => score,
-        }),
+        score: edge.exposeFloat('score', { description: 'Relevance from 0 (unranked) to 1 (exact name match).' }),
       }),
     },
   ),
@@ -112,16 +106,8 @@ builder.queryField('completePackageNames', (t) =>
     ...browseAccess,
     description: 'Package names that start with a prefix, in alphabetical order.',
     args: {
-      prefix: t.arg.string({
-        required: true,
-        description: 'Prefix of the name.',
-        extensions: { maxLength: 64 },
-      }),
-      first: t.arg.int({
-        required: true,
-        description: 'Maximum number of results, 1 to 100.',
-        validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
-      }),
+      prefix: t.arg.string({ required: true, description: 'Prefix of the name.', extensions: { maxLength: 64 } }),
+      first: t.arg.int(resultLimit),
     },
     resolve: (_root, { prefix, first }, context) => completeNames(context.database, searcherOf(context), prefix.toLowerCase(), first),
   }),
@@ -146,16 +132,8 @@ builder.queryField('completeSearch', (t) =>
     type: [CompletionRef],
     description: 'Completions for an unfinished query: filters, filter values and package names.',
     args: {
-      query: t.arg.string({
-        required: true,
-        description: 'The unfinished query.',
-        ...searchText,
-      }),
-      first: t.arg.int({
-        required: true,
-        description: 'Maximum number of results, 1 to 100.',
-        validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
-      }),
+      query: t.arg.string({ required: true, description: 'The unfinished query.', ...searchText }),
+      first: t.arg.int(resultLimit),
     },
     resolve: (_root, { query, first }, context) => completeQuery(context.database, searcherOf(context), query, first),
   }),

@@ -95,7 +95,6 @@ export function termsOf(text: string): string[] {
   })
 }
 
-/** Returns the words of a text in their original case. */
 function wordsOf(text: string): string[] {
   const plain = text
     .normalize('NFKD')
@@ -142,7 +141,6 @@ function partsOf(joined: string): string[] {
   return [joined, ...Array.from({ length: Math.max(0, joined.length - minPartLength) }, (_, index) => joined.slice(index + 1))]
 }
 
-/** Removes URLs and HTML tags. */
 const withoutMarkup = (markdown: string) => markdown.replace(/https?:\/\/[^\s)>\]]+|<[^<>]{0,500}>/g, ' ')
 
 /** Returns the stems that a word shares with its English plural, singular, participle and gerund. Prefix matching needs no further stemming. */
