@@ -146,10 +146,7 @@ function configOrExit(): Config {
   }
 }
 
-/**
- * Returns memory used at startup to the operating system. A third of it is garbage after loading modules, and V8 keeps a grown heap. Blocks for about
- * 100 ms, so it runs after the first requests have been answered.
- */
+/** Returns memory of the startup, a third of which is garbage, to the operating system. Blocks for 100 ms, so it runs after the first requests. */
 function releaseStartupMemory(): void {
   setTimeout(() => {
     setFlagsFromString('--expose-gc') // the only way to expose `gc` at runtime

@@ -81,9 +81,7 @@ function requireMakeableFolders({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEN
 type Opened = Pick<Services, 'database' | 'blobs' | 'docs' | 'now'>
 type Environment = Pick<Services, 'config' | 'keys' | 'log' | 'tracing'>
 
-/**
- * Opens and migrates the database, unless it belongs to a different archive store, and opens the stores. Closes the database if a later check fails.
- */
+/** Opens and migrates the database, unless it belongs to another archive store, and the stores. Closes the database if a later check fails. */
 async function openOwnDatabase({ config, keys, log, tracing }: Environment, { now: clock, onQuery }: Options): Promise<Opened> {
   const open = once(async () => traced(tracing, await openBlobs(config), config.BLOB_BACKEND))
   const openExisting = async () => (isStoreMissing(config) ? null : open())

@@ -81,10 +81,7 @@ function gated() {
   return built
 }
 
-/**
- * Disables compression for responses that contain the field, because the field is secret and the response may contain text from the caller (see
- * `neverCompress`).
- */
+/** Disables compression for responses that contain the field, which is secret (see `neverCompress`). */
 function sendPlainly(field: GraphQLField<unknown, Context>): void {
   const resolve = field.resolve ?? defaultFieldResolver
   field.resolve = (parent, args, context, info) => {

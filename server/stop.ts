@@ -40,10 +40,7 @@ export async function stopServer({ services, app, worker, timers }: Running): Pr
   await Promise.all([inTime('the database', services.database.close()), services.tracing?.close()])
 }
 
-/**
- * Exits the process with code 0. `process.exit` would block while a thread is stuck in a file system call, such as a read from unresponsive storage.
- * Replacing the process by another program does not wait for such threads.
- */
+/** Exits with code 0. `process.exit` would block while a thread is stuck in a file system call; replacing the process by another program does not. */
 export function endProcess(): never {
   const isHeld = process.getActiveResourcesInfo().some((kind) => kind.startsWith('FSReq'))
   if (isHeld) process.execve?.(process.execPath, [process.execPath, '--eval', ''], {})

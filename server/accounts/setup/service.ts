@@ -2,7 +2,7 @@ import { raw, UniqueConstraintViolationException } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { insufficientPermissions, invalidInput, notFound } from '../../errors.ts'
-import { clearSetupCookie, setSetupCookie, setupCookie } from '../../platform/http/cookies.ts'
+import { clearCookie, readCookie, setCookie } from '../../platform/http/cookies.ts'
 import { isSecure } from '../../platform/http/public-url.ts'
 import { equalSecrets, randomText, sha256, hmac, type Keys, validKeys } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
@@ -42,7 +42,7 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
     { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) },
   )
   if (!claimed) throw otherAddress()
-  setSetupCookie(reply, isSecure(request, config.SERVER_URL), token, completionMs / 1000)
+  setCookie(reply, 'setup', isSecure(request, config.SERVER_URL), token, completionMs / 1000)
   return token
 }
 
@@ -58,11 +58,11 @@ export async function completeSetup(context: Context, input: OwnerAccount & { se
   const code = await newestCode(em)
   // Codes are deleted when the setup is completed, possibly by a concurrent request.
   if (!code) await refuseAfterSetup(context)
-  const proven = requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
+  const proven = requireVerified(code, { ip, token: input.setupToken ?? readCookie(request, 'setup', secure), now: now() })
   const password = await acceptPassword(context, input.password, input)
   const passwordHash = await hashPassword(context, password)
   const owner = await makeOwner(context, proven, { ...input, passwordHash })
-  clearSetupCookie(reply, secure)
+  clearCookie(reply, 'setup', secure)
   return owner
 }
 

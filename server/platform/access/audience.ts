@@ -19,10 +19,7 @@ export function cacheControlOf({ viewer, config }: Pick<Context, 'viewer' | 'con
   return seconds === 0 ? 'no-cache' : `public, max-age=0, s-maxage=${seconds}, must-revalidate`
 }
 
-/**
- * Returns whether the caller may browse anonymously. A request with an invalid token may not: its sender expects to be signed in, and must get an
- * error instead.
- */
+/** Returns whether the caller may browse anonymously; not with an invalid token, whose sender must get an error. */
 export function mayBrowseAnonymously(context: Context): boolean | Promise<boolean> {
   return context.viewer === null && context.request.headers.authorization === undefined && isBrowsingOn(context)
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { toDate, type Reads } from '../db/reads.ts'
-import { sessionCookie } from '../http/cookies.ts'
+import { readCookie } from '../http/cookies.ts'
 import { isSecure } from '../http/public-url.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Role, Scope, Credential, Viewer } from './roles.ts'
@@ -53,7 +53,7 @@ export async function authenticate(
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
     return token && byToken(await reads.recall<TokenRow>(tokenSql, token.hash), now)
   }
-  const cookie = sessionCookie(request, isSecure(request, serverUrl))
+  const cookie = readCookie(request, 'session', isSecure(request, serverUrl))
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
 }
 
@@ -131,10 +131,7 @@ type JobTokenRow = { id: string; packages: string; is_for_anybody: boolean | num
 
 const jobTokenSql = 'select id, packages, is_for_anybody, expires_at from job_tokens where hash = ?'
 
-/**
- * Returns the identity of a server job. Its token is valid only for requests of package clients about one of its packages; for all others, returns
- * null.
- */
+/** Returns the identity of a server job: only for requests of package clients about one of its packages, otherwise null. */
 async function identityOfJob(request: FastifyRequest, reads: Reads, hash: string, now: Date): Promise<Identity | null> {
   const row = await reads.recall<JobTokenRow>(jobTokenSql, hash)
   if (!row || toDate(row.expires_at) <= now) return null

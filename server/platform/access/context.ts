@@ -103,8 +103,8 @@ function baseOf(services: Services): Services & OnDemand {
 const bases = new WeakMap<Services, Services & OnDemand>()
 
 /**
- * Properties that are created on first use, since the hottest routes do not need the ORM. The getters are on a shared prototype: an object with its
- * own getters gets its own hidden class in V8, which would keep the request's memory alive until a full garbage collection.
+ * Properties that are created on first use. The getters are on a shared prototype: an object with its own getters gets its own hidden class in V8,
+ * which would keep the memory of the request until a full garbage collection.
  */
 const onDemand: OnDemand & ThisType<Made & OnDemand> = {
   get em() {

@@ -5,19 +5,13 @@ import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
 
-/**
- * Enforces the `scope` rule of the schema builder in binary routes: the caller is signed in, free to act, and currently holds the scope.
- * @throws ApiError MissingAuthentication or InsufficientPermissions, with the same messages as GraphQL.
- */
+/** Enforces the `scope` rule of the schema builder in binary routes, with the same errors: the caller is signed in and holds the scope. */
 export function requireScope(context: Context, scope: Scope): SignedInContext {
   if (isSignedIn(context) && holdsScope(context, scope)) return context
   throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'scope', parameter: scope, error: null })
 }
 
-/**
- * Enforces the `browse` rule of the schema builder in binary routes: the caller may read packages, or public packages if anonymous.
- * @throws ApiError MissingAuthentication or InsufficientPermissions, with the same messages as GraphQL.
- */
+/** Enforces the `browse` rule of the schema builder in binary routes: the caller may read packages, or public packages if anonymous. */
 export function requireBrowse(context: Context): void | Promise<void> {
   if (context.viewer) return void requireScope(context, 'read')
   return Promise.resolve(canBrowse(context)).then((may) => {
@@ -25,10 +19,7 @@ export function requireBrowse(context: Context): void | Promise<void> {
   })
 }
 
-/**
- * Enforces the `ownAccount` rule of the schema builder in binary routes: the caller may change their own account.
- * @throws ApiError MissingAuthentication or InsufficientPermissions, with the same messages as GraphQL.
- */
+/** Enforces the `ownAccount` rule of the schema builder in binary routes: the caller may change their own account. */
 export function requireOwnAccount(context: Context): SignedInContext {
   if (isSignedIn(context) && canChangeOwnAccount(context)) return context
   throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'ownAccount', parameter: true, error: null })
@@ -63,10 +54,7 @@ export function unauthenticated(
   return missingAuthentication(isMissing ? `Authentication is required. ${advice}` : `The token is invalid, expired or revoked. ${advice}`)
 }
 
-/**
- * Rejects a request with an invalid token even where anonymous access is allowed, since its sender expects to be signed in.
- * @throws ApiError MissingAuthentication.
- */
+/** Throws MissingAuthentication for an invalid token even where anonymous access is allowed: its sender expects to be signed in. */
 export function refuseUselessCredential(context: Context): void {
   if (!context.viewer && context.request.headers.authorization !== undefined) throw unauthenticated(context)
 }
@@ -83,8 +71,7 @@ function lackingScope(failure: AuthFailure): string | null {
 const recentMs = 10 * 60_000
 
 /**
- * Requires that the session's password was confirmed in the last ten minutes, by signing in or explicitly. Tokens are limited by their scopes
- * instead.
+ * Requires that the password of the session was confirmed in the last ten minutes. Tokens are limited by their scopes instead.
  * @throws ApiError InsufficientPermissions with a marker that makes the console ask for the password and retry.
  */
 export function requireRecentProof({ credential, now }: Pick<SignedInContext, 'credential' | 'now'>): void {

@@ -14,9 +14,7 @@ export const holdsScope = (context: Context, scope: Scope): boolean => isFreeToA
 /** Returns whether the caller may change their own account and see its sessions, tokens and history: with a session, or a token with `write`. */
 export const canChangeOwnAccount = (context: Context): boolean => isFreeToAct(context) && mayChangeOwnAccount(context)
 
-/**
- * Returns whether the caller may read packages: all packages when signed in with the scope `read`, or public ones if anonymous browsing is enabled.
- */
+/** Returns whether the caller may read packages: all when signed in with the scope `read`, public ones if anonymous browsing is enabled. */
 export const canBrowse = (context: Context): boolean | Promise<boolean> =>
   context.viewer ? holdsScope(context, 'read') : mayBrowseAnonymously(context)
 

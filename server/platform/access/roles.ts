@@ -64,10 +64,7 @@ export type Credential = (
 /** A caller with the permissions of the credential. */
 export type Actor = { viewer: Viewer; scopes: ReadonlySet<Scope> }
 
-/**
- * Returns whether the caller acts as a server administrator. This requires the scope `admin`, which only administrators can hold. An administrator
- * using a token without it acts as an ordinary member.
- */
+/** Returns whether the caller acts as a server administrator: with the scope `admin`, which only administrators can hold. */
 export const isServerAdmin = ({ scopes }: Pick<Actor, 'scopes'>): boolean => scopes.has('admin')
 
 /** Returns whether the caller acts as the owner of the server: with a session, or a token with the scope `admin`. */

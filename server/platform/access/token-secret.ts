@@ -43,8 +43,8 @@ function checksum(body: string): string {
 }
 
 /**
- * Accepts an access token as the password of HTTP Basic authentication (RFC 7617), with any user name. Some clients, such as feed readers, support
- * nothing else. Use only for read-only routes: browsers resend Basic credentials automatically.
+ * Accepts an access token as the password of HTTP Basic authentication (RFC 7617), as feed readers need. Only for read-only routes: browsers resend
+ * Basic credentials automatically.
  */
 export function acceptBasic(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('www-authenticate', 'Basic realm="Access token as the password", charset="UTF-8"')

@@ -20,9 +20,7 @@ const shares = {
 /** Returns the size limit of a cache in bytes if all caches together may use `total` bytes. */
 export const shareOf = (name: keyof typeof shares, total: number): number => Math.floor((total * shares[name]) / 100)
 
-/**
- * LRU cache bounded by the size of its entries in bytes, keys included. An entry larger than half the limit is not cached. `name` labels its metrics.
- */
+/** LRU cache bounded by the bytes of its entries and keys. An entry larger than half the limit is not cached. `name` labels its metrics. */
 export class ByteCache<Value extends object | string> extends LRUCache<string, Value> {
   readonly name: string
 
@@ -62,10 +60,7 @@ export type Lookups = { hits: number; misses: number }
 
 const lookups = new Map<string, Lookups>()
 
-/**
- * Starts counting lookups of all caches of this process, by cache name, including caches that already exist. Lookups have no overhead until this is
- * called.
- */
+/** Starts counting lookups of all caches of this process, by name. Lookups have no overhead until then. */
 export function countLookups(): ReadonlyMap<string, Lookups> {
   Object.defineProperty(ByteCache.prototype, 'get', { value: countedGet, configurable: true, writable: true })
   return lookups

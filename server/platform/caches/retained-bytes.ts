@@ -1,6 +1,5 @@
 /**
- * Estimates how many bytes of memory a value keeps from being freed. A buffer counts with the whole memory block that it is part of, since results of
- * zlib and small buffers are slices of larger blocks. The value must not contain cycles.
+ * Estimates the bytes of memory that a value without cycles retains. A buffer counts with the whole block it is a slice of, as results of zlib are.
  */
 export function retainedBytes(value: unknown): number {
   if (typeof value === 'string') return stringBytes + value.length * (beyondLatin1.test(value) ? 2 : 1)

@@ -4,8 +4,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 type Request = { em: EntityManager }
 
 /**
- * Returns a batched lookup (DataLoader): keys requested in the same tick are loaded by one query, so a list of 50 items costs one query. `load`
- * returns a map from key to value; missing keys resolve to null. Results are not cached, so later lookups see later changes.
+ * Returns a batched lookup (DataLoader): one query loads the keys requested in the same tick. Missing keys resolve to null. Results are not cached.
  */
 export function batched<Value>(
   load: (em: EntityManager, keys: string[]) => Promise<ReadonlyMap<string, Value>>,

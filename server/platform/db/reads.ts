@@ -5,8 +5,8 @@ import type { PostgresConnections } from './postgres/postgres-connections.ts'
 export type Parameter = string | number | null
 
 /**
- * Prepared reads for hot paths, where loading an entity costs six times as much as a row. `?` marks a parameter. The reads run on their own
- * connections, so they see only committed rows and never wait for a transaction.
+ * Prepared reads for hot paths, six times as fast as entities. `?` marks a parameter. They run on their own connections, so they see only committed
+ * rows and never wait for a transaction.
  */
 export type Reads = {
   get<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Row | undefined>

@@ -7,8 +7,7 @@ import { metered, type StatementWatch } from './meter.ts'
 export type Value = string | number | boolean | Date | Uint8Array | null
 
 /**
- * Runs plain SQL in the transaction of `em`, if it has one, and returns the rows. Values are bound and the statement is prepared once per connection.
- * The ORM, in contrast, inlines values into the text, so each statement is planned again.
+ * Runs plain SQL in the transaction of `em`, if it has one. Values are bound and the statement stays prepared; the ORM inlines values into the text.
  */
 export async function readRows<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row[]> {
   return (await run<Row>(em, sql, values)).rows
@@ -24,10 +23,7 @@ export async function changeRows(em: EntityManager, sql: string, values: readonl
   return Number((await run(em, sql, values)).numAffectedRows ?? 0)
 }
 
-/**
- * Inserts rows in batches of 50, because databases limit the parameters per statement and each statement form stays prepared. All rows must have the
- * columns of the first row. Does nothing for an empty list.
- */
+/** Inserts rows with the columns of the first one, in batches of 50, because databases limit the parameters of a statement. */
 export async function insertRows(em: EntityManager, table: string, rows: readonly Readonly<Record<string, Value>>[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {})
   const into = `insert into ${table} (${columns.map((column) => `"${column}"`).join(', ')}) values`
@@ -79,10 +75,7 @@ export const containing = (text: string): string => containingAsTyped(text.toLow
 /** Returns the same pattern as `containing`, but keeps the case of `text`. */
 export const containingAsTyped = (text: string): string => `%${text.replace(/[!%_]/g, '!$&')}%`
 
-/**
- * Returns whether the database has a table. On PostgreSQL, `to_regclass` replaces the ORM's query of the information schema, which takes milliseconds
- * to plan on a new connection; every start checks several tables.
- */
+/** Returns whether the database has a table. On PostgreSQL, `to_regclass` is faster than the query of the ORM, which takes milliseconds to plan. */
 export async function hasTable(orm: MikroORM, name: string): Promise<boolean> {
   const connection = orm.em.getConnection()
   const platform = orm.em.getPlatform()
@@ -101,9 +94,8 @@ export function numbered(sql: string): string {
 const storage = new AsyncLocalStorage<{ isRunning: boolean }>()
 
 /**
- * Runs `work` without syncing its commits to disk. For work that takes minutes and is repeated if it is lost. The mode ends with `work`, also for
- * background work that it started. On SQLite, such a commit survives a process crash at once and a power failure only after the next synced commit.
- * PostgreSQL always syncs.
+ * Runs `work` without syncing its commits to disk, for work that is repeated if it is lost. Also applies to background work that it starts, until it
+ * ends. On SQLite, a power failure can lose such a commit until the next synced one. PostgreSQL always syncs.
  */
 export async function withoutSync<Value>(work: () => Promise<Value>): Promise<Value> {
   const piece = { isRunning: true }

@@ -22,10 +22,7 @@ export class TableLocked extends Error {
   readonly code = 'TABLE_LOCKED'
 }
 
-/**
- * Returns a 503 error if the database is down, busy or full, or null for other errors. A token lookup must not answer 401 during an outage, because
- * package clients discard a token after a 401.
- */
+/** Returns a 503 error if the database is down, busy or full, otherwise null. A 401 instead would make package clients discard their token. */
 export function unavailable(error: unknown): ApiError | null {
   for (const one of causesOf(error)) {
     const kind = kindOf(one)
@@ -130,7 +127,7 @@ function causesOf(error: unknown, depth = 0): DriverError[] {
 
 /**
  * Converts the error of a lost race into a conflict: a concurrent request deleted a row that the change needs, or inserted the same row. Returns null
- * for other errors. On a retry, the checks before the write report the exact cause.
+ * for other errors.
  */
 export function raceConflict(error: unknown): ApiError | null {
   if (error instanceof ForeignKeyConstraintViolationException || error instanceof NotFoundError)

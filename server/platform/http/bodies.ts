@@ -13,8 +13,7 @@ const maxDepth = 64
 const maxBodyValues = 10_000
 
 /**
- * Throws if JSON is nested too deeply or has too many values. Scans the text once, without recursion, before it is parsed. An array or object counts
- * as one value plus its elements.
+ * Throws if JSON is nested too deeply or has too many values, counting each array or object too. Scans the text once, without recursion.
  * @throws ApiError InvalidInput.
  */
 export function refuseLargeJson(text: string, maxValues = maxBodyValues): void {
@@ -88,10 +87,7 @@ function readKey(quoted: string): string {
   }
 }
 
-/**
- * Throws if the headers announce a compressed body or a charset other than UTF-8 (RFC 9110 §15.5.16).
- * @throws ApiError InvalidInput (415).
- */
+/** Throws InvalidInput (415) if the headers announce a compressed body or a charset other than UTF-8 (RFC 9110 §15.5.16). */
 export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw encodedBody(encoding)
@@ -99,10 +95,7 @@ export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): voi
   if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw unsupportedMediaType(`UTF-8, not ${charset}`)
 }
 
-/**
- * Decodes a body as UTF-8. Invalid bytes are rejected: replacing them would store a different text than the client sent (RFC 8259 §8.1).
- * @throws ApiError InvalidInput.
- */
+/** Decodes a body as UTF-8. Throws InvalidInput for invalid bytes: replacing them would change the text that the client sent (RFC 8259 §8.1). */
 function textOfBody(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw notUtf8()
   return bytes.toString()
@@ -151,9 +144,7 @@ function parseJsonBody(text: string): unknown {
   return value
 }
 
-/**
- * Accepts URL-encoded forms and JSON on the routes of this scope; other types get 415. `request.body` holds the fields; a repeated field is an array.
- */
+/** Accepts URL-encoded forms and JSON on the routes of this scope. `request.body` holds the fields; a repeated field is an array. */
 export async function acceptForms(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
   const options = { parseAs: 'buffer', bodyLimit: openBodyLimit } as const
@@ -177,9 +168,7 @@ function formOf(bytes: Buffer): unknown {
   return parse(text)
 }
 
-/**
- * Accepts multipart forms and `application/octet-stream` on the routes of this scope, as streams. The handler reads them and enforces its own limits.
- */
+/** Accepts multipart forms and `application/octet-stream` on the routes of this scope, as streams, which the handler reads and limits. */
 export async function acceptBytes(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null))
@@ -202,8 +191,6 @@ export function bodyFault(request: FastifyRequest, error: unknown): unknown {
   return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
 }
 
-/**
- * Whether the multipart parser reported the error. Its errors are plain `Error`s without a code, unlike errors of the file system and the database.
- */
+/** Whether the multipart parser reported the error: its errors have no code, unlike those of the file system and the database. */
 const isFormFault = (error: unknown): error is Error =>
   error instanceof Error && error.constructor === Error && !('code' in error) && !unavailable(error)

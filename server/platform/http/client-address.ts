@@ -60,10 +60,7 @@ export function clientAddress(peer: string | undefined, forwardedFor: ForwardedH
   return client.toString()
 }
 
-/**
- * Parses an address in the forms that proxies write: quoted, in brackets, with a port or a zone. Converts IPv4-mapped IPv6 to IPv4. Returns null if
- * invalid.
- */
+/** Parses an address as proxies write it: quoted, in brackets, with a port or a zone. IPv4-mapped IPv6 becomes IPv4. Returns null if invalid. */
 export function parseAddress(text: string): Address | null {
   const bare = text
     .trim()

@@ -5,68 +5,43 @@ import { csrfMismatch } from '../../errors.ts'
 import { equalSecrets, hmac, type Keys, validKeys } from './keys.ts'
 import { publicUrl } from './public-url.ts'
 
-/** Returns the cookie names. The `__Host-` prefix is only valid over https. */
-const cookieNames = (secure: boolean) => {
-  const prefix = secure ? '__Host-' : ''
-  return { session: `${prefix}svc_session`, csrf: `${prefix}svc_csrf`, setup: `${prefix}svc_setup`, device: `${prefix}svc_device` }
+/** The cookies: session, its CSRF token, proof of a verified setup code, and known browser, which survives signing out. */
+const cookies = {
+  session: { httpOnly: true },
+  csrf: {},
+  setup: { httpOnly: true, sameSite: 'strict' },
+  device: { httpOnly: true },
+} satisfies Record<string, Partial<SetCookie>>
+type CookieName = keyof typeof cookies
+
+/** Returns the name of a cookie. The `__Host-` prefix is only valid over https. */
+const nameOf = (cookie: CookieName, secure: boolean): string => `${secure ? '__Host-' : ''}svc_${cookie}`
+
+/** Returns the value of a cookie of the request, if any. */
+export function readCookie({ headers }: FastifyRequest, cookie: CookieName, secure: boolean): string | undefined {
+  return headers.cookie === undefined ? undefined : parseCookie(headers.cookie)[nameOf(cookie, secure)]
 }
 
-/** Returns the session secret of the request, if any. */
-export const sessionCookie = (request: FastifyRequest, secure: boolean): string | undefined =>
-  cookieOf(request, cookieNames(secure).session)
+/** Sets a cookie of the response, replacing any with the same name. `maxAge` is in seconds. */
+export function setCookie(reply: FastifyReply, cookie: CookieName, secure: boolean, value: string, maxAge: number): void {
+  const name = nameOf(cookie, secure)
+  const others = [reply.getHeader('set-cookie') ?? []].flat().filter((other) => !String(other).startsWith(`${name}=`))
+  const expired = maxAge === 0 && { expires: new Date(0) }
+  const set = stringifySetCookie({ path: '/', sameSite: 'lax', secure, ...cookies[cookie], ...expired, maxAge, name, value })
+  reply.removeHeader('set-cookie').header('set-cookie', [...others, set])
+}
+
+export const clearCookie = (reply: FastifyReply, cookie: CookieName, secure: boolean): void => setCookie(reply, cookie, secure, '', 0)
 
 /** Sets the session and CSRF cookies. `maxAge` is in seconds. */
 export function setSessionCookies(reply: FastifyReply, secure: boolean, values: { session: string; csrf: string; maxAge: number }): void {
-  const names = cookieNames(secure)
   reply.header('cache-control', noStore)
-  setCookie(reply, names.session, values.session, { ...attributes(secure), httpOnly: true, maxAge: values.maxAge })
-  setCookie(reply, names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
-}
-
-/** Returns the secret that identifies a browser that has signed in before, if any. */
-export const deviceCookie = (request: FastifyRequest, secure: boolean): string | undefined => cookieOf(request, cookieNames(secure).device)
-
-/** Sets the cookie that identifies this browser as a known device. Signing out keeps it. `maxAge` is in seconds. */
-export function setDeviceCookie(reply: FastifyReply, secure: boolean, value: string, maxAge: number): void {
-  setCookie(reply, cookieNames(secure).device, value, { ...attributes(secure), httpOnly: true, maxAge })
+  for (const cookie of ['session', 'csrf'] as const) setCookie(reply, cookie, secure, values[cookie], values.maxAge)
 }
 
 /** Deletes the session and CSRF cookies. */
-export function clearSessionCookies(reply: FastifyReply, secure: boolean): void {
-  const names = cookieNames(secure)
-  reply.header('cache-control', noStore)
-  clearCookie(reply, names.session, { ...attributes(secure), httpOnly: true })
-  clearCookie(reply, names.csrf, attributes(secure))
-}
-
-/** Returns the one-time setup secret of the request, if any. */
-export const setupCookie = (request: FastifyRequest, secure: boolean): string | undefined => cookieOf(request, cookieNames(secure).setup)
-
-/** Sets the cookie that proves that this browser verified the setup code. `maxAge` is in seconds. */
-export function setSetupCookie(reply: FastifyReply, secure: boolean, token: string, maxAge: number): void {
-  setCookie(reply, cookieNames(secure).setup, token, { ...attributes(secure), sameSite: 'strict', httpOnly: true, maxAge })
-}
-
-/** Deletes the setup cookie. */
-export function clearSetupCookie(reply: FastifyReply, secure: boolean): void {
-  clearCookie(reply, cookieNames(secure).setup, { ...attributes(secure), sameSite: 'strict', httpOnly: true })
-}
-
-type Attributes = Omit<SetCookie, 'name' | 'value'>
-
-const attributes = (secure: boolean): Attributes => ({ path: '/', sameSite: 'lax', secure })
-
-const cookieOf = ({ headers: { cookie } }: FastifyRequest, name: string): string | undefined =>
-  cookie === undefined ? undefined : parseCookie(cookie)[name]
-
-/** Adds a cookie to the response, replacing any with the same name. */
-function setCookie(reply: FastifyReply, name: string, value: string, given: Attributes): void {
-  const others = [reply.getHeader('set-cookie') ?? []].flat().filter((cookie) => !String(cookie).startsWith(`${name}=`))
-  reply.removeHeader('set-cookie').header('set-cookie', [...others, stringifySetCookie({ ...given, name, value })])
-}
-
-const clearCookie = (reply: FastifyReply, name: string, given: Attributes): void =>
-  setCookie(reply, name, '', { ...given, expires: new Date(0), maxAge: 0 })
+export const clearSessionCookies = (reply: FastifyReply, secure: boolean): void =>
+  setSessionCookies(reply, secure, { session: '', csrf: '', maxAge: 0 })
 
 /** Returns the CSRF token of a session: an HMAC of the session id, so that tokens of other sessions are invalid. */
 export const csrfToken = (keys: Pick<Keys, 'csrf'>, sessionId: string): string => hmac(keys.csrf, sessionId)

@@ -14,9 +14,8 @@ export type DiscardBounds = {
 }
 
 /**
- * Reads and discards the rest of a request body after the response, for example of an archive over the size limit. Many clients send the whole body
- * before they read the response. If the server closed the connection earlier, the operating system would reset it, and the response would be lost.
- * When a limit is reached, the server closes its side of the connection, and shortly after that the whole connection.
+ * Reads and discards the rest of a request body after the response, because many clients send the whole body before they read. If the server closed
+ * the connection earlier, the response would be lost. At a limit, the server closes its side of the connection, and soon the whole connection.
  */
 export function discardUnreadBodies(server: Server, bounds: DiscardBounds): void {
   server.prependListener('request', (request, response) => {
@@ -77,10 +76,7 @@ function resumeNext(): void {
 
 const isLongerThan = (request: IncomingMessage, bytes: number): boolean => bodyLength(request) < Infinity && bodyLength(request) > bytes
 
-/**
- * Stops discarding a body on this connection and closes the connection gracefully. Returns false if no body is being discarded, that is, the latest
- * request has no response yet or was received completely.
- */
+/** Stops discarding a body on this connection and closes it gracefully. Returns false if no body is being discarded. */
 export function stopDiscarding(socket: Socket): boolean {
   const stop = stops.get(socket)
   stop?.()
@@ -100,8 +96,8 @@ const bodyLength = ({ headers }: IncomingMessage): number =>
   headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity
 
 /**
- * Sends `100 Continue` (RFC 9110 §10.1.1) when the handler first reads the body. A request that is rejected earlier gets its response before the
- * client sends the body. Node's default sends `100 Continue` before the handler runs.
+ * Sends `100 Continue` (RFC 9110 §10.1.1) when the handler first reads the body, so that a rejected request gets its response without sending the
+ * body.
  */
 export function continueWhenRead(server: Server): void {
   server.on('checkContinue', (request, response) => {

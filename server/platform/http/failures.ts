@@ -58,8 +58,8 @@ export function sendFailure(
 }
 
 /**
- * Returns an error in the XML format of cloud storage services. At the upload URL, the package client searches the body for `<?xml` and prints the
- * message between the tags as is, on one line. Quotation marks are replaced because JSON would escape them.
+ * Returns an error in the XML of cloud storage services. At the upload URL, the package client searches the body for `<?xml` and prints the message
+ * as is. Quotation marks are replaced because JSON would escape them.
  */
 function xmlOf({ code, message }: ApiError): string {
   const line = message
@@ -101,8 +101,8 @@ function malformedResponse(error: { code?: string }): [status: string, message: 
 }
 
 /**
- * Writes an error response directly to a socket when no response object exists, and closes the socket. `status` is the status code with its reason
- * phrase. The server keeps reading for `lingerMs`: an immediate close would reset the connection, and the response might be lost.
+ * Writes an error response to a socket that has no response object, and closes it after `lingerMs`, since an immediate close might lose the response.
+ * `status` is the status code with its reason phrase.
  */
 export function respondAndClose(socket: Socket, status: string, failure: ApiError, lingerMs = 1000): void {
   const body = JSON.stringify(defaultEnvelope(failure))

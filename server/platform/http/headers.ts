@@ -4,8 +4,8 @@ import type { Log } from './log.ts'
 import { isSecure, publicUrl } from './public-url.ts'
 
 /**
- * Adds security headers to every response. Responses cannot be framed, sniffed or read across origins, and are not cached unless the route allows it.
- * Pages add their own Content-Security-Policy (console/serve.ts, rest/reference.ts, oauth/page.ts). Over https, Strict-Transport-Security is set.
+ * Adds security headers to every response: no framing, sniffing, reading across origins, or caching, unless the route allows it. Pages add their own
+ * Content-Security-Policy (console/serve.ts, rest/reference.ts, oauth/page.ts).
  */
 export function secureHeaders(app: FastifyInstance, serverUrl: string, log: Log): void {
   const warnOfOtherScheme = createSchemeWarning(serverUrl, log)
@@ -32,10 +32,7 @@ const headersOverHttps = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/**
- * Returns a function that logs a warning once if a trusted proxy reports https but SERVER_URL uses http. Links then use https, but dependencies in
- * packages name this server by SERVER_URL.
- */
+/** Returns a function that warns once if a trusted proxy reports https but SERVER_URL, which dependencies in packages name, uses http. */
 function createSchemeWarning(serverUrl: string, log: Log): (request: FastifyRequest) => void {
   let warned = serverUrl.startsWith('https:')
   return (request) => {

@@ -10,8 +10,8 @@ const tableName = 'rate_limits'
 const minutes = (count: number) => count * 60
 
 /**
- * All rate limits: `points` per `duration` in seconds. SIGN_IN_LIMIT replaces the points of the first four. Concurrency limits are elsewhere:
- * connections (connections/limits.ts), uploads (uploads/), and work per request (access/budget.ts).
+ * All rate limits: `points` per `duration` in seconds. SIGN_IN_LIMIT replaces the points of the first four. Concurrency is limited elsewhere:
+ * connections (connections/limits.ts), uploads (uploads/), work per request (access/budget.ts).
  */
 const limits = {
   // per client address
@@ -70,8 +70,7 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
 const direct = <Value>(_key: string, work: () => Promise<Value>): Promise<Value> => work()
 
 /**
- * Counts only failed attempts. Consumes a point before the attempt, so that concurrent attempts cannot exceed the limit, and returns the point unless
- * the attempt failed.
+ * Counts only failed attempts. Consumes a point before the attempt, so that concurrent ones cannot exceed the limit, and returns it unless it failed.
  * @throws ApiError RateLimitExceeded if no point is left; errors of `judge`, which do not count.
  */
 export async function countFailures<Verdict>(
@@ -95,10 +94,7 @@ export async function countFailures<Verdict>(
 /** Returns the rate limit key of an address: the address itself, or its /64 for IPv6, because one host usually has a whole /64. */
 export const addressKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 8 })
 
-/**
- * Returns the fair queueing key of an address: the IPv4 address, or the IPv6 /48. Providers assign a /48 to one customer, who could send each request
- * from another of its 65,536 /64 networks.
- */
+/** Returns the fair queueing key of an address: IPv4, or the IPv6 /48, which providers assign to one customer. */
 export const turnKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 6 })
 
 /** Returns the range within which a provider typically reassigns a customer's address: its /24, or its /48 for IPv6. */
@@ -134,9 +130,8 @@ function refuse(state: unknown): never {
 type Store = { query(statement: QueryConfig<unknown[]>): Promise<QueryResult<Record<string, unknown>>> }
 
 /**
- * Adapts the rate limit table to a clock shared by all instances. rate-limiter-flexible uses the clock of its own machine, so timestamps are
- * converted to the shared clock in parameters, and back in results. Without this, instances whose clocks differ would disagree on when a bucket
- * expires.
+ * Adapts the rate limit table to a clock shared by all instances: rate-limiter-flexible uses the clock of its machine, so timestamps are converted in
+ * parameters and results.
  */
 function limitStore(store: Store, now: () => Date): Store {
   return {

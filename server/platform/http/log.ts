@@ -20,10 +20,7 @@ export type Log = Record<LogLevel, (text: string, fields?: Fields) => void> & {
   flush(): Promise<void>
 }
 
-/**
- * Opens the log. `write` receives whole lines; by default, they are buffered briefly and written to stdout. If stdout fails, the server continues
- * without a log (see `openStdout`).
- */
+/** Opens the log. `write` receives whole lines; by default, they are buffered briefly and written to stdout. */
 export function openLog(level: LogLevel, write?: (line: string) => void, format: 'text' | 'json' = 'text'): Log {
   const line = format === 'json' ? jsonLine : textLine
   const { emit, flush } = write ? { emit: write, flush: async () => {} } : openStdout((text) => line('warning', text))

@@ -39,10 +39,7 @@ export function refuseUnrouted(app: FastifyInstance, { serverUrl, routerOptions 
   })
 }
 
-/**
- * Responds with 405 and an `Allow` header to methods that a path does not support. If `path` is a pattern, `exists` decides whether the requested
- * resource exists.
- */
+/** Responds with 405 to methods that a path does not support. If `path` is a pattern, `exists` decides whether the resource exists. */
 export function refuseOtherMethods(
   scope: FastifyInstance,
   path: string,

@@ -17,10 +17,7 @@ type Options = {
   probes?: boolean
 }
 
-/**
- * Logs one line per request: method, path without query, status, duration, client address and request id. GraphQL requests add the operation; failed
- * requests add the reason if the response does not include it.
- */
+/** Logs one line per request, without query. GraphQL requests add the operation; failed ones the reason if the response does not include it. */
 export function logRequests(app: FastifyInstance, log: Log, options: Options = {}): void {
   const { write: writeEnd = writeText, listeners = [], probes = true } = options
   app.decorateRequest('remark', null)
@@ -105,10 +102,7 @@ const secretInPath = /(svc_(?:pat|job|upload)_)\w*/gi
 const encoded = /%[0-9a-f]{2}/i
 const isInvite = (part: string): boolean => /^invites?$/i.test(part)
 
-/**
- * Decodes percent-encoding up to three times, since proxies and clients may encode a path repeatedly. Bytes above ASCII are not decodedPath as UTF-8,
- * which masking does not need.
- */
+/** Decodes percent-encoding up to three times, since proxies and clients may encode a path repeatedly. Masking needs no UTF-8. */
 function decodedPath(segment: string, times = 3): string {
   if (times === 0 || !encoded.test(segment)) return segment
   const once = segment.replace(/%([0-9a-f]{2})/gi, (_match, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
@@ -143,15 +137,12 @@ export function noteOperation(request: FastifyRequest, type: string, name: strin
   request.remark.operation = name === undefined ? type : `${type} ${shownName(name)}`
 }
 
-/**
- * Returns an operation name for the log, truncated, and masked if it might contain a secret. Clients choose names freely; GraphQL does not limit
- * their length.
- */
+/** Returns an operation name for the log, truncated, and masked if it might contain a secret, since clients choose it freely. */
 export const shownName = (name: string): string => (/svc_/i.test(name) ? '***' : name.slice(0, 64))
 
 /**
- * Adds the reason for an error to the log line of a request. If there are several, the first one is kept. If the line was already written because the
- * client disconnected, the reason is logged as a separate line.
+ * Adds the reason for an error to the log line of a request, unless it has one. If the line was already written because the client disconnected, logs
+ * a separate line.
  */
 export function noteRefusal(log: Log, request: FastifyRequest, refusal: Refusal): void {
   if (request.isLogged) log[refusal.level](`request ${request.id} failed: ${refusal.reason}`)
@@ -160,8 +151,7 @@ export function noteRefusal(log: Log, request: FastifyRequest, refusal: Refusal)
 }
 
 /**
- * Returns a generator of request ids. The id in the header X-Request-Id is used if it is valid, so that the logs of a proxy and the server share it.
- * Otherwise, or if it might be a secret, a new id is made.
+ * Returns a generator of request ids: the header X-Request-Id, shared with the logs of a proxy, or a new id if that is invalid or might be a secret.
  */
 export const requestIdsFrom =
   (make: () => string) =>

@@ -4,10 +4,7 @@ import { Base } from '../db/base.ts'
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
-/**
- * A background job. A worker claims a job with a lease; if the lease expires because the process died, another worker takes over. A job is enqueued
- * in the transaction of the change that needs it.
- */
+/** A background job. A worker claims a job with a lease; if the lease expires because the process died, another worker takes over. */
 export const Job = defineEntity({
   name: 'Job',
   tableName: 'jobs',

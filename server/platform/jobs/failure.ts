@@ -8,8 +8,8 @@ import type { Log } from '../http/log.ts'
 export type FailureDescription = { isKnown: boolean; text: string }
 
 /**
- * Describes a failure outside of requests. Known failures are described by their message: errors with a public message, invalid settings, a database
- * that is down, busy or full, and rejections by the operating system. Other failures may be bugs and are described with a stack trace.
+ * Describes a failure outside of requests: a known one (public message, invalid settings, database or operating system unavailable) by its message,
+ * others, which may be bugs, with a stack trace.
  */
 export function describeFailure(error: unknown): FailureDescription {
   if (!isKnown(error)) return { isKnown: false, text: traceOf(error) }
@@ -30,10 +30,7 @@ function isKnown(error: unknown): error is Error {
 /** Codes of known failures: unavailable storage, a full, failing or read-only disk, missing permissions, and too many open files. */
 const refusals = new Set(['STORAGE_AWAY', 'ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN', 'EMFILE', 'ENFILE'])
 
-/**
- * Returns a key for a known outage that is equal for all work it affects, or null if the work itself failed. Outages are a database that is down,
- * busy or full, an unavailable service, and rejections by the operating system.
- */
+/** Returns a key for a known outage, equal for all work it affects, or null if the work itself failed. */
 export function outageOf(error: unknown): string | null {
   const away = error instanceof ApiError ? error : unavailable(error)
   if (away) return statusOf[away.code] === 503 ? away.message : null
@@ -49,8 +46,7 @@ export type FailureLog = {
 }
 
 /**
- * Creates a failure log for retried work. A known outage, which makes every job and retry fail, is logged as one warning until affected work
- * succeeds. Other failures are logged each time.
+ * Creates a failure log for retried work. A known outage is logged as one warning until affected work succeeds. Other failures are logged each time.
  */
 export function openFailureLog(log: Log): FailureLog {
   const stoppedBy = new Map<string, Set<string>>()

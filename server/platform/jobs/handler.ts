@@ -61,8 +61,7 @@ export function handler<Payload>(
 }
 
 /**
- * Runs `work` and waits for its result or for `signal` to be aborted. Takes a function instead of a promise, because a promise that exists before
- * `throwIfAborted` throws would have no handler, and its rejection would crash the process.
+ * Runs `work` until it ends or `signal` is aborted. Takes a function, because an existing promise would have no handler if `throwIfAborted` throws.
  * @throws the reason of `signal`.
  */
 export async function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {

@@ -10,11 +10,10 @@ export type ClaimedJob = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'atte
 }
 
 /**
- * Claims the next due job of these kinds, ordered by priority, turn and due time. Requeues jobs with expired leases first. Returns null if no job is
- * available or all of them are locked by other callers. Concurrent callers claim different jobs, and only one job per subject runs at a time. `own`
- * lists the ids of jobs that the caller is running; they are never claimed, even if the clock jumps forward. `isUrgent` excludes background jobs. Of
- * the interrupted jobs of a kind, only one runs at a time, so that a job that crashes the server is identified and does not interrupt others. The
- * cost for a single kind is independent of the queue length; for several kinds, the candidates are sorted.
+ * Claims the next due job of these kinds, by priority, turn and due time, after requeuing jobs with expired leases. Returns null if there is none or
+ * others locked them all. Only one job per subject runs at a time. `own` lists jobs that the caller is running; they are never claimed, even if the
+ * clock jumps. `isUrgent` excludes background jobs. Of the interrupted jobs of a kind, only one runs at a time, so that a job that crashes the server
+ * does not interrupt others.
  */
 export async function claim(
   em: EntityManager,
@@ -104,10 +103,7 @@ async function take(em: EntityManager, { leaseMs, ...filter }: ClaimFilter & { l
 
 export type Progress = { done?: number | undefined; total?: number | null | undefined; phase?: string | undefined }
 
-/**
- * Renews the lease of a job and saves its progress. Called at least three times per lease (see attempt.ts). Returns false if another process has
- * taken over the job.
- */
+/** Renews the lease of a job, at least three times per lease, and saves its progress. Returns false if another process has taken over. */
 export async function renew(em: EntityManager, held: ClaimedJob, now: Date, leaseMs: number, progress: Progress = {}): Promise<boolean> {
   return change(em, held, { ...columnsOf(progress), leased_until: later(now, leaseMs) })
 }
@@ -161,10 +157,7 @@ const columnsOf = ({ done, total, phase }: Progress): Record<string, Value> => (
 
 const later = (now: Date, ms: number) => new Date(now.getTime() + ms)
 
-/**
- * Updates a job if this process still holds its lease. Job state is committed without a disk sync: if a completed job is lost in a power failure, it
- * runs again.
- */
+/** Updates a job if this process still holds its lease, without a disk sync: a completed job that a power failure loses runs again. */
 async function change(em: EntityManager, { id, lease, lock = '' }: Lease, changes: Changes): Promise<boolean> {
   const columns = Object.keys(changes).map((column) => `${column} = ?`)
   const own = `select id from jobs j where id = ? and lease = ? and state = 'running' ${lock}`

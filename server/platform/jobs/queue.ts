@@ -1,5 +1,4 @@
-// A custom queue, because a job must be committed with the change that needs it on both SQLite and PostgreSQL. Existing queue libraries support only
-// one of the two or require a separate server.
+// A custom queue, because existing libraries cannot commit a job with the change that needs it on both SQLite and PostgreSQL.
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { AsyncResource } from 'node:async_hooks'
@@ -27,17 +26,16 @@ export type NewJob = {
 export const turnMs = 3_600_000
 
 /**
- * Returns SQL for the turn of an owner's next job. The parameters are the current time in milliseconds, the kind and the owner. The turn of an owner
- * without waiting jobs is the current time, so the job waits for at most one job of each other owner, however many they have queued.
+ * Returns SQL for the turn of an owner's next job; the parameters are the time in milliseconds, the kind and the owner. Without waiting jobs it is
+ * the current time, so the job waits for at most one job of each other owner.
  */
 export const nextTurn = (at: string, kind: string, owner: string): string =>
   `(select max(turn) from (select ${at} as turn union all
      select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
 
 /**
- * Enqueues a job in the transaction of `em` and returns its id. The job runs at least once after the commit, or never if the transaction is rolled
- * back. Workers of this process are notified of the commit; other processes poll every few seconds. Failed jobs are retried with exponential backoff
- * (attempt.ts), up to the limit of their handler (handler.ts).
+ * Enqueues a job in the transaction of `em` and returns its id. It runs at least once after the commit, with retries up to the limit of its handler.
+ * Workers of this process wake up at once; others poll every few seconds.
  */
 export async function enqueue(
   em: EntityManager,

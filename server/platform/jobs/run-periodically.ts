@@ -5,9 +5,8 @@ import { openFailureLog } from './failure.ts'
 type Dependencies = { log: Log; database: Pick<Services['database'], 'moveState'> }
 
 /**
- * Runs `work` every `intervalMs` milliseconds without overlap. The timer does not keep the process alive. A failure is logged (a known outage only
- * once until the work succeeds) and the schedule continues. Nothing runs during or after a move of the database, because a server on the new database
- * may refer to archives unknown to this one.
+ * Runs `work` every `intervalMs` milliseconds without overlap. A failure is logged (a known outage once) and the schedule continues. Nothing runs
+ * during or after a move of the database, because a server on the new one may refer to archives unknown here.
  * @returns a function that stops the timer.
  */
 export function runPeriodically(
@@ -37,9 +36,7 @@ export function runPeriodically(
 
 const checkIntervalMs = 1000
 
-/**
- * Logs when a move of the database to PostgreSQL begins and ends. Changes are rejected from its beginning. Returns a function that stops the timer.
- */
+/** Logs when a move of the database to PostgreSQL, which rejects changes, begins and ends. Returns a function that stops the timer. */
 export function logMove({ log, database }: Dependencies): () => void {
   let last = database.moveState()
   const timer = setInterval(() => {

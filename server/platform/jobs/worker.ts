@@ -49,10 +49,7 @@ type State = {
   pauseTimer: NodeJS.Timeout | null
 }
 
-/**
- * Starts a worker that runs waiting jobs, oldest first. It wakes up after commits of this process and polls for jobs of other processes. Several
- * instances may run; each job is claimed by only one of them.
- */
+/** Starts a worker. It wakes up after commits of this process and polls for jobs of others. Each job is claimed by one of all instances. */
 export function startWorker(
   services: Dependencies,
   handlers: Handlers,
@@ -184,10 +181,7 @@ async function inTime(work: Promise<unknown>, ms: number): Promise<void> {
   clearTimeout(timer)
 }
 
-/**
- * Runs `work` and yields to pending requests before each of its statements. SQLite runs statements on the event loop thread, so the dozens of
- * statements of a job would otherwise block all requests.
- */
+/** Runs `work` and yields to requests before each of its statements, which on SQLite block the event loop. */
 const yieldToRequests = <Value>(work: () => Value): Value => withMeter(patient, work)
 
 const patient = {

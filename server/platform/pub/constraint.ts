@@ -78,8 +78,7 @@ function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | n
 }
 
 /**
- * Excludes pre-releases of the upper bound: `<2.0.0` means `<2.0.0-0`, unless the lower bound is a pre-release of 2.0.0. Source: pub_semver,
- * `VersionRange`.
+ * Excludes pre-releases of the upper bound: `<2.0.0` means `<2.0.0-0`, unless the lower bound is one of 2.0.0. Source: pub_semver, `VersionRange`.
  */
 function withoutPreReleasesOfMax({ min, max }: Constraint): Constraint {
   if (!max || max.included || max.version.preRelease.length > 0 || max.version.build.length > 0 || isImpossible({ min, max }))

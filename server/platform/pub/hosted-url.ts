@@ -31,10 +31,7 @@ export function webUrl(text: string): URL | null {
   return /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
 }
 
-/**
- * Returns whether a text is a URL with credentials: a user name or password for http(s), or a password for other schemes, because the user name in
- * `ssh://git@example.com` is not secret.
- */
+/** Returns whether a text is a URL with a password, or for http(s) with a user name, which is not secret in `ssh://git@example.com`. */
 export function hasCredentials(text: string): boolean {
   const url = /^\s*[a-z][a-z0-9+.-]*:/i.test(text) ? URL.parse(text) : null
   return url !== null && (url.password !== '' || (/^https?:$/.test(url.protocol) && url.username !== ''))

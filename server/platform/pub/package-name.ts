@@ -6,10 +6,7 @@ export const isPackageName = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/
 /** The rule for package names, for error messages. */
 export const nameRule = 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
 
-/**
- * Returns what is wrong with the name of a package to be published, as a phrase to follow the name; null if it is valid. Names have at most 64
- * lower-case letters, digits and underscores, and are not in pub's list of reserved words.
- */
+/** Returns what is wrong with the name of a package to be published, as a phrase to follow the name; null if it is valid. */
 export function nameFault(name: string): string | null {
   if (!isPackageName(name)) return nameRule
   return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null

@@ -30,10 +30,7 @@ export function readVersion(text: string): Version | null {
   return { text, release: [BigInt(major), BigInt(minor), BigInt(patch)], preRelease: identifiers(preRelease), build: identifiers(build) }
 }
 
-/**
- * Compares two versions in pub_semver's order: `1.0.0-dev < 1.0.0 < 1.0.0+1`. Returns a negative number, zero or a positive number. Source:
- * pub_semver, `Version.compareTo`.
- */
+/** Compares two versions like pub_semver, `Version.compareTo`: `1.0.0-dev < 1.0.0 < 1.0.0+1`. Returns a negative number, zero or a positive one. */
 export function compareParsed(a: Version, b: Version): number {
   return (
     compareLists(a.release, b.release) ||
@@ -101,10 +98,7 @@ export function versionKey(text: string): string {
 /** Sorts a stable version after all its pre-releases. */
 const afterEveryList = '~'
 
-/**
- * Encodes a list of identifiers. `A` ends the list and sorts before `B` (negative), `C` (positive) and `D` (text): shorter lists sort first, numbers
- * before texts.
- */
+/** Encodes a list of identifiers, ended by `A`, which sorts before `B` (negative), `C` (positive) and `D` (text). */
 const list = (parts: Identifier[]) => `${parts.map(identifier).join('')}A`
 
 function identifier(part: Identifier): string {

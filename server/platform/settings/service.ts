@@ -19,8 +19,7 @@ export async function readSettingIn<Value>(em: Pick<EntityManager, 'execute'>, {
 }
 
 /**
- * Returns the current value and locks the setting until the transaction of `em` ends. Other callers that lock or change the setting wait. Inserts
- * a row with the default value if necessary, since only an existing row can be locked.
+ * Returns the current value and locks the setting until the transaction ends. Inserts the default if there is no row, since only a row can be locked.
  */
 export async function lockSetting<Value>(em: EntityManager, { key, schema, initial }: Setting<Value>): Promise<Value> {
   const [row] = await em.execute<{ value: string }[]>(

@@ -3,8 +3,8 @@ import { existsSync, accessSync, constants, closeSync, openSync } from 'node:fs'
 import { readOnly, makeFolders, setMode } from '../../config/paths.ts'
 
 /**
- * Locks `path` for this process until the returned function is called. The lock is an SQLite file with an open exclusive transaction, so the
- * operating system releases it when the process dies. `waitMs` is the time to wait for a process that only checks the lock.
+ * Locks `path` for this process until the returned function is called. The operating system releases the lock, an exclusive transaction in an SQLite
+ * file, when the process dies. `waitMs` is the time to wait for a process that only checks the lock.
  * @throws Error if another process holds the lock.
  */
 export function lockSqlite(path: string, waitMs = 0): () => void {
@@ -40,9 +40,8 @@ export function isLocked(path: string): boolean {
 }
 
 /**
- * Returns whether a path exists. Operator commands may run as another account than the server; `existsSync` would return false for a path that the
- * account may not see.
- * @throws Error if the account may not read the path, or may not write to it although `writable` is set.
+ * Returns whether a path exists. Unlike `existsSync`, does not return false for a path that this account may not see.
+ * @throws Error if the account may not read the path, or not write to it although `writable` is set.
  */
 export function isThere(path: string, { writable = false } = {}): boolean {
   try {
@@ -63,10 +62,7 @@ export function isThere(path: string, { writable = false } = {}): boolean {
 /** Creates a folder and its missing parents with mode 0700, readable by this account only. Existing folders are left unchanged. */
 export const makeFolder = (path: string): void => void makeFolders(path, 0o700)
 
-/**
- * Creates an SQLite file with mode 0600, or restricts an existing one to this mode. SQLite creates its auxiliary files with the mode of the main
- * file.
- */
+/** Creates an SQLite file with mode 0600, or restricts an existing one. SQLite creates its auxiliary files with the mode of the main file. */
 export function restrictToOwner(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
   for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) if (existsSync(file)) setMode(file, 0o600)

@@ -14,9 +14,8 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
 }
 
 /**
- * Returns an error that explains why the database cannot be used and what to check: an SQLite file that is invalid or not writable, or a PostgreSQL
- * server that is unreachable, lacks the database, rejects the account or is out of connections. Errors that only a changed setting can fix are
- * ConfigErrors. Other errors are returned unchanged.
+ * Returns an error that explains why the database cannot be used and what to check: a ConfigError if only a changed setting can help. Other errors
+ * are returned unchanged.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
   if (config.DB_BACKEND === 'sqlite') return explainPathError(explainFull(error, config), 'SQLITE_PATH', config.SQLITE_PATH)

@@ -3,7 +3,7 @@ import { types as defaults, TypeOverrides, type QueryConfig } from 'pg'
 import { entities } from '../../../entities.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { PostgresConnections } from '../postgres/postgres-connections.ts'
-import { PostgresOnConnections } from '../postgres/postgres-dialect.ts'
+import { postgresDialect } from '../postgres/postgres-dialect.ts'
 import { PostgresWatch } from '../postgres/postgres-watch.ts'
 import { numbered } from '../statements.ts'
 import type { Parameter, Source } from '../reads.ts'
@@ -17,7 +17,7 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging) {
     await watch.close()
     throw error
   })
-  const driverOptions = new PostgresOnConnections(connections)
+  const driverOptions = postgresDialect(connections)
   const orm = new MikroORM({ ...commonOptions('postgres'), ...logging, entities, clientUrl: POSTGRES_URL, driverOptions })
   return {
     orm,

@@ -138,8 +138,7 @@ async function schemaNotCurrent(orm: MikroORM, config: DatabaseConfig): Promise<
 }
 
 /**
- * Opens the database for inspection, whatever its schema version: without the file lock and without changing it. Returns null if the SQLite file does
- * not exist.
+ * Opens the database for inspection, whatever its schema: without locking or changing it. Returns null if the SQLite file does not exist.
  * @throws Error if the database cannot be reached.
  * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */

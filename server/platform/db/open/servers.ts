@@ -17,10 +17,7 @@ type OtherServer = { name: string; since: Date }
 /** Milliseconds after which a silent server is considered dead. A running server queries the database time twice a second. */
 export const silenceMs = 30_000
 
-/**
- * Returns the other servers that run on this database. The connections of a killed process disappear at once; a server whose machine was lost is
- * omitted after `silentMs`. Returns an empty list on SQLite, which has one server.
- */
+/** Returns the other servers that run on this database; none on SQLite. A server whose machine was lost is omitted after `silentMs`. */
 export async function otherServers(em: EntityManager, silentMs = silenceMs): Promise<OtherServer[]> {
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return []
   // PostgreSQL may hide the activity of other roles. The server then counts as running.

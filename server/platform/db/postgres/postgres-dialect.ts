@@ -4,7 +4,6 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
-  type Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
@@ -15,30 +14,13 @@ import type { PoolClient } from 'pg'
 import type { PostgresConnections } from './postgres-connections.ts'
 import { endsConnection } from '../unavailable.ts'
 
-/** Kysely dialect for the ORM's PostgreSQL connections. A connection is discarded if it ended, or if BEGIN or ROLLBACK failed on it. */
-export class PostgresOnConnections implements Dialect {
-  readonly #connections: PostgresConnections
-
-  constructor(connections: PostgresConnections) {
-    this.#connections = connections
-  }
-
-  createAdapter(): PostgresAdapter {
-    return new PostgresAdapter()
-  }
-
-  createDriver(): Driver {
-    return driver(this.#connections)
-  }
-
-  createIntrospector(db: Kysely<never>): PostgresIntrospector {
-    return new PostgresIntrospector(db)
-  }
-
-  createQueryCompiler(): PostgresQueryCompiler {
-    return new PostgresQueryCompiler()
-  }
-}
+/** Returns a Kysely dialect for the ORM. A connection is discarded if it ended, or if BEGIN or ROLLBACK failed on it. */
+export const postgresDialect = (connections: PostgresConnections): Dialect => ({
+  createAdapter: () => new PostgresAdapter(),
+  createDriver: () => driver(connections),
+  createIntrospector: (db) => new PostgresIntrospector(db),
+  createQueryCompiler: () => new PostgresQueryCompiler(),
+})
 
 function driver(connections: PostgresConnections): Driver {
   return {

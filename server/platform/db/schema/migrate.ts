@@ -10,8 +10,8 @@ import { version } from '../../config/version.ts'
 /** An arbitrary key for the advisory lock that is unlikely to be used by another program. */
 const advisoryLock = 7_305_514_901
 /**
- * Lock timeout of a migration for each table, and pause before a retry, in milliseconds. Other sessions queue behind a waiting migration, so the
- * timeout is short: PostgresWatch treats a table that is locked in two checks 500 ms apart as locked and rejects its statements.
+ * Lock timeout of a migration per table, and pause before a retry, in milliseconds. Short, because other sessions queue behind a waiting migration,
+ * and PostgresWatch rejects statements on a table that is locked in two checks 500 ms apart.
  */
 const [lockMs, pauseMs] = [100, 700]
 const lockNotAvailable = '55P03'
@@ -20,8 +20,8 @@ const lockNotAvailable = '55P03'
 export type MigrationListener = (message: string) => void
 
 /**
- * Migrates the schema to the current version. On PostgreSQL an advisory lock makes other instances wait until `orm` is closed, because its connection
- * holds the lock; an SQLite file has one process. `report` is called before each migration of a database that is not new.
+ * Migrates the schema to the current version. On PostgreSQL, other instances wait for an advisory lock until `orm` is closed. `report` is called
+ * before each migration of a database that is not new.
  * @throws Error if the database was written by a newer version of this program.
  */
 export async function migrate(orm: MikroORM, config: DatabaseConfig, report?: MigrationListener): Promise<void> {

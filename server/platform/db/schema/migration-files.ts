@@ -29,9 +29,7 @@ export function checksums(): Record<string, string> {
 }
 
 /**
- * Creates an empty migration for each database, numbered after the existing ones. Stores the checksums of the existing migrations, so that a test
- * fails if a released migration is changed.
- * @returns the paths of the new files.
+ * Creates an empty migration for each database and returns the paths. Stores the checksums of the existing ones, which must not change any more.
  * @throws Error if the name is invalid or taken.
  */
 export function addMigration(name: string, today: Date): string[] {

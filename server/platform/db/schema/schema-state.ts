@@ -36,8 +36,8 @@ export type Migrations = {
 }
 
 /**
- * Compares the migrations applied to a database with those of this program. Unknown migrations are allowed during a rolling upgrade on PostgreSQL, if
- * the newer version declares this version compatible. An SQLite file never has two servers.
+ * Compares the migrations applied to a database with those of this program. Unknown ones are allowed during a rolling upgrade on PostgreSQL, if the
+ * newer version declares this version compatible.
  * @throws ConfigError if the database contains tables of another program.
  */
 export async function migrationsOf(orm: MikroORM, config: Place): Promise<Migrations> {

@@ -4,16 +4,10 @@ import { openThreadPool } from '../../threads/pool.ts'
 const writesBetween = 1000
 const checkIntervalMs = 500
 
-/**
- * Length of the log, in pages of 4 KB, at which a commit checkpoints synchronously. This is a fallback for when no worker thread is available or its
- * checkpoints are not sufficient.
- */
+/** Length of the log, in pages of 4 KB, at which a commit checkpoints synchronously, in case the worker thread does not keep up. */
 export const maxLogPages = 4000
 
-/**
- * Length of the log from which writers pause while its remaining pages are copied, so that the next write restarts the log; and maximum pause in
- * milliseconds.
- */
+/** Length of the log from which writers pause while its last pages are copied, so that the log restarts; and maximum pause in milliseconds. */
 const longLogPages = maxLogPages / 2
 const maxPauseMs = 100
 
@@ -25,9 +19,8 @@ export type Writer = {
 }
 
 /**
- * Checkpoints an SQLite file in a worker thread. By default, SQLite runs a checkpoint within a commit whenever the log reaches 1,000 pages, which
- * blocks all requests for two disk syncs. Pages committed during a checkpoint keep the log from restarting, so once the log is long, writers pause
- * while the thread copies the last pages; reads continue. The thread does not touch the file after the writer is closed.
+ * Checkpoints an SQLite file in a worker thread. SQLite itself does so within a commit, which blocks all requests for two disk syncs. Pages committed
+ * during a checkpoint keep the log from restarting, so writers pause once it is long. The thread does not use the file after the writer is closed.
  */
 export function checkpointInThread(path: string, writer: Writer): void {
   const ask = openThreadPool(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })

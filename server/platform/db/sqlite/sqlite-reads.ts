@@ -106,10 +106,7 @@ async function retry<T>(read: () => T, failure: unknown): Promise<T> {
   }
 }
 
-/**
- * Replaces bare parameters by subqueries with the same meaning. SQLite plans a join again for each value of a bare parameter, which takes three times
- * as long as running it.
- */
+/** Replaces parameters by subqueries: SQLite plans a join again for each value of a bare parameter, which takes three times as long as running it. */
 const avoidReplanning = (sql: string) => sql.replaceAll('= ?', '= (select ?)')
 
 /** Interval in milliseconds at which writes of other processes are checked. Such writes may go unnoticed for that long. */
@@ -117,8 +114,7 @@ const checkIntervalMs = 5
 
 /**
  * Returns a function that reports whether anything was written since its previous call. Writes of this process are counted before the commit, so the
- * result is unknown while a transaction is open. Writes of other processes, such as operator commands, are checked every few milliseconds, because
- * the check takes a lock.
+ * result is unknown during a transaction. Other processes are checked every few milliseconds, because the check takes a lock.
  */
 function watch(reader: SqliteDatabase.Database, writer: Writer): () => 'nothing' | 'written' | 'under way' {
   const versionOfOthers = reader.prepare<[], number>('pragma data_version').pluck()

@@ -6,8 +6,8 @@ import { type Shared, Lease, createMutex, type Mutex } from './sqlite-lease.ts'
 import type { WriteGuard } from '../location/moved.ts'
 
 /**
- * The single write connection to an SQLite file. Kysely's own driver stays inside a transaction if ROLLBACK fails, and blocks the event loop while
- * another process locks the file. This dialect reopens the file if necessary and retries without blocking.
+ * The single write connection to an SQLite file. Unlike Kysely's driver, it reopens the file if ROLLBACK fails, and retries without blocking the
+ * event loop while another process locks the file.
  */
 export class SqliteWriter implements Dialect {
   readonly #open: () => Database
@@ -59,9 +59,9 @@ export class SqliteWriter implements Dialect {
     this.#endFirst = end
   }
 
-  createAdapter(): SqliteAdapter {
-    return new Adapter()
-  }
+  createAdapter = () => new Adapter()
+  createIntrospector = (db: Kysely<never>) => new SqliteIntrospector(db)
+  createQueryCompiler = () => new SqliteQueryCompiler()
 
   createDriver(): Driver {
     const native = () => this.native
@@ -80,14 +80,6 @@ export class SqliteWriter implements Dialect {
     })
   }
 
-  createIntrospector(db: Kysely<never>): SqliteIntrospector {
-    return new SqliteIntrospector(db)
-  }
-
-  createQueryCompiler(): SqliteQueryCompiler {
-    return new SqliteQueryCompiler()
-  }
-
   #renew(): void {
     try {
       this.#native.close()
@@ -99,7 +91,7 @@ export class SqliteWriter implements Dialect {
 
 /** Disables Kysely's own mutex, which would stay locked while a statement waits for the file. SqliteWriter uses its own lock. */
 class Adapter extends SqliteAdapter {
-  override get supportsMultipleConnections(): boolean {
+  override get supportsMultipleConnections() {
     return true
   }
 }

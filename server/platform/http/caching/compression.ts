@@ -37,9 +37,6 @@ export const compressText: onSendAsyncHookHandler = async (request, reply, body)
   return compress[encoding](body)
 }
 
-/**
- * Disables compression for a response that contains a secret. If a secret is compressed together with text that an attacker chooses, the response
- * length reveals whether they match (BREACH).
- */
+/** Disables compression for a response that contains a secret: its length could reveal whether text from an attacker matches the secret (BREACH). */
 export const neverCompress = (reply: FastifyReply): void => void uncompressed.add(reply)
 const uncompressed = new WeakSet<FastifyReply>()

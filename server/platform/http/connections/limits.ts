@@ -14,8 +14,8 @@ const maxUnanswered = 10
 type RequestQueue = { unanswered: number; waiting: (() => void)[] }
 
 /**
- * Limits pipelining: a client that sends requests without reading the responses would otherwise fill the server's memory. Beyond the limit, requests
- * that Node has already parsed are queued, and reading from the connection is paused until an earlier response is sent.
+ * Limits pipelining, so that a client that reads no responses cannot fill the memory: further requests are queued, and the connection is not read,
+ * until an earlier response is sent.
  */
 export function limitPipelining(app: FastifyInstance): void {
   const queues = new WeakMap<Socket, RequestQueue>()

@@ -4,8 +4,8 @@ import { ConfigError } from '../../config/config.ts'
 type Place = { host: string; port: number; settings: { host: string; port: string } }
 
 /**
- * Converts an error of `listen` to one that explains it in terms of the settings; other errors are returned unchanged. Permanent causes become a
- * ConfigError. Causes that may pass, such as a port in use or an unavailable resolver, become a plain Error.
+ * Explains an error of `listen` in terms of the settings: as a ConfigError, or as an Error if the cause may pass. Other errors are returned
+ * unchanged.
  */
 export function explainListenError(error: unknown, place: Place): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

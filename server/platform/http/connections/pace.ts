@@ -49,9 +49,8 @@ export function enforceMinimumRate(connections: ReadonlySet<Connection>, { grace
 }
 
 /**
- * Upper bound of the buffered bytes used for the time limit: a client is too slow when the operating system accepted nothing for the time that these
- * bytes take at the minimum rate. The system accepts more when a third of its send buffer is free. If that buffer has grown to megabytes, as on fast
- * networks, the effective minimum rate is higher: about 18 KiB per second with 4 MiB. On slow lines the buffer stays small.
+ * Upper bound of the buffered bytes used for the time limit. The operating system accepts more data when a third of its send buffer is free, so a
+ * buffer of megabytes, as on fast networks, raises the minimum rate: to about 18 KiB per second with 4 MiB.
  */
 const stepBytes = 64 * 1024
 

@@ -17,8 +17,8 @@ export type Sockets = {
   /** All open connections. */
   readonly open: ReadonlySet<Connection>
   /**
-   * Accepts pending connections, stops listening, and closes all connections gracefully. Responses carry `Connection: close`. A connection without a
-   * request is closed after `idleMs`, during which the client may still send one. After `timeoutMs`, the remaining connections are destroyed.
+   * Accepts pending connections, stops listening, and closes connections gracefully: those without a request after `idleMs`, all others after their
+   * response, at the latest after `timeoutMs`.
    * @returns the number of requests that were aborted.
    */
   drain(timeoutMs: number, idleMs?: number): Promise<number>
@@ -72,9 +72,8 @@ export const isBusy = ({ latest }: Connection): boolean =>
 
 /**
  * Waits until the accept queue is empty, because the operating system resets pending connections when the port closes. The event loop accepts one
- * connection per iteration, so an iteration without a new connection means that the queue was empty when it began. Only a short iteration is
- * conclusive, since connections may arrive during a long one; after `maxRounds`, as under load, a long one is accepted too. Connections accepted
- * during the wait stay paused: clients that reconnect after every response get theirs once the port is closed.
+ * connection per iteration, so the queue was empty at the beginning of a short iteration without a new one; after `maxRounds`, a long one counts too.
+ * Accepted connections stay paused until the port is closed.
  */
 async function drainAcceptQueue(accepted: () => number, timeoutMs: number): Promise<void> {
   const began = performance.now()
