@@ -18,9 +18,8 @@ export async function isSetUp({ database, state }: Pick<Services, 'database' | '
 type Gated = Pick<Services, 'database' | 'config' | 'state'>
 
 /** Rejects all requests except those of the setup until the server has an owner. */
-export function requireSetup(services: Gated): Promise<void> | undefined {
-  return services.state.isSetUp ? undefined : refuseUnlessSetUp(services)
-}
+export const requireSetup = (services: Gated): Promise<void> | undefined =>
+  services.state.isSetUp ? undefined : refuseUnlessSetUp(services)
 
 async function refuseUnlessSetUp(services: Gated): Promise<void> {
   if (await isSetUp(services)) return

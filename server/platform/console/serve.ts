@@ -103,6 +103,8 @@ Allow: ${base}graphql
 const notBuilt =
   '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'
 
+const below = (path: string, ends: string[]): string[] => ends.map((end) => path + end)
+
 /** Paths of the console's pages; `:name` matches one segment. A test compares them with the console's router. */
 export const consolePages: readonly string[] = [
   '/',
@@ -130,10 +132,6 @@ export const consolePages: readonly string[] = [
 
 /** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. */
 export const isConsolePage = (path: string): boolean => pattern.test(path)
-
-function below(path: string, ends: string[]): string[] {
-  return ends.map((end) => path + end)
-}
 
 const sources = consolePages.map((page) => page.replace(/\/$/, '').replace(/:\w+/g, '[^/]+'))
 const pattern = new RegExp(`^(?:${sources.join('|')})/?$`, 'i')

@@ -3,20 +3,7 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 
 /** The settings that the database layer reads. */
-export type DatabaseConfig = Pick<
-  Config,
-  | 'CACHE_BYTES'
-  | 'DB_BACKEND'
-  | 'SQLITE_PATH'
-  | 'POSTGRES_URL'
-  | 'POSTGRES_POOL_MAX'
-  | 'POSTGRES_READ_POOL_MAX'
-  | 'DB_POOL_TIMEOUT_MS'
-  | 'DB_CONNECT_TIMEOUT_MS'
-  | 'DB_STATEMENT_TIMEOUT_MS'
-  | 'DB_LOCK_TIMEOUT_MS'
-  | 'DB_IDLE_TRANSACTION_TIMEOUT_MS'
->
+export type DatabaseConfig = Pick<Config, 'CACHE_BYTES' | 'SQLITE_PATH' | Extract<keyof Config, `DB_${string}` | `POSTGRES_${string}`>>
 
 /** ORM options that log every statement. */
 export type Logging = { debug?: 'query'[]; colors?: boolean; logger?: (sql: string) => void }

@@ -1,7 +1,8 @@
-import { createHash, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Single-purpose keys derived from a secret (HKDF, RFC 5869). `fingerprint` is stored to identify the secret; it does not reveal the secret. */
-type DerivedKeys = { session: Buffer; csrf: Buffer; device: Buffer; setup: Buffer; upload: Buffer; fingerprint: Buffer }
+const purposes = ['session', 'csrf', 'device', 'setup', 'upload', 'fingerprint'] as const
+type DerivedKeys = Record<(typeof purposes)[number], Buffer>
 
 /** Keys derived from JWT_SECRET, and from JWT_SECRET_PREVIOUS, which only verify existing values during rotation. */
 export type Keys = DerivedKeys & { previous: DerivedKeys | null }
@@ -15,14 +16,8 @@ export const deriveKeys = (secret: string, previous?: string): Keys => ({
 /** Returns all keys that are valid for verification, current first. */
 export const validKeys = (keys: Keys): [DerivedKeys, ...DerivedKeys[]] => (keys.previous ? [keys, keys.previous] : [keys])
 
-const keysOf = (secret: string): DerivedKeys => ({
-  session: derive(secret, 'session'),
-  csrf: derive(secret, 'csrf'),
-  device: derive(secret, 'device'),
-  setup: derive(secret, 'setup'),
-  upload: derive(secret, 'upload'),
-  fingerprint: derive(secret, 'fingerprint'),
-})
+const keysOf = (secret: string): DerivedKeys =>
+  Object.fromEntries(purposes.map((purpose) => [purpose, derive(secret, purpose)])) as DerivedKeys
 
 /** Returns the SHA-256 hash in hex. */
 export const sha256 = (text: string): string => hash('sha256', text)
@@ -34,9 +29,8 @@ export const hmac = (key: Buffer, text: string): string => createHmac('sha256', 
 export const randomText = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
 /** Compares two secrets in constant time. */
-export function equalSecrets(given: string, expected: string): boolean {
-  return timingSafeEqual(createHash('sha256').update(given).digest(), createHash('sha256').update(expected).digest())
-}
+export const equalSecrets = (given: string, expected: string): boolean =>
+  timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', expected, 'buffer'))
 
 /** Derives a single-purpose key from a secret. */
 export const derive = (secret: string, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `snug ${purpose}`, 32))

@@ -97,7 +97,7 @@ export function maskPath(path: string): string {
 
 /** Fast path: most paths contain nothing to mask. */
 const suspicious = /[%@]|invite|svc_/i
-/** Access tokens and job tokens (server/platform/access/token-secretInPath.ts), and upload keys (server/registry/uploads/key.ts). */
+/** Access tokens and job tokens (server/platform/access/token-secret.ts), and upload keys (server/registry/uploads/key.ts). */
 const secretInPath = /(svc_(?:pat|job|upload)_)\w*/gi
 const encoded = /%[0-9a-f]{2}/i
 const isInvite = (part: string): boolean => /^invites?$/i.test(part)

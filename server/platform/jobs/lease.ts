@@ -10,8 +10,8 @@ export type ClaimedJob = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'atte
 }
 
 /**
- * Claims the next due job of these kinds, by priority, turn and due time, after requeuing jobs with expired leases. Returns null if there is none or
- * others locked them all. Only one job per subject runs at a time. `own` lists jobs that the caller is running; they are never claimed, even if the
+ * Claims the next due job of these kinds, by priority, turn and due time, after requeuing jobs with expired leases. Returns null if no job is
+ * available or others locked them all. Only one job per subject runs at a time. `own` lists jobs that the caller is running; they are never claimed, even if the
  * clock jumps. `isUrgent` excludes background jobs. Of the interrupted jobs of a kind, only one runs at a time, so that a job that crashes the server
  * does not interrupt others.
  */
@@ -77,7 +77,7 @@ export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, '
       em,
       { id, lease, lock: skipLocked(em) },
       { ...again, run_at: later(filter.now, waitMs) },
-      { ...again, finished_at: filter.now },
+      { ...again, state: 'failed', finished_at: filter.now },
     )
   }
 }
@@ -118,25 +118,19 @@ export async function fail(em: EntityManager, held: ClaimedJob, now: Date, error
   return retryAt === null ? change(em, held, failed) : requeue(em, held, { ...free, run_at: retryAt, error }, failed)
 }
 
-/** Requeues a job. If an equal job was enqueued in the meantime, that job replaces this one, which is marked as failed. */
-async function requeue(em: EntityManager, held: Lease, queued: Changes, failed: Changes): Promise<boolean> {
+/** Requeues a job. If an equal job was enqueued in the meantime, which replaces this one, applies `otherwise` instead. */
+async function requeue(em: EntityManager, held: Lease, queued: Changes, otherwise: Changes): Promise<boolean> {
   try {
     return await change(em, held, { ...queued, state: 'queued' })
   } catch (failure) {
-    if (failure instanceof UniqueConstraintViolationException) return change(em, held, { ...failed, state: 'failed' })
+    if (failure instanceof UniqueConstraintViolationException) return change(em, held, otherwise)
     throw failure
   }
 }
 
 /** Returns a job to the queue without counting the attempt. */
-export async function release(em: EntityManager, held: ClaimedJob, now: Date): Promise<boolean> {
-  try {
-    return await change(em, held, { ...free, state: 'queued', run_at: now, attempts: held.attempts - 1 })
-  } catch (failure) {
-    if (failure instanceof UniqueConstraintViolationException) return change(em, held, { leased_until: later(now, -1) })
-    throw failure
-  }
-}
+export const release = (em: EntityManager, held: ClaimedJob, now: Date): Promise<boolean> =>
+  requeue(em, held, { ...free, run_at: now, attempts: held.attempts - 1 }, { leased_until: later(now, -1) })
 
 /** Expires all leases, for use when the process that held them is known to be dead. */
 export const releaseAll = (em: EntityManager, now: Date): Promise<number> =>

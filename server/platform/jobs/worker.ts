@@ -182,11 +182,4 @@ async function inTime(work: Promise<unknown>, ms: number): Promise<void> {
 }
 
 /** Runs `work` and yields to requests before each of its statements, which on SQLite block the event loop. */
-const yieldToRequests = <Value>(work: () => Value): Value => withMeter(patient, work)
-
-const patient = {
-  async measure<Value>(statement: () => Promise<Value>): Promise<Value> {
-    await turn()
-    return statement()
-  },
-}
+const yieldToRequests = <Value>(work: () => Value): Value => withMeter({ measure: (statement) => turn().then(statement) }, work)

@@ -65,9 +65,7 @@ function comparisonOf(operator: string, version: Version): Constraint {
   return { min: operator.startsWith('<') ? null : bound, max: operator.startsWith('>') ? null : bound }
 }
 
-function intersection(a: Constraint, b: Constraint): Constraint {
-  return { min: tighter(a.min, b.min, 1), max: tighter(a.max, b.max, -1) }
-}
+const intersection = (a: Constraint, b: Constraint): Constraint => ({ min: tighter(a.min, b.min, 1), max: tighter(a.max, b.max, -1) })
 
 /** Returns the more restrictive of two bounds. `direction` is 1 for lower bounds and -1 for upper bounds. */
 function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | null {

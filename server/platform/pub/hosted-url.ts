@@ -27,9 +27,7 @@ export function isOwnUrl(text: string, { serverUrl, formerUrls = [] }: HostedRul
 }
 
 /** Parses an absolute http(s) URL with a host. Returns null for other texts. */
-export function webUrl(text: string): URL | null {
-  return /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
-}
+export const webUrl = (text: string): URL | null => (/^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null)
 
 /** Returns whether a text is a URL with a password, or for http(s) with a user name, which is not secret in `ssh://git@example.com`. */
 export function hasCredentials(text: string): boolean {

@@ -41,14 +41,10 @@ export function compareParsed(a: Version, b: Version): number {
 }
 
 /** Returns whether a version is a pre-release. Build metadata alone does not make it one. Throws a RangeError for a non-canonical version. */
-export function isPrerelease(text: string): boolean {
-  return !isStable(known(text))
-}
+export const isPrerelease = (text: string): boolean => !isStable(known(text))
 
 /** Returns whether pub can parse the version: its release numbers must fit into 64-bit integers. */
-export function fitsClient({ release }: Version): boolean {
-  return release.every((number) => number <= largestInteger)
-}
+export const fitsClient = ({ release }: Version): boolean => release.every((number) => number <= largestInteger)
 
 /** Parses a version like `parseVersion`, but throws a RangeError instead of returning null. */
 export function known(text: string): Version {

@@ -117,9 +117,16 @@ export async function openUnlocked(config: DatabaseConfig, { isMove = false }: P
   if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true }))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
   const orm = await openWithoutTimeouts(config)
-  try {
+  return orClose(orm, config, async () => {
     if (!isMove) await refuseUnfinished(orm, config)
     if (!(await isMigrated(orm, config))) throw await schemaNotCurrent(orm, config)
+  })
+}
+
+/** Returns the ORM if `check` passes. Otherwise, closes it and throws an explained error. */
+async function orClose(orm: MikroORM, config: DatabaseConfig, check: () => Promise<void>): Promise<MikroORM> {
+  try {
+    await check()
     return orm
   } catch (error) {
     await orm.close(true)
@@ -148,14 +155,10 @@ export async function openForInspection(config: DatabaseConfig): Promise<MikroOR
   const orm = await openWithoutTimeouts(config).catch((error: unknown) => {
     throw explainMissing(error, config)
   })
-  try {
+  return orClose(orm, config, async () => {
     await orm.em.getConnection().execute('select 1')
     await refuseUnfinished(orm, config)
-    return orm
-  } catch (error) {
-    await orm.close(true)
-    throw explainMissing(error, config)
-  }
+  })
 }
 
 function lockFile(config: DatabaseConfig) {

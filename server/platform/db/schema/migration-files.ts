@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -18,14 +18,7 @@ export const migrationNames = (database: (typeof databases)[number]): string[] =
 /** Returns the SHA-256 of every migration, by path relative to the migrations folder. */
 export function checksums(): Record<string, string> {
   const paths = databases.flatMap((database) => migrationNames(database).map((name) => `${database}/${name}.ts`))
-  return Object.fromEntries(
-    paths.map((path) => [
-      path,
-      createHash('sha256')
-        .update(readFileSync(join(root, path)))
-        .digest('hex'),
-    ]),
-  )
+  return Object.fromEntries(paths.map((path) => [path, hash('sha256', readFileSync(join(root, path)))]))
 }
 
 /**

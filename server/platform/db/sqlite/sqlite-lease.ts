@@ -191,22 +191,14 @@ const maxPrepared = 200
 export const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
 
-/** A FIFO mutex. */
-export type Mutex = {
-  /** Resolves when the caller holds the lock. @throws DatabaseAway on timeout. */
-  lock(): Promise<void>
-  /** Releases the lock. */
-  unlock(): void
-  /** Returns whether the lock is held, and the number of waiting callers. */
-  state(): { isLocked: boolean; waiting: number }
-}
+export type Mutex = ReturnType<typeof createMutex>
 
-/** Creates a FIFO mutex. Callers wait at most `timeoutMs` milliseconds. */
-export function createMutex(timeoutMs: number): Mutex {
+/** Creates a FIFO mutex. `lock` resolves when the caller holds it. @throws DatabaseAway after `timeoutMs` milliseconds. */
+export function createMutex(timeoutMs: number) {
   const waiting: (() => void)[] = []
   let locked = false
   return {
-    async lock() {
+    async lock(): Promise<void> {
       if (!locked) {
         locked = true
         return
@@ -223,11 +215,12 @@ export function createMutex(timeoutMs: number): Mutex {
         waiting.push(begin)
       })
     },
-    unlock() {
+    unlock(): void {
       const next = waiting.shift()
       if (next) next()
       else locked = false
     },
+    /** Returns whether the lock is held, and the number of waiting callers. */
     state: () => ({ isLocked: locked, waiting: waiting.length }),
   }
 }
