@@ -17,8 +17,6 @@ export type About = {
 export type Site = {
   about: About
   libraries: LibraryPage[]
-  /** Returns the place of a declaration, or null if it is not shown. */
-  placeOf: (declaration: Declaration) => Place | null
   /** Finds a name in a library, or else in the whole package if it is unique there. */
   find: (name: string, from: LibraryPage | null) => Place | null
   /** Returns the types that extend, implement, mix in or constrain on a type, with their relation. */
@@ -34,8 +32,17 @@ type Relation = Declaration['supertypes'][number]['relation']
 /** The page of a library: its output folder, its declarations (`places`), and all that it exports (`shown`). */
 export type LibraryPage = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
 
-/** A page, or an anchor on the page of its library. `members` are the shown members, including those inherited from types without a page. */
-export type Place = { declaration: Declaration; libraryPage: LibraryPage; path: string; anchor: string | null; members: readonly Member[] }
+/** The page of a declaration, or its anchor on the page of its library. */
+export type Place = {
+  declaration: Declaration
+  libraryPage: LibraryPage
+  path: string
+  anchor: string | null
+  /** The shown members, including those inherited from types without a page. */
+  members: readonly Member[]
+  /** Names of the supertypes of the types without a page. */
+  above: readonly string[]
+}
 
 /** Whether declarations of this kind have a page of their own. */
 export const hasPage = hasMembers
@@ -55,7 +62,7 @@ export function buildSite(api: Api, about: About): Site {
   const owners = ownersOf(libraries, about.name)
   const places = new Map<string, Place>()
   const names = new Set(libraries.flatMap(({ library }) => library.declarations.map(({ name }) => name)))
-  const inheritance = memoized(hiddenInheritance(api.hidden, (name) => names.has(name)))
+  const inheritance = hiddenInheritance(api.hidden, (name) => names.has(name))
   for (const libraryPage of libraries) placeAll(libraryPage, owners, places, inheritance)
   for (const libraryPage of libraries)
     for (const declaration of libraryPage.library.declarations) {
@@ -63,31 +70,15 @@ export function buildSite(api: Api, about: About): Site {
       if (found) libraryPage.shown.push({ place: found, isOwn: found.libraryPage === libraryPage })
     }
   const find = finder(libraries)
-  return {
-    about,
-    libraries,
-    find,
-    placeOf: (declaration) => places.get(identityOf(declaration)) ?? null,
-    ...typeRelations(places, find, inheritance),
-  }
+  return { about, libraries, find, ...typeRelations([...places.values()], find) }
 }
 
-type Inheritance = (of: Declaration) => HiddenInheritance
-
-function memoized(read: Inheritance): Inheritance {
-  const known = new WeakMap<Declaration, HiddenInheritance>()
-  return (of) => {
-    const found = known.get(of) ?? read(of)
-    known.set(of, found)
-    return found
-  }
-}
+type Inheritance = (of: Declaration) => { members: Member[]; above: string[] }
 
 /** Returns the members shown on the page of a type, without those hidden by `@nodoc`. */
-function shownMembers(declaration: Declaration, inheritance: Inheritance): Member[] {
-  const shown = new Map<string, Member[]>()
-  for (const member of declaration.members) listIn(shown, anchorOf(member)).push(member)
-  for (const member of inheritance(declaration).members) if (!shown.has(anchorOf(member))) shown.set(anchorOf(member), [member])
+function shownMembers(declaration: Declaration, inherited: readonly Member[]): Member[] {
+  const shown = Map.groupBy(declaration.members, anchorOf)
+  for (const member of inherited) if (!shown.has(anchorOf(member))) shown.set(anchorOf(member), [member])
   return [...shown.values()].flat().filter(({ doc }) => !hiddenIn(doc))
 }
 
@@ -120,12 +111,14 @@ function placeAll(
     const identity = identityOf(declaration)
     if (places.has(identity) || owners.get(identity) !== libraryPage || hiddenIn(declaration.doc)) continue
     const isPage = hasPage(declaration)
+    const { members, above } = inheritance(declaration)
     const made = {
       declaration,
       libraryPage,
       path: isPage ? `${libraryPage.folder}/${files(declaration.name || 'extension')}.html` : libraryPage.path,
       anchor: isPage ? null : anchors(anchorOf(declaration)),
-      members: shownMembers(declaration, inheritance),
+      members: shownMembers(declaration, members),
+      above,
     }
     places.set(identity, made)
     libraryPage.places.push(made)
@@ -161,41 +154,28 @@ function finder(libraries: LibraryPage[]): Site['find'] {
   return (name, from) => (from && inLibrary.get(from)?.get(name)) ?? anywhere.get(name) ?? null
 }
 
-function typeRelations(
-  places: ReadonlyMap<string, Place>,
-  find: Site['find'],
-  inheritance: Inheritance,
-): Pick<Site, 'subtypesOf' | 'supertypesOf' | 'parentsOf'> {
-  const subtypes = new Map<Place, { subtype: Place; relation: Relation }[]>()
-  const supertypes = new Map<Place, ReturnType<Site['supertypesOf']>>()
-  const parents = new Map<Place, Place[]>()
-  for (const subtype of places.values()) {
-    const { declaration, libraryPage } = subtype
-    const found = declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), libraryPage) }))
-    supertypes.set(subtype, found)
-    for (const { place: ancestor, relation } of found)
-      if (ancestor && ancestor !== subtype) listIn(subtypes, ancestor).push({ subtype, relation })
-    const direct = found.flatMap(({ relation, place }) => (relation === 'represents' ? [] : (place ?? [])))
-    parents.set(subtype, [...direct, ...inheritance(declaration).above.flatMap((name) => find(name, libraryPage) ?? [])])
-  }
+function typeRelations(places: readonly Place[], find: Site['find']): Pick<Site, 'subtypesOf' | 'supertypesOf' | 'parentsOf'> {
+  const supertypesIn = ({ declaration, libraryPage }: Place) =>
+    declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), libraryPage) }))
+  const supertypes = new Map(places.map((place) => [place, supertypesIn(place)]))
+  const subtypes = [...supertypes].flatMap(([subtype, all]) => all.map(({ place, relation }) => ({ place, subtype, relation })))
+  const byPlace = Map.groupBy(subtypes, ({ place }) => place)
+  const supertypesOf: Site['supertypesOf'] = (of) => supertypes.get(of) ?? []
   return {
-    subtypesOf: (of) => subtypes.get(of) ?? [],
-    supertypesOf: (of) => supertypes.get(of) ?? [],
-    parentsOf: (of) => parents.get(of) ?? [],
+    supertypesOf,
+    subtypesOf: (of) => (byPlace.get(of) ?? []).filter(({ subtype }) => subtype !== of),
+    parentsOf: (of) => [
+      ...supertypesOf(of).flatMap(({ relation, place }) => (relation === 'represents' ? [] : (place ?? []))),
+      ...of.above.flatMap((name) => find(name, of.libraryPage) ?? []),
+    ],
   }
 }
 
-function listIn<Key, Value>(map: Map<Key, Value[]>, key: Key): Value[] {
-  const list = map.get(key) ?? []
-  map.set(key, list)
-  return list
-}
-
-/** What a type inherits from types without a page: their members, nearest type first, and the names of the supertypes of these types. */
-type HiddenInheritance = { members: Member[]; above: string[] }
-
-/** Returns a function that reads what a type inherits from types that no library exports, with type arguments substituted. */
-function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: string) => boolean): (of: Declaration) => HiddenInheritance {
+/**
+ * Returns a function that reads what a type inherits from types that no library exports: their members with type arguments substituted, nearest type
+ * first, and the names of their supertypes.
+ */
+function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: string) => boolean): Inheritance {
   const byName = Map.groupBy(hidden, ({ name }) => name)
   /** Finds a type by name: in the same file, else the only type of this name in the package. */
   const find = (name: string, from: Declaration): Declaration | null => {
@@ -204,12 +184,13 @@ function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: strin
     return found.find(({ source }) => source.path === from.source.path) ?? (others.length > 0 || isShown(name) ? null : only)
   }
   return (of) => {
-    const inherited: HiddenInheritance = { members: [], above: [] }
+    const inherited: ReturnType<Inheritance> = { members: [], above: [] }
     if (of.kind === 'extension') return inherited
     const seen = new Set([of])
     const queue = [{ type: of, typeArguments: new Map<string, string>() }]
     for (const { type, typeArguments } of queue) {
-      if (type !== of) inherited.members.push(...type.members.filter(isInherited).map((member) => filledIn(member, typeArguments)))
+      const filledIn = (member: Member) => ({ ...member, signature: fillIn(member.signature, typeArguments) })
+      if (type !== of) inherited.members.push(...type.members.filter(isInherited).map(filledIn))
       for (const supertype of nearestFirst(type.supertypes)) {
         const name = nameOf(supertype.type)
         const found = find(name, type)
@@ -232,8 +213,3 @@ function nearestFirst(supertypes: Declaration['supertypes']): Declaration['super
   const of = (...relations: Relation[]) => supertypes.filter(({ relation }) => relations.includes(relation))
   return [...of('with').toReversed(), ...of('extends'), ...of('on', 'implements')]
 }
-
-const filledIn = (member: Member, typeArguments: ReadonlyMap<string, string>): Member => ({
-  ...member,
-  signature: fillIn(member.signature, typeArguments),
-})

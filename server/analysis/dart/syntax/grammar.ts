@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { Language, type Node, Parser, type Tree } from 'web-tree-sitter'
+import { Language, type Node, Parser } from 'web-tree-sitter'
 import { type Shape, shapeOf } from './shapes.ts'
 
 /** The code of a declaration or member. `isMember` means that the code is only valid inside a class. */
@@ -76,11 +76,7 @@ export type Grammar = {
 }
 
 /** Returns the grammar. Loads it on the first call. */
-export function openGrammar(): Promise<Grammar> {
-  opened ??= load()
-  return opened
-}
-
+export const openGrammar = (): Promise<Grammar> => (opened ??= load())
 let opened: Promise<Grammar> | undefined
 
 async function load(): Promise<Grammar> {
@@ -89,9 +85,11 @@ async function load(): Promise<Grammar> {
   const parser = new Parser().setLanguage(language)
   return {
     read(code, take) {
-      const tree = parse(parser, code)
+      const until = performance.now() + timeLimitMs(code)
+      const tree = parser.parse(code, null, { progressCallback: () => performance.now() > until })
+      if (tree === null) parser.reset()
       try {
-        return tree === null ? null : take(tree.rootNode)
+        return tree && take(tree.rootNode)
       } finally {
         tree?.delete()
       }
@@ -101,10 +99,3 @@ async function load(): Promise<Grammar> {
 
 /** Time limit for parsing in milliseconds. A kilobyte usually takes a third of a millisecond; deliberately ambiguous code can take far longer. */
 const timeLimitMs = (code: string): number => 500 + code.length / 250
-
-function parse(parser: Parser, code: string): Tree | null {
-  const until = performance.now() + timeLimitMs(code)
-  const tree = parser.parse(code, null, { progressCallback: () => performance.now() > until })
-  if (tree === null) parser.reset()
-  return tree
-}

@@ -10,8 +10,11 @@ export function tokenAt(text: string, from: number): Token {
   if (string !== null) return { kind: 'string', start, end: string }
   const comment = endOfComment(text, start)
   if (comment !== null) return { kind: 'comment', start, end: comment }
-  const [kind, end] = shapeAt(text, start)
-  return { kind, start, end }
+  for (const [kind, pattern] of patterns) {
+    pattern.lastIndex = start
+    if (pattern.test(text)) return { kind, start, end: pattern.lastIndex }
+  }
+  return { kind: 'mark', start, end: start + 1 }
 }
 
 /** Like `tokenAt`, but skips comments. */
@@ -27,15 +30,7 @@ const number = /\d[\d_a-zA-Z]*(?:\.\d[\d_]*(?:[eE][+-]?\d+)?)?/y
 /** Multi-character tokens that contain `=` or `>` with another meaning than the single character. */
 const mark = /=>|[=!<>]=|\?\?=|\.{2,3}\??|\?\.|[+\-*/%&|^~]=|./suy
 
-function shapeAt(text: string, start: number): ['word' | 'number' | 'mark', number] {
-  for (const [kind, pattern] of shapes) {
-    pattern.lastIndex = start
-    if (pattern.test(text)) return [kind, pattern.lastIndex]
-  }
-  return ['mark', start + 1]
-}
-
-const shapes = [
+const patterns = [
   ['word', word],
   ['number', number],
   ['mark', mark],
