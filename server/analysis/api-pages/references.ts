@@ -1,7 +1,7 @@
 import { anchorOf, type LibraryPage, type Place, type Site } from './site.ts'
 
 /** Location of a doc comment: its library and type, and the signature of the documented element. */
-export type ReferenceOrigin = { libraryPage: LibraryPage | null; place: Place | null; parameters: string }
+type ReferenceOrigin = { libraryPage: LibraryPage | null; place: Place | null; parameters: string }
 
 /** A page and an anchor on the page. */
 export type Target = { path: string; anchor: string | null }

@@ -1,12 +1,11 @@
+import type { Described } from '../dart/api.ts'
 import { repositoryLinks } from '../../registry/markdown/render.ts'
 import { renderComment, renderSummary } from './doc-comment.ts'
 import type { Templates } from './directives.ts'
 import { type Html, html, nothing } from './html.ts'
-import { type ReferenceOrigin, resolveReference, type Target } from './references.ts'
+import { resolveReference, type Target } from './references.ts'
 import { renderSignature } from './signature.ts'
 import { hasPage, type LibraryPage, type Place, type Site } from './site.ts'
-
-type Described = { name: string; signature: string; doc: string | null; deprecated: string | null; source: { path: string; line: number } }
 
 /** Rendering functions for a page. All URLs are relative to the page. */
 export type View = {
@@ -33,8 +32,7 @@ export function viewOf({ site, templates }: PageContext, path: string, where: { 
   const addresses = (parameters: string) => ({
     link: (target: string) => link(target, 'link'),
     reference(name: string) {
-      const referenceOrigin: ReferenceOrigin = { libraryPage, place, parameters }
-      const target = resolveReference(name, referenceOrigin, site)
+      const target = resolveReference(name, { libraryPage, place, parameters }, site)
       return target && to(target)
     },
   })

@@ -62,7 +62,7 @@ export type Member = Described & {
   superConstructor?: string
 }
 
-type Described = {
+export type Described = {
   /** Name without type parameters. Constructors are named `Name` or `Name.named`; the name of an unnamed extension is empty. */
   name: string
   /** Signature on one line: modifiers, types and parameters with defaults, without annotations and body. */

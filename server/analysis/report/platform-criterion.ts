@@ -29,11 +29,7 @@ function webPluginOf(document: JsonObject, paths: ReadonlySet<string>, name: str
   return paths.has(`lib/${file}`) ? file : null
 }
 
-const names: ReadonlyMap<string, string> = new Map(
-  Object.entries({ android: 'Android', ios: 'iOS', linux: 'Linux', macos: 'macOS', web: 'web', windows: 'Windows' }).map(
-    ([platform, name]) => [`platform:${platform}`, name],
-  ),
-)
+const names = new Map(['Android', 'iOS', 'Linux', 'macOS', 'web', 'Windows'].map((name) => [`platform:${name.toLowerCase()}`, name]))
 
 /** Rates how many of Flutter's platforms are supported, and whether by current means (WebAssembly, Swift packages). Source: pana's rules. */
 export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): Finding {
@@ -54,10 +50,8 @@ export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }:
 const remedyForAll =
   'Import libraries such as `dart:io` and `dart:js_interop` only where they exist, by conditional imports, or declare the platforms under `platforms:` in `pubspec.yaml`.'
 
-function because({ path }: Pick<PlatformSupport['hindrances'][number], 'path'>): string {
-  if (path.length === 0) return 'the pubspec declares other platforms.'
-  return `${path.map(code).join(' → ')}.`
-}
+const because = ({ path }: { path: string[] }): string =>
+  path.length === 0 ? 'the pubspec declares other platforms.' : `${path.map(code).join(' → ')}.`
 
 function wasmFault(hindrances: PlatformSupport['hindrances']): Fault {
   const path = hindrances.find(({ tag }) => tag === 'is:wasm-ready')?.path ?? []

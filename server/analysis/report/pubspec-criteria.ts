@@ -42,13 +42,8 @@ function descriptionFaults(description: string | null): Fault[] {
 function sdkFaults({ environment, dependencies }: Pubspec): Fault[] {
   const named = [...environment.map(({ sdk }) => sdk), ...dependencies.flatMap(({ sdk }) => (sdk === null ? [] : [sdk]))]
   const unknown = [...new Set(named)].filter((sdk) => !['sdk', 'dart', 'flutter'].includes(sdk))
-  if (unknown.length === 0) return []
-  return [
-    {
-      fault: `It requires an unknown SDK: ${firstOf(unknown.map(code))}.`,
-      remedy: 'Name only `sdk` (for Dart) and `flutter` under `environment`, and depend on packages of these SDKs only.',
-    },
-  ]
+  const remedy = 'Name only `sdk` (for Dart) and `flutter` under `environment`, and depend on packages of these SDKs only.'
+  return unknown.length === 0 ? [] : [{ fault: `It requires an unknown SDK: ${firstOf(unknown.map(code))}.`, remedy }]
 }
 
 /** Flutter 1.10 introduced the declaration by platform. */

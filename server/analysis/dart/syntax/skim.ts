@@ -1,5 +1,5 @@
 import { endOfBracket, endOfExpression, endOfInitializers, endOfTypeArguments, isContainer, plainTokenAt } from './tokens.ts'
-import { placeholderFor } from './values.ts'
+import { placeholderFor } from './shapes.ts'
 import { type Lead, leadAt, type Span } from './comments.ts'
 
 /** The source range of a directive, declaration or member, without preceding comments and annotations. */
