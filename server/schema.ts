@@ -41,7 +41,15 @@ import './registry/visibility/schema.ts'
 import './platform/jobs/schema.ts'
 import './operations/job-control/schema.ts'
 import './analysis/sdks/schema.ts'
-import { defaultFieldResolver, type GraphQLField, type GraphQLObjectType, type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
+import {
+  defaultFieldResolver,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  isObjectType,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql'
 import { builder } from './platform/graphql/builder.ts'
 import { admissionOf } from './platform/graphql/caller-check.ts'
 import type { Context } from './platform/access/context.ts'

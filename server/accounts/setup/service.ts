@@ -159,10 +159,7 @@ function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string {
  * Returns the setup code for a starting instance. Reuses the code that another running instance has announced, unless it was already entered, so
  * that the log of every instance shows a valid code. Otherwise creates a new one. Instances that start at the same time share one code.
  */
-async function codeForStart(
-  em: EntityManager,
-  { database, keys, now }: Pick<Services, 'database' | 'keys' | 'now'>,
-): Promise<string> {
+async function codeForStart(em: EntityManager, { database, keys, now }: Pick<Services, 'database' | 'keys' | 'now'>): Promise<string> {
   if (database.backend === 'postgres') await em.execute('lock table setup_codes in share row exclusive mode')
   const [newest, since] = [await newestCode(em), await othersSince(em)]
   const isTheirs = newest && since !== null && newest.createdAt >= since && newest.verifiedAt === null && !isExpired(newest, now())
