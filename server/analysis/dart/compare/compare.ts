@@ -87,7 +87,7 @@ function compareDeclarations(
 
 type Libraries = { was: Library; is: Library }
 
-/** Reports declarations of one version. Those that the other version exports from another package have moved there, which is not a break. */
+/** Reports declarations of one version. A declaration that the other version exports from another package has moved there: no break. */
 function addOrRemove(changes: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[], isAdded: boolean): void {
   const name = all[0]?.name ?? ''
   const moved = isAdded ? exportOf(name, was, is) : exportOf(name, is, was)

@@ -114,7 +114,7 @@ export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTy
   return { names, known: [...known].slice(1), unknown }
 }
 
-/** Returns the members of a type: optionally also its default constructor, and those that it inherits from the hidden types among `types`. */
+/** Returns the members of a type, optionally with its default constructor and its inherited members of the hidden types among `types`. */
 export function membersOf(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
   const { name, members = [], hasDefaultConstructor } = type
   const all = [...members]
@@ -139,7 +139,7 @@ export function memberName(type: string, member: SurfaceMember | undefined): str
   return member.name === type ? `${type}.new` : member.name
 }
 
-/** Returns a predicate: whether a type may inherit a member, possibly from an unknown type that is not in `known`, or by default have it. */
+/** Returns a predicate: whether a type may inherit a member, also from a type missing in `known`, or has it as its default constructor. */
 export function inheritedBy(type: SurfaceDeclaration, types: KnownTypes, known: ReadonlySet<string>): (member: SurfaceMember) => boolean {
   const hasDefault = type.hasDefaultConstructor ?? !(type.members ?? []).some(({ kind }) => kind === 'constructor')
   const ancestors = ancestorsOf(type, types)

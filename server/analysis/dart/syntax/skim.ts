@@ -177,7 +177,7 @@ function cutOut({ text, cuts }: State): Pick<Skimmed, 'code' | 'toCode'> {
   return { code: parts.join(''), toCode: (offset) => offset + (shifts[indexUpTo(ends, offset)] ?? 0) }
 }
 
-/** Returns the index of the last number up to `most` in a sorted list; -1 if there is none. */
+/** Returns the index of the last number up to `most` in a sorted list, or -1. */
 export function indexUpTo(sorted: readonly number[], most: number): number {
   let [low, high] = [0, sorted.length]
   while (low < high) {
