@@ -17,7 +17,6 @@ import { builder } from './builder.ts'
 type Check = (context: Context) => Promise<void>
 type RootField = GraphQLField<unknown, Context>
 
-/** Scopes required by a root field. The caller needs one of them. */
 type Wanted = Exclude<NonNullable<Parameters<ReturnType<typeof cacheOf>['evaluateScopeMap']>[0]>, boolean>
 type Declaration = { authScopes?: Wanted; skipTypeScopes?: boolean }
 

@@ -86,7 +86,6 @@ export const inOrderOf = <Key extends 'id' | 'name', Row extends Record<Key, str
     count: () => em.count(entity, where),
   })
 
-/** Whether a text is an id in the form stored in the database. */
 const isId = (text: string): boolean => idOf(text) === text
 
 /** Accepts every key, for connections ordered by a text column. */

@@ -118,7 +118,6 @@ function pageSize(field: GraphQLField<unknown, unknown>, { first, last, ids }: R
   return sizes.length > 0 ? Math.max(1, ...sizes) : 1
 }
 
-/** Returns the number of characters of all strings in a value. */
 function textIn(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0

@@ -16,7 +16,6 @@ import type { Context } from '../access/context.ts'
 /** Maximum string length in UTF-16 code units, unless an argument or input field declares another as `extensions: { maxLength }`. */
 const defaultMaxLength = 1024
 
-/** Checks the value of an argument or input field. `path` is its location in the arguments. */
 type Check = (value: unknown, path: string[]) => void
 
 type Input = { name: string; type: GraphQLInputType; extensions: object }

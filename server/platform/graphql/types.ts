@@ -4,7 +4,6 @@ import { parseVersion } from '../pub/version.ts'
 import type { Context } from '../access/context.ts'
 import { maxCost } from './cost.ts'
 
-/** Returns the text if it is valid. Throws InvalidInput with the received value otherwise. */
 function text(value: unknown, wanted: string, fits: (text: string) => boolean): string {
   if (typeof value === 'string' && fits(value)) return value
   throw invalidInput(`must be ${wanted}, not ${(JSON.stringify(value) ?? 'this').slice(0, 100)}`)

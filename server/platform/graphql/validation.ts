@@ -61,7 +61,6 @@ function named(error: GraphQLError, name: string, path: readonly (string | numbe
 
 declare module '../caches/caches.ts' {
   interface CachedValues {
-    /** Parsed and validated documents by their text. */
     graphql: DocumentNode
   }
 }

@@ -89,7 +89,6 @@ export function dataWriter(fields: readonly AnswerField[]): ((data: Data) => Dat
 const changed = (write: Write | null, change: FieldChange | undefined): Write | null =>
   change ? (value) => change.from(write ? write(value) : value) : write
 
-/** Returns the fields of a flattened object that is null. */
 const allNull = (fields: readonly AnswerField[]): Data =>
   Object.fromEntries(
     fields.flatMap(({ key, isOmittable, isFlattened, fields: inner }) =>

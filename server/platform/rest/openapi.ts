@@ -130,7 +130,6 @@ function describeOperation(schema: GraphQLSchema, route: Route, used: Map<string
   }
 }
 
-/** Describes a request to an operation: path and query parameters, and the body. */
 function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDefinitionNode) {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '')
   const uses = variableUses(schema, definition)

@@ -21,7 +21,6 @@ import { variablesReader } from './variables.ts'
 
 export type CompiledOperation = {
   definition: OperationDefinitionNode
-  /** The selected fields, and how REST returns them. */
   fields: AnswerField[]
   /** Reads and coerces the variables of a request. Throws an ApiError if a value is invalid. */
   variables(request: FastifyRequest): Data
@@ -118,7 +117,6 @@ function requireParts(data: Data, { required }: Route, context: Context): void {
 
 type Page = { nodes: unknown[]; pageInfo: { hasNextPage: boolean; endCursor: string } }
 
-/** Appends the nodes of all further pages to the first page. */
 async function appendPages(data: Data, path: string, next: (after: string) => Promise<Data>): Promise<void> {
   const connectionOf = (from: Data) => valueAt(from, path) as Page
   const first = connectionOf(data)

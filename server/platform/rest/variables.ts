@@ -118,7 +118,6 @@ function within(type: GraphQLInputType, value: unknown, path: string[]): unknown
   return value
 }
 
-/** Parses an enum value, which is lower case in REST. */
 function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string {
   const words = type.getValues().map(({ name }) => name.toLowerCase())
   if (typeof value === 'string' && words.includes(value)) return value.toUpperCase()

@@ -60,7 +60,6 @@ const positions: Record<ManagedOrder, (backend: Services['database']['backend'])
   updated: (backend) => (backend === 'sqlite' ? 'max(p.updated_at)' : 'max(floor(extract(epoch from p.updated_at) * 1000)::bigint)'),
 }
 
-/** Parses a page cursor; returns null if it is malformed. */
 function parseCursor(key: string): { position: number; name: string } | null {
   const [position = '', name = '', ...rest] = key.split(' ')
   return /^\d{1,16}$/.test(position) && isPackageName(name) && rest.length === 0 ? { position: Number(position), name } : null

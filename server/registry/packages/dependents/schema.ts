@@ -8,7 +8,6 @@ import { DependencyKind, DependencyRef } from '../versions/schema.ts'
 import { PackageRef, packageOfRow } from '../refs.ts'
 import { loadReadablePackage } from '../service.ts'
 
-/** Explains the risk of a dependency without a registry URL. */
 const risk =
   'clients use their default registry (pub.dev): anyone can publish a package of the same name there and take its place (dependency confusion).'
 

@@ -83,7 +83,6 @@ type Range = { start: number; end: number }
 
 const linkSeconds = 60
 
-/** Whether anonymous callers can currently read this version. */
 async function isReadablePublicly(context: Pick<Services, 'config' | 'database'>, { name, version }: Archive): Promise<boolean> {
   return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'public')) !== null
 }
