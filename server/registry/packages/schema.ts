@@ -3,18 +3,10 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { UserRef } from '../../accounts/users/refs.ts'
-import type { Package, PackageVersion } from './entity.ts'
+import type { PackageVersion } from './entity.ts'
 import { canAdminister, canPublish, canSeeActivity } from './policy.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
-import {
-  countReadablePackages,
-  findPackage,
-  findPackageById,
-  listPackageNames,
-  listPackages,
-  loadUploaders,
-  listOwnPackages,
-} from './service.ts'
+import { findPackage, findPackageById, listPackageNames, listPackages, loadUploaders, listOwnPackages } from './service.ts'
 import {
   countVersions,
   descriptionOf,
@@ -87,13 +79,7 @@ builder.queryField('packages', (t) =>
       args: {
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, context) =>
-        pageByKey(args, {
-          keyOf: ({ name }: Package) => name,
-          isKey: anyText,
-          load: (limit, after) => listPackages(context, { limit, after, offset: args.offset ?? undefined }),
-          count: () => countReadablePackages(context),
-        }),
+      resolve: (_root, args, context) => listPackages(context, args),
     },
     { description: 'A page of packages.' },
     { description: 'A package in a page.' },

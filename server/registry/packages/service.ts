@@ -12,7 +12,6 @@ import type { Publisher } from '../publishers/entity.ts'
 import { countByPublisher } from '../publishers/list.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
-type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
 
 /** Returns a filter for packages that exist for the caller. For the public audience, packages without a readable version do not exist. */
 const existsFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
@@ -26,17 +25,9 @@ const isListedPublicly = (alias: string): string =>
 export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
   reader.em.findOne(Package, { $and: [{ name }, existsFor(reader)] })
 
-/** Returns listed packages ordered by name. `after` is the last name of the previous page. */
-export function listPackages(reader: Reader, { limit, after, offset }: Page): Promise<Package[]> {
-  return reader.em.find(
-    Package,
-    { $and: [{ ...listed, ...(after !== undefined && { name: { $gt: after } }) }, existsFor(reader, isListedPublicly)] },
-    { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) },
-  )
-}
-
-export const countReadablePackages = (reader: Reader): Promise<number> =>
-  reader.em.count(Package, { $and: [listed, existsFor(reader, isListedPublicly)] })
+/** Returns the listed packages that exist for the caller, ordered by name, as a connection. */
+export const listPackages = (reader: Reader, page: Parameters<typeof inOrderOf>[4]) =>
+  inOrderOf(reader.em, Package, 'name', { $and: [listed, existsFor(reader, isListedPublicly)] }, page)
 
 /** Returns the names of packages that exist for the caller, in order. */
 export async function listPackageNames(
