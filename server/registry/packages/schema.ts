@@ -35,6 +35,11 @@ builder.node(PackageRef, {
       description: 'URL of the package page on this server.',
       resolve: ({ name }, _args, { request, config }) => `${publicUrl(request, config.SERVER_URL)}/packages/${name}`,
     }),
+    description: t.string({
+      ...ofPublicPackage,
+      description: 'Description from the latest version; may be empty.',
+      resolve: (pkg, _args, context) => descriptionOf(context, pkg),
+    }),
   }),
 })
 
@@ -112,11 +117,6 @@ builder.objectFields(PackageRef, (t) => ({
     type: 'DateTime',
     description: 'When the package last changed.',
     resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).updatedAt,
-  }),
-  description: t.string({
-    ...ofPublicPackage,
-    description: 'Description from the latest version; may be empty.',
-    resolve: (pkg, _args, context) => descriptionOf(context, pkg),
   }),
   latest: t.field({
     ...optionalVersion,
