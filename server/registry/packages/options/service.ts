@@ -4,9 +4,8 @@ import { invalidInput, conflict } from '../../../errors.ts'
 import { changePackage, unchanged } from '../change-package.ts'
 import { canChangeOptions, canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
 import { type Package, PackageVersion } from '../entity.ts'
-import type { EntityManager } from '@mikro-orm/sql'
 import { unknownVersion } from '../parameters.ts'
-import { pubspecOf } from '../versions/pubspec.ts'
+import { updateLatestVersions } from '../versions/latest.ts'
 
 type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
 
@@ -100,27 +99,3 @@ function requireAllowedTransition(
       `${title} was retracted at ${retractedAt.toISOString()} and could be restored for ${retractionDays} days, until ${restorableUntil(version, config)?.toISOString()}. Publish its contents as a higher version instead.`,
     )
 }
-
-/** Recomputes the package's latest versions and description from at most three rows, after a flush and with the package locked. */
-export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
-  const { latest, latestPrerelease } = await latestVersionsOf(em, pkg)
-  pkg.latestVersion = latest.version
-  pkg.latestPrerelease = latestPrerelease?.version ?? null
-  pkg.description = pubspecOf(latest).description ?? ''
-}
-
-/** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
-async function latestVersionsOf(
-  em: EntityManager,
-  pkg: Package,
-): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
-  const highest = await highestOf(em, pkg, { retractedAt: null })
-  if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
-  const shown = highest ? { retractedAt: null } : {}
-  const latest = (await highestOf(em, pkg, { ...shown, isPrerelease: false })) ?? highest ?? (await highestOf(em, pkg, {}))
-  if (!latest) throw new Error(`${pkg.name} has no version`)
-  return { latest, latestPrerelease: highest }
-}
-
-const highestOf = (em: EntityManager, pkg: Package, where: { retractedAt?: null; isPrerelease?: false }) =>
-  em.findOne(PackageVersion, { package: pkg, ...where }, { orderBy: { sortKey: 'desc' } })

@@ -1,4 +1,7 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import { compareParsed, known, type Version } from '../../../platform/pub/version.ts'
+import { type Package, PackageVersion } from '../entity.ts'
+import { pubspecOf } from './pubspec.ts'
 
 /** Fields needed to select the latest version. */
 export type Candidate = { version: string; retracted: boolean }
@@ -6,7 +9,7 @@ export type Candidate = { version: string; retracted: boolean }
 /**
  * Returns the version to show first: the highest stable version, else the highest pre-release. Ignores retracted versions unless all are; then
  * the result is not the latest version. Null for an empty list. Throws a RangeError for a version that is not canonical.
- * Source: pub_semver, `Version.primary`. `latestVersionsOf` in options/service.ts implements the same rule as queries; change both together.
+ * Source: pub_semver, `Version.primary`. `latestVersionsOf` implements the same rule as queries; a test compares them.
  */
 export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
   const live = versions.filter(({ retracted }) => !retracted)
@@ -32,3 +35,27 @@ function highest<Entry extends Candidate>(entries: readonly Entry[], compare: (a
   }
   return best?.entry ?? null
 }
+
+/** Recomputes the package's latest versions and description from at most three rows, after a flush and with the package locked. */
+export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
+  const { latest, latestPrerelease } = await latestVersionsOf(em, pkg)
+  pkg.latestVersion = latest.version
+  pkg.latestPrerelease = latestPrerelease?.version ?? null
+  pkg.description = pubspecOf(latest).description ?? ''
+}
+
+/** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
+async function latestVersionsOf(
+  em: EntityManager,
+  pkg: Package,
+): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
+  const highest = await highestOf(em, pkg, { retractedAt: null })
+  if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
+  const shown = highest ? { retractedAt: null } : {}
+  const latest = (await highestOf(em, pkg, { ...shown, isPrerelease: false })) ?? highest ?? (await highestOf(em, pkg, {}))
+  if (!latest) throw new Error(`${pkg.name} has no version`)
+  return { latest, latestPrerelease: highest }
+}
+
+const highestOf = (em: EntityManager, pkg: Package, where: { retractedAt?: null; isPrerelease?: false }) =>
+  em.findOne(PackageVersion, { package: pkg, ...where }, { orderBy: { sortKey: 'desc' } })
