@@ -27,7 +27,7 @@ export const findPackage = (reader: Reader, name: string): Promise<Package | nul
 
 /** Returns the listed packages that exist for the caller, ordered by name, as a connection. */
 export const listPackages = (reader: Reader, page: Parameters<typeof inOrderOf>[4]) =>
-  inOrderOf(reader.em, Package, 'name', { $and: [listed, existsFor(reader, isListedPublicly)] }, page)
+  inOrderOf<'name', Package>(reader.em, Package, 'name', { $and: [listed, existsFor(reader, isListedPublicly)] }, page)
 
 /** Returns the names of packages that exist for the caller, in order. */
 export async function listPackageNames(
