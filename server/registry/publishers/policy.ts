@@ -15,7 +15,7 @@ const isManager: PublisherRule = async (em, actor, publisher) =>
 export const canAdministerPublisher: PublisherRule = async (em, actor, publisher) => mayWrite(actor) && isManager(em, actor, publisher)
 
 /** Allows reading the publisher's activity log and the state of its domain check, with read-only credentials too. */
-export const canSeeAdministration = isManager
+export const canSeeAdministration: PublisherRule = (em, actor, publisher) => isManager(em, actor, publisher)
 
 /** Allows removing this member: for anyone who can manage members, and for the member itself. */
 export const canRemoveMember =
@@ -28,7 +28,7 @@ export const canRemoveMember =
 export const canSeeMembers: PublisherRule = async (em, actor, publisher) =>
   isServerAdmin(actor) || (await isMember(em, actor.viewer, publisher))
 /** Members and server admins can also see the publisher's unlisted packages. */
-export const canSeeUnlistedPackages = canSeeMembers
+export const canSeeUnlistedPackages: PublisherRule = (em, actor, publisher) => canSeeMembers(em, actor, publisher)
 
 /** Only server admins can delete a publisher. (They also create publishers by name; users with publish rights claim a domain instead.) */
 export const canDeletePublisher: PublisherRule = async (_em, actor) => isServerAdmin(actor)

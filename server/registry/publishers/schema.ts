@@ -71,6 +71,9 @@ builder.objectFields(PublisherRef, (t) => ({
     { description: "A page of a publisher's activity log." },
     { description: 'An entry in a page.' },
   ),
+}))
+
+builder.objectFields(PublisherRef, (t) => ({
   viewerRole: t.field({
     type: PublisherRoleEnum,
     nullable: true,
