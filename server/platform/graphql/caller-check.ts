@@ -24,7 +24,7 @@ const cacheOf = (context: Context) => RequestCache.fromContext(context, builder)
 const freeToAct: Wanted = { signedIn: true }
 
 /**
- * Returns a check of the scopes of the root fields, which REST runs before it reads the body, and whether there are none (`isOpen`).
+ * Returns a check of the scopes of the root fields, which REST runs before it reads the body, and `isOpen`: no credential is required.
  * @throws ApiError MissingAuthentication or InsufficientPermissions (the check); Error for a field whose scopes depend on its arguments.
  */
 export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitionNode): { isOpen: boolean; check: Check } {
