@@ -8,13 +8,8 @@ const variables =
   '$kind: String, $actor: String, $user: String, $package: String, $publisher: String, $from: DateTime, $to: DateTime, $before: ID'
 const filter = 'kind: $kind, actor: $actor, user: $user, package: $package, publisher: $publisher, from: $from, to: $to, olderThan: $before'
 
-type Entry = Data & {
-  id: string
-  actorId: string | null
-  actor: Parameters<typeof agent>[1]
-  userId: string | null
-  user: Parameters<typeof agent>[1]
-}
+type Person = Parameters<typeof agent>[1]
+type Entry = Data & { id: string; actorId: string | null; actor: Person; userId: string | null; user: Person }
 type Connection = { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
 
 const auditPage = z.object({

@@ -63,15 +63,12 @@ const whyUnknown = (cut: Cut | null) =>
 async function problemsOfCut(em: EntityManager, cut: Cut | null): Promise<string[]> {
   if (!cut) return []
   const entry = await readRow<{ summary: string }>(em, 'select summary from audit_entries where id = ?', [cut.entryId])
-  const left = await readRow<{ total: number | string }>(em, 'select count(*) as total from audit_chain where position <= ?', [
-    cut.position,
-  ])
-  return [
-    ...(entry?.summary.includes(cut.hash)
-      ? []
-      : [`The audit entry about the deletion of entries up to position ${cut.position} is missing.`]),
-    ...(Number(left?.total) > 0 ? [`Links up to position ${cut.position} exist, although they were deleted.`] : []),
-  ]
+  const { position, hash } = cut
+  const left = await readRow<{ total: number | string }>(em, 'select count(*) as total from audit_chain where position <= ?', [position])
+  const problems = []
+  if (!entry?.summary.includes(hash)) problems.push(`The audit entry about the deletion of entries up to position ${position} is missing.`)
+  if (Number(left?.total) > 0) problems.push(`Links up to position ${position} exist, although they were deleted.`)
+  return problems
 }
 
 async function countUnsealed(em: EntityManager, now: Date): Promise<{ old: number; unsealed: number }> {

@@ -86,11 +86,8 @@ export async function acceptInvite(context: Context, token: string, given: strin
 export const invalidInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
 async function liveInvite({ em, now }: Context, token: string) {
-  const invite = await em.findOne(
-    Invite,
-    { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } },
-    { populate: ['user'] },
-  )
+  const live = { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } }
+  const invite = await em.findOne(Invite, live, { populate: ['user'] })
   if (!invite) throw invalidInvite()
   return invite
 }

@@ -73,12 +73,8 @@ async function lockGrantor(em: EntityManager, codeHash: string): Promise<boolean
 /** Checks the code's expiry, the redirect URI and the verifier. A code is invalid once the session that approved it has ended. */
 function fits({ codeExpiresAt, redirectUri, codeChallenge, session }: SpentRequest, given: Exchange, now: Date): boolean {
   const alive = codeExpiresAt != null && codeExpiresAt > now && session != null
-  return (
-    alive &&
-    given.redirectUri === redirectUri &&
-    isVerifier(given.codeVerifier) &&
-    equalSecrets(challengeOf(given.codeVerifier), codeChallenge)
-  )
+  const verified = isVerifier(given.codeVerifier) && equalSecrets(challengeOf(given.codeVerifier), codeChallenge)
+  return alive && verified && given.redirectUri === redirectUri
 }
 
 /** Returns whether a verifier has 43 to 128 unreserved characters (RFC 7636 §4.1). */

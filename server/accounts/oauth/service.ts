@@ -19,19 +19,16 @@ const codeMs = 60_000
  * Stores an authorization request for the caller to answer within 10 minutes, bound to the caller's session.
  * @returns its id.
  */
-export async function requestAuthorization(
-  { em, viewer, credential, now }: SignedInContext,
-  requested: RequestedAuthorization,
-): Promise<string> {
-  const scopes = grantableScopes(requested.scopes, viewer.role)
-  const createdAt = now()
+export async function requestAuthorization(context: SignedInContext, requested: RequestedAuthorization): Promise<string> {
+  const { em, viewer, credential } = context
+  const createdAt = context.now()
   const { id } = em.create(AuthorizationRequest, {
     ...requested,
     id: newId(),
     user: em.getReference(User, viewer.id),
     session: em.getReference(Session, credential.id),
     clientId,
-    scopes: scopes.join(','),
+    scopes: grantableScopes(requested.scopes, viewer.role).join(','),
     createdAt,
     expiresAt: new Date(createdAt.getTime() + pendingMs),
   })

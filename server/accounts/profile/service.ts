@@ -24,8 +24,7 @@ export function requireSignUp({ config }: Context): void {
  */
 export async function signUp(context: Context, input: { email: string; displayName: string; password: string }): Promise<void> {
   const { em, ip, now } = context
-  const password = await acceptPassword(context, input.password, input)
-  const passwordHash = await hashPassword(context, password)
+  const passwordHash = await hashPassword(context, await acceptPassword(context, input.password, input))
   const { email, displayName } = input
   const account = { email, emailKey: emailKey(email), displayName, role: 'member', passwordHash, createdAt: now() } as const
   await em.transactional(async (inner) => {

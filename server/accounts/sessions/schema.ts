@@ -39,6 +39,12 @@ builder.node(SessionRef, {
       description: 'Whether this request was made with this session.',
       resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,
     }),
+    owner: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'The user who is signed in.',
+      resolve: ({ user }, _args, context) => loadUser(context, user.id),
+    }),
   }),
 })
 
@@ -114,15 +120,6 @@ builder.mutationField('revokeOtherSessions', (t) =>
     }),
     description: 'Ends all your sessions except the one of this request; with an access token, all of them.',
     resolve: async (_root, _args, context) => ({ revokedCount: await revokeOtherSessions(context) }),
-  }),
-)
-
-builder.objectField(SessionRef, 'owner', (t) =>
-  t.field({
-    type: UserRef,
-    nullable: true,
-    description: 'The user who is signed in.',
-    resolve: (session, _args, context) => loadUser(context, session.user.id),
   }),
 )
 

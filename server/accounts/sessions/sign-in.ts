@@ -35,13 +35,8 @@ export async function signIn(context: Context, input: { email: string; password:
   const { user, origin } = await inTurn(turnKey(context.ip), () => lookUp(context, key))
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const bucket = failuresKey(sha256(key), origin)
-  const session = await countFailures(
-    limits,
-    'loginFailures',
-    bucket,
-    () => begin(context, user, input.password, origin),
-    (begun) => begun === null,
-  )
+  const attempt = () => begin(context, user, input.password, origin)
+  const session = await countFailures(limits, 'loginFailures', bucket, attempt, (begun) => begun === null)
   if (!user || !session) return refuse(context, user)
   sendCookies(context, session)
   sendDeviceCookie(context, origin)

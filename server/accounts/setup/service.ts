@@ -36,31 +36,27 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
   if (!current || isExpired(current, now())) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
   if (!fits(current, code)) return refuseWrongCode(context, current)
   const token = randomText()
-  const claimed = await em.nativeUpdate(
-    SetupCode,
-    { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] },
-    { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) },
-  )
+  const claimable = { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] }
+  const claimed = await em.nativeUpdate(SetupCode, claimable, { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) })
   if (!claimed) throw otherAddress()
   setCookie(reply, 'setup', isSecure(request, config.SERVER_URL), token, completionMs / 1000)
   return token
 }
 
-type OwnerAccount = { email: string; displayName: string; password: string }
+type OwnerAccount = { email: string; displayName: string; password: string; setupToken?: string | null | undefined }
 
 /**
  * Creates the owner. Requires the IP address that verified the code, and its secret as `setupToken` or in the cookie.
  * @throws ApiError NotFound after the setup; InsufficientPermissions without a verified code; InvalidInput for the account.
  */
-export async function completeSetup(context: Context, input: OwnerAccount & { setupToken?: string | null | undefined }): Promise<User> {
+export async function completeSetup(context: Context, input: OwnerAccount): Promise<User> {
   const { em, ip, now, config, request, reply } = context
   const secure = isSecure(request, config.SERVER_URL)
   const code = await newestCode(em)
   // Codes are deleted when the setup is completed, possibly by a concurrent request.
   if (!code) await refuseAfterSetup(context)
   const proven = requireVerified(code, { ip, token: input.setupToken ?? readCookie(request, 'setup', secure), now: now() })
-  const password = await acceptPassword(context, input.password, input)
-  const passwordHash = await hashPassword(context, password)
+  const passwordHash = await hashPassword(context, await acceptPassword(context, input.password, input))
   const owner = await makeOwner(context, proven, { ...input, passwordHash })
   clearCookie(reply, 'setup', secure)
   return owner
@@ -141,7 +137,6 @@ const codeLifetimeMs = 24 * 3_600_000
 const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
   em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 
-/** Returns whether a setup code has expired. */
 const isExpired = ({ createdAt }: SetupCode, now: Date): boolean => createdAt.getTime() + codeLifetimeMs <= now.getTime()
 
 /** Returns whether the entered text matches the code, ignoring case, dashes and spaces. */
@@ -164,12 +159,8 @@ async function codeForStart(em: EntityManager, { database, keys, now }: Pick<Ser
   const [newest, since] = [await newestCode(em), await othersSince(em)]
   const isTheirs = newest && since !== null && newest.createdAt >= since && newest.verifiedAt === null && !isExpired(newest, now())
   // The code is derived from the secret keys. An instance with another JWT_SECRET would derive a different one.
-  const code =
-    isTheirs &&
-    validKeys(keys)
-      .map((valid) => codeOf(valid, newest.id))
-      .find((one) => fits(newest, one))
-  return code || makeCode(em, keys, now())
+  const codes = isTheirs ? validKeys(keys).map((valid) => codeOf(valid, newest.id)) : []
+  return codes.find((code) => newest && fits(newest, code)) ?? makeCode(em, keys, now())
 }
 
 /** Derives the code with this id from the secret keys, so that all instances can compute it. */

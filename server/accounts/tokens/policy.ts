@@ -30,11 +30,8 @@ export function endOfToken(
   { TOKEN_MAX_DAYS: max }: Pick<Config, 'TOKEN_MAX_DAYS'>,
   madeWith: Credential,
 ): Date | null {
-  if (max !== undefined && days != null && days > max)
-    throw invalidInput(
-      `expiresInDays: must be at most ${max}, the maximum lifetime of tokens on this server (TOKEN_MAX_DAYS).`,
-      'expiresInDays',
-    )
+  const tooLong = `expiresInDays: must be at most ${max}, the maximum lifetime of tokens on this server (TOKEN_MAX_DAYS).`
+  if (max !== undefined && days != null && days > max) throw invalidInput(tooLong, 'expiresInDays')
   const lifeDays = days ?? max
   const wanted = lifeDays === undefined ? null : new Date(now.getTime() + lifeDays * dayMs)
   return earlier(wanted, madeWith.kind === 'token' ? madeWith.expiresAt : null)

@@ -36,6 +36,12 @@ builder.node(AccessTokenRef, {
       description: 'When the token expires; null if it never expires.',
     }),
     lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true, description: 'When the token was last used, to the minute.' }),
+    owner: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'Owner of the token.',
+      resolve: ({ user }, _args, context) => loadUser(context, user.id),
+    }),
   }),
 })
 
@@ -88,15 +94,6 @@ builder.mutationField('revokeTokenBySecret', (t) =>
     argOptions: { description: 'The secret.' },
     input: { secret: t.input.string({ required: true, description: 'The complete secret.' }) },
     resolve: (_root, { input }, context) => done(revokeBySecret(context, input.secret)),
-  }),
-)
-
-builder.objectField(AccessTokenRef, 'owner', (t) =>
-  t.field({
-    type: UserRef,
-    nullable: true,
-    description: 'Owner of the token.',
-    resolve: (token, _args, context) => loadUser(context, token.user.id),
   }),
 )
 

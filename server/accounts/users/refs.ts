@@ -15,18 +15,8 @@ export const userFields = 'userId: uuid email displayName role isActive mustChan
 /** Returns the same fields as `userFields`, for responses that do not use GraphQL. */
 export const describeUser = (user: PublicUser, config: Config) => {
   const { id: userId, email, displayName, role, isActive, mustChangePassword, createdAt, lastLoginAt = null } = user
-  return {
-    userId,
-    email,
-    displayName,
-    role,
-    isActive,
-    mustChangePassword,
-    status: statusOf(user),
-    avatarUrl: avatarUrl(user, config),
-    createdAt,
-    lastLoginAt,
-  }
+  const computed = { status: statusOf(user), avatarUrl: avatarUrl(user, config) }
+  return { userId, email, displayName, role, isActive, mustChangePassword, ...computed, createdAt, lastLoginAt }
 }
 
 /** Returns the state of an account: invited, active or inactive. */

@@ -4,7 +4,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { idOf } from '../../platform/db/base.ts'
 import { emailKey } from './input.ts'
 import { ApiError, conflict, insufficientPermissions, notFound } from '../../errors.ts'
-import type { Limits } from '../../platform/http/limits.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
 import type { Loaded } from '@mikro-orm/core'
 import { isProtected } from './policy.ts'
 
@@ -30,14 +30,10 @@ export async function personId(em: EntityManager, person: string): Promise<strin
 }
 
 /**
- * Rate-limits operations that look up a user by e-mail address, so that accounts cannot be enumerated. An attempt is charged first and refunded
- * unless the result reveals something: that no account has the address, or the state of the account.
+ * Rate-limits lookups of users by e-mail address, so that accounts cannot be enumerated. Attempts that reveal nothing are refunded.
  * @throws ApiError RateLimitExceeded; rethrows errors of `work`.
  */
-export async function limitLookups<Result>(
-  { limits, viewer }: { limits: Limits; viewer: { id: string } },
-  work: () => Promise<Result>,
-): Promise<Result> {
+export async function limitLookups<Result>({ limits, viewer }: SignedInContext, work: () => Promise<Result>): Promise<Result> {
   await limits.use('emailLookup', viewer.id)
   let hasRevealed = false
   try {
@@ -67,11 +63,7 @@ const untouchableOwner = () => insufficientPermissions('The owner cannot be chan
  * Updates columns of a user other than the owner. The statement repeats the condition, so that a concurrent transfer of ownership is respected.
  * @throws ApiError NotFound when the user was deleted concurrently; InsufficientPermissions for the owner.
  */
-export async function changeUnlessOwner(
-  em: EntityManager,
-  id: string,
-  columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive'>>,
-): Promise<void> {
+export async function changeUnlessOwner(em: EntityManager, id: string, columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive'>>) {
   if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) > 0) return
   await editable(em, id)
   throw untouchableOwner()
