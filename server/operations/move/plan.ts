@@ -1,7 +1,9 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { byReference } from '../backup/postgres.ts'
-import type { Column } from './source.ts'
+
+/** A column of a moved table: its name and its PostgreSQL type name. */
+export type Column = { name: string; type: string }
 
 /** A table to move: its columns, and the columns of its primary key, which define the order of rows. */
 export type PlannedTable = {

@@ -8,7 +8,7 @@ import { openUnlocked } from '../../platform/db/open/orm.ts'
 import { conflict } from '../../errors.ts'
 import { areRemovalsHeld } from '../../platform/store/hold.ts'
 import { databaseId } from '../../platform/store/identity.ts'
-import { type PlannedTable, quoted, selectFromSqlite } from './plan.ts'
+import { type Column, type PlannedTable, quoted, selectFromSqlite } from './plan.ts'
 
 /** An SQLite file that is locked against changes while it is open. A server can still read it. */
 export type Source = {
@@ -95,9 +95,6 @@ function* rowsOf(db: SqliteDatabase.Database, table: PlannedTable, done = 0): Ge
     }
   }
 }
-
-/** A column of a moved table: its name and its PostgreSQL type name. */
-export type Column = { name: string; type: string }
 
 /**
  * Formats a row of SQLite in PostgreSQL's COPY text format with timestamps in UTC. Rows are sent, compared and hashed in this canonical form.
