@@ -41,7 +41,7 @@ async function fill(app: TestApp & { url: string }): Promise<string> {
   const {
     id,
     secret = '',
-    email = '',
+    email,
   } = await app.member({
     displayName: 'Alexandra Wintersteiger-Montgomery',
     email: 'alexandra.wintersteiger@engineering.example.com',

@@ -29,8 +29,8 @@ export async function interleave<Answers extends readonly unknown[]>(
 
 /** Resolves when the app has executed `target` statements in total, or when the answer has arrived. */
 async function statementsOrEnd(app: TestApp, target: number, answer: Promise<unknown>): Promise<void> {
-  let hasEnded = false
-  const end = () => (hasEnded = true)
+  const state = { hasEnded: false }
+  const end = () => (state.hasEnded = true)
   answer.then(end, end)
-  while (!hasEnded && app.queries.length < target) await new Promise(setImmediate)
+  while (!state.hasEnded && app.queries.length < target) await new Promise(setImmediate)
 }
