@@ -194,7 +194,7 @@ describe('tests mirror the server', () => {
     expect([...sizes].filter(([, files]) => files.length > 20).map(([folder]) => folder)).toEqual([])
   })
 
-  it('and by unit/, which drives no server, while all others do: they run on both databases', () => {
+  it('and by unit/, which drives no server, while all others do', () => {
     expect(ofFeatures.filter((file) => !drivesTheApp(file)).map(({ path }) => path)).toEqual([])
     expect(sources('test/unit/**/*.ts').filter(drivesTheApp)).toEqual([])
   })
