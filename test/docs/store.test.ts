@@ -25,7 +25,7 @@ it('never overwrites newer pages or their state with an older, slower attempt', 
   expect(await markFailed(em, id, older, 'too late')).toBe(false)
   expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme 1.0.0 ')
   expect(await stored(app)).toBe(2)
-  // Pages remain while newer ones are generated, and are available immediately when a later attempt finishes first.
+  // The existing pages stay available while new ones are generated. If the later of two attempts finishes first, its pages count.
   const third = await beginDocs(app, id)
   expect(await storeDocs(app, id, newer, 'acme', 'newer')).toBe(true)
   expect((await alice.graphql(docsState)).body.data.package.latest.apiDocumentation).toMatchObject({

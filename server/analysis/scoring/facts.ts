@@ -150,8 +150,8 @@ const requirementsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string]
 })
 
 /**
- * Returns the public API of the previous version, for comparison. The report shows what was removed, so anyone who can read this version must be
- * allowed to read the previous one: its dependencies in this registry must be a subset of this version's.
+ * Returns the public API of the previous version, or null if the report must not show it. A comparison names what was removed, so everyone who can
+ * read this version must be allowed to read the previous one. That is certain if this version has all dependencies of the previous one in this registry.
  */
 export async function readEarlier({ config, database }: Reader, versionId: string): Promise<{ version: string; surface: Buffer } | null> {
   const row = await database.reads.get<{ version: string; surface: Buffer }>(

@@ -131,7 +131,7 @@ type JobTokenRow = { id: string; packages: string; is_for_anybody: boolean | num
 
 const jobTokenSql = 'select id, packages, is_for_anybody, expires_at from job_tokens where hash = ?'
 
-/** Returns the identity of a server job: only for requests of package clients about one of its packages, otherwise null. */
+/** Returns the identity of a background job if it requests a package that its token names, on a route of package clients; otherwise null. */
 async function identityOfJob(request: FastifyRequest, reads: Reads, hash: string, now: Date): Promise<Identity | null> {
   const row = await reads.recall<JobTokenRow>(jobTokenSql, hash)
   if (!row || toDate(row.expires_at) <= now) return null

@@ -43,7 +43,7 @@ export async function moveBlobs(context: Context, report: (progress: MoveProgres
   return move
 }
 
-/** Returns the id of the database and whether the destination has it, because a run was completed or a server used it. */
+/** Returns the id of the database, and whether the destination has that id already: after a completed move, or after a server has used it. */
 async function requireOwn({ em, from, to }: Context): Promise<{ id: string; isComplete: boolean }> {
   const [id, source, destination] = [await databaseId(em), await from.identity(), await to.identity()]
   if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')

@@ -25,7 +25,7 @@ const isListedPublicly = (alias: string): string =>
 export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
   reader.em.findOne(Package, { $and: [{ name }, existsFor(reader)] })
 
-/** Returns the listed packages that exist for the caller, ordered by name, as a connection. */
+/** Returns the packages that the caller may see, without unlisted ones, ordered by name, as a connection. */
 export const listPackages = (reader: Reader, page: Parameters<typeof inOrderOf>[4]) =>
   inOrderOf<'name', Package>(reader.em, Package, 'name', { $and: [listed, existsFor(reader, isListedPublicly)] }, page)
 

@@ -19,7 +19,7 @@ export const cacheSize = 'cache_size = -6000'
 /** The write connection of this process: whether a transaction is open, and the number of statements that may have written. */
 type Writer = { readonly inTransaction: boolean; readonly written: number }
 
-/** Opens reads on a separate connection. Rows are cached up to `maxRowBytes` bytes in total and invalidated by writes of `writer`. */
+/** Opens a separate connection for reads. Caches up to `maxRowBytes` bytes of rows in total; writes of `writer` clear the cache. */
 export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   db.pragma(cacheSize)
