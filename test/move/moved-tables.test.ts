@@ -26,17 +26,19 @@ const only = { sqlite: ['package_search_trigrams'], postgres: ['rate_limits'] }
 it('lists every table as moved or as filled by each database itself', async () => {
   await using app = await testApp()
   const { reads, backend } = app.services.database
+  const tables = movedTables(app.services.database.fork())
   const names = (await reads.all<{ name: string }>(tablesOf[backend])).map(({ name }) => name)
   const foreign = only[backend === 'sqlite' ? 'postgres' : 'sqlite']
-  const known = [...movedTables, ...Object.keys(ownTables)].filter((name) => !foreign.includes(name))
+  const known = [...tables, ...Object.keys(ownTables)].filter((name) => !foreign.includes(name))
   expect(known.toSorted()).toEqual(names.toSorted())
 })
 
 it('converts every column type of the moved tables, which have no generated numbers', async () => {
   await using app = await testApp()
-  if (app.config.DB_BACKEND === 'sqlite') return expect(movedTables).toEqual([...movedTables].toSorted())
-  const plan = await withClient(app.config.POSTGRES_URL ?? '', planMove)
-  expect(plan.map(({ name }) => name).toSorted()).toEqual(movedTables)
+  const tables = movedTables(app.services.database.fork())
+  if (app.config.DB_BACKEND === 'sqlite') return expect(tables).toEqual([...new Set(tables)].toSorted())
+  const plan = await withClient(app.config.POSTGRES_URL ?? '', (client) => planMove(client, tables))
+  expect(plan.map(({ name }) => name).toSorted()).toEqual(tables)
   const types = new Set(plan.flatMap(({ columns }) => columns.map(({ type }) => type)))
   const samples: Record<string, unknown> = {
     bool: 1n,

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Client } from 'pg'
 import { z } from 'zod'
-import { continueSequences } from '../backup/restore/postgres.ts'
+import { continueSequences, query } from '../backup/postgres.ts'
 import { syncDirectory } from '../../platform/blobs/durable-files.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { nameOfDatabase } from '../../platform/db/location/missing.ts'
@@ -10,10 +10,10 @@ import { moveMarkerPath } from '../../platform/db/location/moved.ts'
 import { openDatabase } from '../../platform/db/open/orm.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { completeIndex } from '../../registry/search/rebuild.ts'
-import { type ComparedTable, compareTable, copyTable, hasSameRows } from './copy.ts'
+import { type ComparedTable, compareRows, compareTable, copyTable } from './copy.ts'
 import { planMove, type PlannedTable } from './plan.ts'
 import { openSource, type Source } from './source.ts'
-import { copiedNote, openTarget, type Target } from './target.ts'
+import { clearTables, copiedNote, openTarget, readNote, release } from './target.ts'
 
 /** Result of a database move, and whether it continued an interrupted one. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
@@ -28,16 +28,17 @@ export type Moved = { tables: ComparedTable[]; isContinued: boolean }
 export async function moveDatabase(from: Config, to: Config, report: ReportProgress): Promise<Moved> {
   const source = await openSource(from)
   try {
-    const target = await openTarget(from, to, source)
+    const { client, isContinued } = await openTarget(from, to, source)
     try {
-      const tables = await planMove(target.client)
-      const compared = await copyRows({ source, target, tables, report })
-      await buildIndex(to, target.client, (done, total) => report({ step: 'indexing', table: 'packages', done, total }))
+      const move = { source, client, tables: await planMove(client, source.tables), report }
+      if (isContinued) await clearChangedTables(move)
+      const tables = await copyRows(move)
+      await buildIndex(to, client, (done, total) => report({ step: 'indexing', table: 'packages', done, total }))
       await writeMarker(from, to)
-      await target.release()
-      return { tables: compared, isContinued: target.isContinued }
+      await release(client)
+      return { tables, isContinued }
     } finally {
-      await target.close()
+      await client.end()
     }
   } finally {
     source.close()
@@ -45,20 +46,17 @@ export async function moveDatabase(from: Config, to: Config, report: ReportProgr
 }
 
 /** Copies the rows that the target does not have yet, then compares all rows. */
-async function copyRows(move: Move): Promise<ComparedTable[]> {
-  const { source, target, tables, report } = move
-  if (target.isContinued) await clearChangedTables(move)
+async function copyRows({ source, client, tables, report }: Move): Promise<ComparedTable[]> {
   const counts = tables.map(({ name }) => source.count(name))
   const total = counts.reduce((sum, count) => sum + count, 0)
   const before = counts.map((_count, index) => counts.slice(0, index).reduce((sum, count) => sum + count, 0))
   const reporter = (step: MoveProgress['step'], index: number) => (done: number) =>
     report({ step, table: tables[index]?.name ?? '', done: (before[index] ?? 0) + done, total })
-  for (const [index, table] of tables.entries()) await copyTable(source, target, table, reporter('copying', index))
-  await continueSequences(target.client)
-  await target.client.query('analyze')
+  for (const [index, table] of tables.entries()) await copyTable(source, client, table, reporter('copying', index))
+  await continueSequences(client)
+  await client.query('analyze')
   const compared: ComparedTable[] = []
-  for (const [index, table] of tables.entries())
-    compared.push(await compareTable(source, target.client, table, reporter('comparing', index)))
+  for (const [index, table] of tables.entries()) compared.push(await compareTable(source, client, table, reporter('comparing', index)))
   return compared
 }
 
@@ -73,7 +71,7 @@ async function writeMarker({ SQLITE_PATH }: Config, to: Config): Promise<void> {
   await syncDirectory(dirname(path))
 }
 
-const counts = z.tuple([z.object({ done: z.coerce.number(), total: z.coerce.number() })])
+const counts = z.object({ done: z.coerce.number(), total: z.coerce.number() })
 
 /**
  * Builds the search index after all packages were copied. An interrupted run continues with the missing packages. `report` receives the progress
@@ -82,11 +80,8 @@ const counts = z.tuple([z.object({ done: z.coerce.number(), total: z.coerce.numb
 async function buildIndex(config: Config, client: Client, report: (done: number, total: number) => void): Promise<void> {
   const database = await openDatabase(config, { isMove: true })
   const count = async () => {
-    const { rows } = await client.query(
-      'select (select count(*) from package_search_documents) as done, (select count(*) from packages) as total',
-    )
-    const [{ done, total }] = counts.parse(rows)
-    report(done, total)
+    const sql = 'select (select count(*) from package_search_documents) as done, (select count(*) from packages) as total'
+    for (const { done, total } of await query(client, counts, sql)) report(done, total)
   }
   // Errors are ignored here: a broken connection also fails the index build, which reports the error.
   const timer = setInterval(() => void count().catch(() => {}), 1000)
@@ -106,9 +101,9 @@ const index = ['package_search_documents', 'package_search_brief', 'package_sear
  * Prepares the continuation of an interrupted move: clears the target tables whose copied rows differ from the SQLite file, and the tables that
  * refer to them. Rows appended after the last copied row are left to the copy step.
  */
-async function clearChangedTables({ source, target, tables, report }: Move): Promise<void> {
+async function clearChangedTables({ source, client, tables, report }: Move): Promise<void> {
   const copied: number[] = []
-  for (const { name } of tables) copied.push(Number((await target.read(copiedNote(name))) ?? 0))
+  for (const { name } of tables) copied.push(Number((await readNote(client, copiedNote(name))) ?? 0))
   const total = copied.reduce((sum, count) => sum + count, 0)
   const changed: string[] = []
   let [before, isIndexed] = [0, true]
@@ -117,10 +112,11 @@ async function clearChangedTables({ source, target, tables, report }: Move): Pro
     isIndexed &&= count === source.count(table.name)
     if (count === 0) continue
     const reportRows = (done: number) => report({ step: 'checking', table: table.name, done: before + done, total })
-    if (!(await hasSameRows(source, target.client, table, count, reportRows))) changed.push(table.name)
+    const { rows, isEqual } = await compareRows(source, client, table, reportRows)
+    if (!isEqual || rows !== count) changed.push(table.name)
     before += count
   }
-  if (changed.length > 0 || !isIndexed) await target.clear([...changed, ...index])
+  if (changed.length > 0 || !isIndexed) await clearTables(client, [...changed, ...index])
 }
 
 /** Progress of a move: the current step and table, and the number of processed rows or packages out of all. */
@@ -128,4 +124,4 @@ export type MoveProgress = { step: 'checking' | 'copying' | 'comparing' | 'index
 /** Callback that receives the progress of a move. */
 type ReportProgress = (progress: MoveProgress) => void
 /** A running move: the databases, the tables and the progress callback. */
-type Move = { source: Source; target: Target; tables: PlannedTable[]; report: ReportProgress }
+type Move = { source: Source; client: Client; tables: PlannedTable[]; report: ReportProgress }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import SqliteDatabase from 'better-sqlite3'
+import { escapeIdentifier } from 'pg'
 import { z } from 'zod'
 import type { DatabaseConfig } from '../../platform/db/options.ts'
 import { lockSqlite } from '../../platform/db/location/files.ts'
@@ -8,12 +9,14 @@ import { openUnlocked } from '../../platform/db/open/orm.ts'
 import { conflict } from '../../errors.ts'
 import { areRemovalsHeld } from '../../platform/store/hold.ts'
 import { databaseId } from '../../platform/store/identity.ts'
-import { type Column, type PlannedTable, quoted, selectFromSqlite } from './plan.ts'
+import { movedTables, type PlannedTable, selectFromSqlite } from './plan.ts'
 
 /** An SQLite file that is locked against changes while it is open. A server can still read it. */
 export type Source = {
   /** The id that links the database to its archive store. */
   storeId: string
+  /** Names of the tables to move. */
+  tables: string[]
   count: (table: string) => number
   /** Returns the rows of a table in key order and canonical form, skipping the first `done` rows. */
   rows: (table: PlannedTable, done?: number) => Generator<string, void>
@@ -37,7 +40,19 @@ export async function openSource(config: DatabaseConfig): Promise<Source> {
     // The write lock waits for running writes to commit, and blocks all later ones.
     db.exec('begin immediate')
     const storeId = await requireReady(orm.em.fork(), config)
-    return { storeId, count: (table) => countIn(db, table), rows: (table, done) => rowsOf(db, table, done), close }
+    return {
+      storeId,
+      tables: movedTables(orm.em),
+      count: (table) =>
+        z.number().parse(
+          db
+            .prepare(`select count(*) from ${escapeIdentifier(table)}`)
+            .pluck()
+            .get(),
+        ),
+      rows: (table, done) => rowsOf(db, table, done),
+      close,
+    }
   } catch (error) {
     close()
     throw error
@@ -67,15 +82,6 @@ async function requireReady(em: EntityManager, { SQLITE_PATH }: DatabaseConfig):
   return id
 }
 
-function countIn(db: SqliteDatabase.Database, table: string): number {
-  return z.number().parse(
-    db
-      .prepare(`select count(*) from ${quoted(table)}`)
-      .pluck()
-      .get(),
-  )
-}
-
 const rowShape = z.array(z.unknown())
 
 function* rowsOf(db: SqliteDatabase.Database, table: PlannedTable, done = 0): Generator<string, void> {
@@ -95,6 +101,8 @@ function* rowsOf(db: SqliteDatabase.Database, table: PlannedTable, done = 0): Ge
     }
   }
 }
+
+type Column = PlannedTable['columns'][number]
 
 /**
  * Formats a row of SQLite in PostgreSQL's COPY text format with timestamps in UTC. Rows are sent, compared and hashed in this canonical form.

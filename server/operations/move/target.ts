@@ -1,35 +1,22 @@
-import type { Client } from 'pg'
+import { type Client, escapeIdentifier } from 'pg'
 import { z } from 'zod'
-import { byReference, hasTable, lockDatabase, requireNoServer } from '../backup/postgres.ts'
-import { migrate } from '../../platform/db/schema/migrate.ts'
+import { byReference, hasTable, lockDatabase, makeSchema, query, quotedList, requireNoServer, setTriggers } from '../backup/postgres.ts'
 import { explainMissing, nameOfDatabase } from '../../platform/db/location/missing.ts'
 import { refuseMoved, unfinishedTable } from '../../platform/db/location/moved.ts'
-import { openWithoutTimeouts } from '../../platform/db/open/open-postgres.ts'
 import type { DatabaseConfig } from '../../platform/db/options.ts'
 import { conflict } from '../../errors.ts'
-import { quoted } from './plan.ts'
 import type { Source } from './source.ts'
 
-/** A PostgreSQL database that data is being moved to, locked for exclusive use. */
-export type Target = {
-  client: Client
-  /** Reads and writes notes about the progress of the move. They are deleted when the move is complete. */
-  read: (key: string) => Promise<string | null>
-  write: (key: string, value: string) => Promise<void>
-  /** Whether this continues an interrupted move. The copied rows may have changed in the SQLite file since. */
-  isContinued: boolean
-  /** Deletes all rows of the given tables and of the tables that refer to them. */
-  clear: (tables: string[]) => Promise<void>
-  /** Completes the move, so that servers can use the database. */
-  release: () => Promise<void>
-  close: () => Promise<void>
-}
-
 /**
- * Opens the database to move to and creates its schema. It must be empty, or contain an interrupted move of the same file.
+ * Opens the PostgreSQL database to move to, locks it for exclusive use and creates its schema. It must be empty, or contain an interrupted move of
+ * the same file (`isContinued`), whose copied rows may have changed in the file since.
  * @throws ApiError Conflict for a database with other tables, or one that is in use; ConfigError when it cannot be used.
  */
-export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, source: Source): Promise<Target> {
+export async function openTarget(
+  from: DatabaseConfig,
+  to: DatabaseConfig,
+  source: Source,
+): Promise<{ client: Client; isContinued: boolean }> {
   const client = await lockDatabase(to.POSTGRES_URL ?? '').catch((error: unknown) => {
     throw explainMissing(error, to)
   })
@@ -40,15 +27,7 @@ export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, sourc
       await claim(client, to, source)
     }
     await makeSchema(to)
-    return {
-      client,
-      read: (key) => readNote(client, key),
-      write: (key, value) => writeNote(client, key, value),
-      isContinued,
-      clear: (tables) => clear(client, tables),
-      release: async () => void (await client.query(`drop table ${unfinishedTable}`)),
-      close: () => client.end(),
-    }
+    return { client, isContinued }
   } catch (error) {
     await client.end()
     throw error
@@ -69,8 +48,15 @@ async function claim(client: Client, to: DatabaseConfig, source: Source): Promis
   await client.query(`create table ${unfinishedTable} (key text primary key, value text not null)`)
   await writeNote(client, 'store', source.storeId)
   await client.query('commit')
-  await requireStillVacant(client)
+  // A server that started right before the mark was written may have missed it.
+  await requireNoServer(client).catch(async (error: unknown) => {
+    await release(client)
+    throw error
+  })
 }
+
+/** Removes the mark and all notes, so that servers can use the database. */
+export const release = async (client: Client): Promise<void> => void (await client.query(`drop table ${unfinishedTable}`))
 
 async function requireEmpty(client: Client, config: DatabaseConfig): Promise<void> {
   const tables = await client.query('select from pg_tables where schemaname = current_schema() limit 1')
@@ -78,50 +64,31 @@ async function requireEmpty(client: Client, config: DatabaseConfig): Promise<voi
   throw conflict(`${capitalized(nameOfDatabase(config))} is not empty. Create a new, empty database (createdb) and name that one.`)
 }
 
-/** Checks again that no server uses the database. A server that started right before the mark was written may have missed it. */
-async function requireStillVacant(client: Client): Promise<void> {
-  try {
-    await requireNoServer(client)
-  } catch (error) {
-    await client.query(`drop table ${unfinishedTable}`)
-    throw error
-  }
-}
-
-/** Clears tables. Triggers are disabled because they forbid deleting audit entries. */
-async function clear(client: Client, tables: string[]): Promise<void> {
+/** Deletes all rows of the given tables and of the tables that refer to them. */
+export async function clearTables(client: Client, tables: string[]): Promise<void> {
   const all = (await byReference(client)).filter((name) => name !== unfinishedTable)
   await client.query('begin')
-  for (const name of all) await client.query(`alter table ${quoted(name)} disable trigger user`)
-  await client.query(`truncate ${tables.map(quoted).join(', ')} cascade`)
-  for (const name of all) await client.query(`alter table ${quoted(name)} enable trigger user`)
+  await setTriggers(client, all, 'disable')
+  await client.query(`truncate ${quotedList(tables)} cascade`)
+  await setTriggers(client, all, 'enable')
   for (const name of all) {
-    const { rowCount } = await client.query(`select from ${quoted(name)} limit 1`)
+    const { rowCount } = await client.query(`select from ${escapeIdentifier(name)} limit 1`)
     if (rowCount === 0) await client.query(`delete from ${unfinishedTable} where key = $1`, [copiedNote(name)])
   }
   await client.query('commit')
 }
 
-async function makeSchema(config: DatabaseConfig): Promise<void> {
-  const orm = openWithoutTimeouts(config)
-  try {
-    await migrate(orm, config)
-  } finally {
-    await orm.close(true)
-  }
-}
-
 /** Returns the key of the note with the number of copied rows of a table. */
 export const copiedNote = (table: string): string => `copied ${table}`
 
-const notes = z.array(z.object({ value: z.string() }))
-
-async function readNote(client: Client, key: string): Promise<string | null> {
-  const { rows } = await client.query(`select value from ${unfinishedTable} where key = $1`, [key])
-  return notes.parse(rows)[0]?.value ?? null
+/** Reads a note about the progress of the move. */
+export async function readNote(client: Client, key: string): Promise<string | null> {
+  const [note] = await query(client, z.object({ value: z.string() }), `select value from ${unfinishedTable} where key = $1`, [key])
+  return note?.value ?? null
 }
 
-async function writeNote(client: Client, key: string, value: string): Promise<void> {
+/** Writes a note about the progress of the move. */
+export async function writeNote(client: Client, key: string, value: string): Promise<void> {
   await client.query(`insert into ${unfinishedTable} (key, value) values ($1, $2) on conflict (key) do update set value = excluded.value`, [
     key,
     value,
