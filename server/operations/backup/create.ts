@@ -3,7 +3,8 @@ import { conflict } from '../../errors.ts'
 import { type HeldRemovals, holdRemovals } from '../../platform/store/hold.ts'
 import { version } from '../../platform/config/version.ts'
 import { type FaultyBlob, listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
-import { forEachConcurrently, type NamedBlob, parseBlobList } from './blob-lists.ts'
+import { faultOf, forEachConcurrently } from '../../platform/store/transfer.ts'
+import { type NamedBlob, parseBlobList } from './blob-lists.ts'
 import { linesOf } from './place/files.ts'
 import { claimPlace } from './owner.ts'
 import { type BackupPlace, blobKey, blobList, manifestKey, snapshotId, snapshotKey } from './place/place.ts'
@@ -11,7 +12,7 @@ import { type DataConfig, describeOverlap } from './place/settings.ts'
 import { openPlace } from './place/open.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { addAbortSignal } from 'node:stream'
-import { type BlobStore, DamagedBytes } from '../../platform/blobs/store.ts'
+import type { BlobStore } from '../../platform/blobs/store.ts'
 import type { Config } from '../../platform/config/config.ts'
 
 /** Everything that is needed to create a backup: the database, the blob stores, the clock and the configuration. */
@@ -161,9 +162,7 @@ async function copyOne(
     })
     return null
   } catch (error) {
-    if (error instanceof DamagedBytes) return 'damaged'
-    if (isMissing(error)) return 'missing'
-    throw error
+    return faultOf(error)
   }
 }
 
@@ -183,9 +182,14 @@ export type SnapshotConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGR
 
 /**
  * Copies the database into a folder at one point in time while it is in use, along with the list of blobs that it refers to.
+ *
+ * Each kind of database has its own format, and `move-database` copies rows without a snapshot. A single format of rows would be slower for SQLite:
+ * its backup API copies pages including indexes, and a restore only renames the verified file, while rows would have to be inserted and indexed
+ * again. PostgreSQL has no file to copy, so its rows are copied with COPY. A move must continue after an interruption, compare every row with the
+ * locked source, and need no disk space for a copy.
  * @throws Error when the database is unreachable or the folder is not writable; AbortError once `signal` is aborted.
  */
 async function takeSnapshot(config: SnapshotConfig, folder: string, signal: AbortSignal): Promise<Snapshot> {
-  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite-snapshot.ts')).snapshotSqlite(config.SQLITE_PATH, folder, signal)
+  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite.ts')).snapshotSqlite(config.SQLITE_PATH, folder, signal)
   return (await import('./postgres-snapshot.ts')).snapshotPostgres(config.POSTGRES_URL ?? '', folder, signal)
 }

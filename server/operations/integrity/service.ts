@@ -4,7 +4,9 @@ import { enqueue } from '../../platform/jobs/queue.ts'
 import { handler } from '../../platform/jobs/handler.ts'
 import type { Progress } from '../../platform/jobs/lease.ts'
 import type { Services } from '../../services.ts'
+import { rowsById } from '../../platform/db/statements.ts'
 import { orphanedArchives } from '../../platform/store/collect.ts'
+import { findFault } from '../../platform/store/transfer.ts'
 import { IntegrityReport } from './entity.ts'
 import { ArchiveFault } from '../../registry/packages/entity.ts'
 import { clearFault, recordFault } from '../../registry/packages/listing/faults.ts'
@@ -55,16 +57,16 @@ export async function checkIntegrity(services: Checked, report: Report = () => {
   const sums = { archives: 0, bytes: 0, missing: 0, damaged: 0, orphans: 0, orphanBytes: 0 }
   const findings: Finding[] = []
   const note = (one: Finding) => findings.length < maxFindings && findings.push(one)
-  for await (const { kind, ...archive } of checkArchives(services, report)) {
+  for await (const { fault, ...archive } of checkArchives(services, report)) {
     sums.archives += 1
     sums.bytes += archive.bytes
-    if (kind === 'whole') {
+    if (fault === null) {
       if (faulty.has(archive.sha256)) await clearFault(em, archive.sha256)
       continue
     }
-    await recordFault(em, archive.sha256, kind, now())
-    sums[kind] += 1
-    note({ kind, ...archive })
+    await recordFault(em, archive.sha256, fault, now())
+    sums[fault] += 1
+    note({ kind: fault, ...archive })
   }
   for await (const { sha256, bytes } of orphans(services, report)) {
     sums.orphans += 1
@@ -97,39 +99,22 @@ async function* checkArchives({ em, blobs }: Checked, report: Report) {
   let done = 0
   for await (const { id, ...archive } of versions(em)) {
     report({ phase: 'archives', done: done++, total: Math.max(total, done) })
-    const found = await hashOf(blobs, archive.sha256)
-    if (found === archive.sha256) yield { kind: 'whole' as const, ...archive }
-    else if (await isThere(em, id)) yield { kind: found === null ? ('missing' as const) : ('damaged' as const), ...archive }
+    const fault = await findFault(blobs, archive.sha256)
+    if (fault === null || (await isThere(em, id))) yield { fault, ...archive }
   }
   report({ phase: 'archives', done, total: done })
 }
 
-async function* versions(em: EntityManager): AsyncGenerator<Archive & { id: string }> {
-  for (let after = firstId; ;) {
-    const rows: (Omit<Archive, 'bytes'> & { id: string; bytes: number | string })[] = await em.execute(
-      `select v.id, p.name as package, v.version, v.archive_sha256 as sha256, v.archive_bytes as bytes
-       from package_versions v join packages p on p.id = v.package_id where v.id > ? order by v.id limit ${batchSize}`,
-      [after],
-    )
-    // The driver returns 64-bit integers as strings.
-    for (const row of rows) yield { ...row, bytes: Number(row.bytes) }
-    if (rows.length < batchSize) return
-    after = rows.at(-1)?.id ?? after
-  }
-}
+type Row = Omit<Archive, 'bytes'> & { id: string; bytes: number | string }
 
-const firstId = '00000000-0000-0000-0000-000000000000'
+async function* versions(em: EntityManager): AsyncGenerator<Archive & { id: string }> {
+  const sql = `select v.id, p.name as package, v.version, v.archive_sha256 as sha256, v.archive_bytes as bytes
+    from package_versions v join packages p on p.id = v.package_id where v.id > ?`
+  // The driver returns 64-bit integers as strings.
+  for await (const row of rowsById<Row>(em, sql, { batch: batchSize })) yield { ...row, bytes: Number(row.bytes) }
+}
 
 const isThere = async (em: EntityManager, id: string) => (await em.execute('select 1 from package_versions where id = ?', [id])).length > 0
-
-async function hashOf(blobs: Services['blobs'], sha256: string): Promise<string | null> {
-  try {
-    return await blobs.hash(sha256)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-}
 
 /** Yields stored files that no version refers to. Skips files of the last hour, which may belong to an upload in progress. */
 function orphans(services: Checked, report: Report) {

@@ -18,6 +18,24 @@ export async function readRow<Row extends object>(em: EntityManager, sql: string
   return (await run<Row>(em, sql, values)).rows[0]
 }
 
+/**
+ * Yields the rows of a large result in several queries of `batch` rows, in the order of their ids. `sql` selects a column `id` and ends with the
+ * condition `<id> > ?`. `values` are bound to the parameters before that.
+ */
+export async function* rowsById<Row extends { id: string }>(
+  em: EntityManager,
+  sql: string,
+  { batch = 500, values = [] }: { batch?: number; values?: readonly string[] } = {},
+): AsyncGenerator<Row> {
+  for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
+    const rows = await em.execute<Row[]>(`${sql} order by 1 limit ${batch}`, [...values, after])
+    yield* rows
+    const last = rows.at(-1)
+    if (!last || rows.length < batch) return
+    after = last.id
+  }
+}
+
 /** Runs a plain SQL statement that changes rows and returns the number of affected rows. */
 export async function changeRows(em: EntityManager, sql: string, values: readonly Value[]): Promise<number> {
   return Number((await run(em, sql, values)).numAffectedRows ?? 0)

@@ -1,20 +1,17 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import pLimit from 'p-limit'
-import { randomUUID } from 'node:crypto'
-import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
+import type { BlobStore } from '../blobs/store.ts'
+import { rowsById } from '../db/statements.ts'
 import { conflict } from '../../errors.ts'
 import { filterOrphaned } from './collect.ts'
 import { databaseId } from './identity.ts'
+import { type Fault, faultOf, forEachConcurrently, storeBytes } from './transfer.ts'
 
 /** The source and destination of a move, and whether documentation is moved as well. */
 type Context = { em: EntityManager; from: BlobStore; to: BlobStore; withDocs: boolean }
 /** Progress of a move. `bytes` counts copied bytes. */
 export type MoveProgress = { done: number; total: number; copied: number; bytes: number }
 /** Result of a move. `faults` lists archives that are missing or corrupt at the source. */
-export type Move = MoveProgress & { faults: { sha256: string; kind: 'missing' | 'damaged' }[] }
-
-const concurrency = 4
-const batchSize = 200
+type Move = MoveProgress & { faults: { sha256: string; kind: Fault }[] }
 
 /**
  * Copies all archives that versions refer to from one store to another and verifies the hash of each copy. Intact copies at the destination are
@@ -27,17 +24,11 @@ export async function moveBlobs(context: Context, report: (progress: MoveProgres
   const { id, isComplete } = await requireOwn(context)
   const listed = isComplete ? await sizesIn(context.to) : new Map<string, number>()
   const move: Move = { done: 0, total: await countReferenced(context), copied: 0, bytes: 0, faults: [] }
-  const limit = pLimit(concurrency)
-  for await (const batch of referenced(context)) {
-    const unlisted = batch.filter(({ sha256, bytes }) => listed.get(sha256) !== bytes)
-    move.done += batch.length - unlisted.length
-    // Wait for all copies before throwing an error.
-    const ended = await Promise.allSettled(
-      unlisted.map(({ sha256 }) => limit(() => moveOne(context, sha256, move).then(() => report(move)))),
-    )
+  await forEachConcurrently(referenced(context), async ({ sha256, bytes }) => {
+    if (listed.get(sha256) === bytes) move.done++
+    else await moveOne(context, sha256, move)
     report(move)
-    for (const one of ended) if (one.status === 'rejected') throw one.reason
-  }
+  })
   if ((await context.to.identify(id)) !== id)
     throw conflict('Another database claimed the destination during the move. Choose another destination.')
   return move
@@ -83,28 +74,13 @@ async function isWhole(store: BlobStore, sha256: string): Promise<boolean> {
 }
 
 /** Copies an archive. Returns the number of bytes, or what is wrong with the archive at the source. */
-async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<number | 'missing' | 'damaged'> {
-  const name = `move-${randomUUID()}`
+async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<number | Fault> {
   const source = await from.open(sha256).catch((error: unknown) => faultOf(error))
   if (typeof source === 'string') return source
-  try {
-    const staged = await to.stage(name, source, Number.POSITIVE_INFINITY)
-    if (staged.sha256 !== sha256) throw new Error(`The source sent bytes that do not match ${sha256}`)
-    await to.promote(name, sha256)
-    if (!(await isWhole(to, sha256))) throw new Error(`The destination does not have the bytes with the SHA-256 ${sha256} after the copy`)
-    return staged.bytes
-  } finally {
-    // A failed `stage` does not destroy the source, and an open connection would keep the command from exiting.
-    source.destroy()
-    await to.discard(name).catch(() => {})
-  }
-}
-
-/** Returns what is wrong with an archive. @throws errors with another cause, such as unavailable storage. */
-function faultOf(error: unknown): 'missing' | 'damaged' {
-  if (error instanceof DamagedBytes) return 'damaged'
-  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'missing'
-  throw error
+  const bytes = await storeBytes(to, sha256, source, Number.POSITIVE_INFINITY)
+  if (bytes === null) throw new Error(`The source sent bytes that do not match ${sha256}`)
+  if (!(await isWhole(to, sha256))) throw new Error(`The destination does not have the bytes with the SHA-256 ${sha256} after the copy`)
+  return bytes
 }
 
 async function countReferenced({ em, withDocs }: Context): Promise<number> {
@@ -114,27 +90,15 @@ async function countReferenced({ em, withDocs }: Context): Promise<number> {
 }
 
 type Referenced = { sha256: string; bytes: number }
+type Row = { id: string; sha256: string; bytes: number | string | null }
 
-/** Yields batches of the hashes and sizes that existing versions refer to, oldest versions first. */
-async function* referenced({ em, withDocs }: Context): AsyncGenerator<Referenced[]> {
+/** Yields the hashes and sizes that existing versions refer to, oldest versions first. */
+async function* referenced({ em, withDocs }: Context): AsyncGenerator<Referenced> {
   const [newest] = await em.execute<{ id: string }[]>('select id from package_versions order by id desc limit 1')
   if (newest === undefined) return
-  yield* hashesIn(
-    em,
-    newest.id,
-    'select id, archive_sha256 as sha256, archive_bytes as bytes from package_versions where id > ? and id <= ?',
-  )
-  const docs = 'select version_id as id, sha256, bytes from version_docs where sha256 is not null and version_id > ? and version_id <= ?'
-  if (withDocs) yield* hashesIn(em, newest.id, docs)
-}
-
-async function* hashesIn(em: EntityManager, newest: string, select: string): AsyncGenerator<Referenced[]> {
-  for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
-    const sql = `${select} order by 1 limit ${batchSize}`
-    const rows: { id: string; sha256: string; bytes: number | string | null }[] = await em.execute(sql, [after, newest])
+  const archives = 'select id, archive_sha256 as sha256, archive_bytes as bytes from package_versions where id <= ? and id > ?'
+  const docs = 'select version_id as id, sha256, bytes from version_docs where sha256 is not null and version_id <= ? and version_id > ?'
+  for (const sql of withDocs ? [archives, docs] : [archives])
     // PostgreSQL returns 64-bit integers as text.
-    yield rows.map(({ sha256, bytes }) => ({ sha256, bytes: Number(bytes) }))
-    if (rows.length < batchSize) return
-    after = rows.at(-1)?.id ?? after
-  }
+    for await (const { sha256, bytes } of rowsById<Row>(em, sql, { values: [newest.id] })) yield { sha256, bytes: Number(bytes) }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { readBucketAddress } from '../../../platform/config/forms.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { migrationNames } from '../../../platform/db/schema/migration-files.ts'
@@ -7,10 +6,10 @@ import { restoringPrefix } from '../../../platform/store/identity.ts'
 import { nameOfStore, openStores, type Stores } from '../../../platform/store/open.ts'
 import { damaged, linesIn } from '../place/files.ts'
 import { findManifest, type Manifest } from '../manifest.ts'
-import { forEachConcurrently, type NamedBlob, parseBlobList } from '../blob-lists.ts'
+import { forEachConcurrently, storeBytes } from '../../../platform/store/transfer.ts'
+import { type NamedBlob, parseBlobList } from '../blob-lists.ts'
 import { type BackupPlace, blobKey, blobList, type SnapshotFiles } from '../place/place.ts'
 import { openPlace } from '../place/open.ts'
-import type { BlobStore } from '../../../platform/blobs/store.ts'
 import { occupied, requireDiskSpace, type Target } from './target.ts'
 
 /**
@@ -57,9 +56,21 @@ async function requireList(manifest: Manifest, files: SnapshotFiles): Promise<vo
 
 type Backup = { place: BackupPlace; manifest: Manifest; files: SnapshotFiles }
 
+/**
+ * Copies every blob of a backup into its store and verifies it, except for blobs that the backup lacks.
+ * @throws ApiError Conflict when a blob is missing or corrupt.
+ */
 async function fillStores({ place, manifest, files }: Backup, stores: Stores): Promise<void> {
   const lacking = new Set(manifest.blobs.lacking.map(({ sha256 }) => sha256))
-  await restoreBlobs(place, listWithin(manifest, files), { stores, lacking })
+  await forEachConcurrently(listWithin(manifest, files), async ({ sha256, bytes, store }) => {
+    if (lacking.has(sha256)) return
+    const path = place.nameOf(blobKey(sha256))
+    const found = await place.find(blobKey(sha256))
+    if (!found) throw conflict(`The backup is incomplete: ${path} is missing. Nothing was restored. Restore another backup.`)
+    // Comparing sizes first avoids reading pipes and writing more than the expected size.
+    if (found.bytes !== bytes) throw damaged(path)
+    if ((await storeBytes(stores[store], sha256, await found.read(), bytes)) === null) throw damaged(path)
+  })
 }
 
 /** Reads the blob list. @throws ApiError Conflict when it has more entries or bytes than the manifest. */
@@ -98,29 +109,4 @@ async function requireEmpty(config: Config, { archives, docs }: Stores): Promise
       throw conflict(
         `The store ${name} already contains archives or documentation. A backup can only be restored into an empty store. Use another one.`,
       )
-}
-
-type Into = { stores: Record<NamedBlob['store'], BlobStore>; lacking: ReadonlySet<string> }
-
-/**
- * Copies every listed blob from the backup location into its store and verifies it. Blobs in `lacking` are skipped, since the backup lacks them.
- * @throws ApiError Conflict when a blob is missing or corrupt.
- */
-async function restoreBlobs(place: BackupPlace, list: AsyncIterable<NamedBlob>, { stores, lacking }: Into): Promise<void> {
-  await forEachConcurrently(list, async ({ sha256, bytes, store }) => {
-    if (lacking.has(sha256)) return
-    const path = place.nameOf(blobKey(sha256))
-    const found = await place.find(blobKey(sha256))
-    if (!found) throw conflict(`The backup is incomplete: ${path} is missing. Nothing was restored. Restore another backup.`)
-    // Comparing sizes first avoids reading pipes and writing more than the expected size.
-    if (found.bytes !== bytes) throw damaged(path)
-    const [name, blobs] = [`restore-${randomUUID()}`, stores[store]]
-    try {
-      const staged = await blobs.stage(name, await found.read(), bytes)
-      if (staged.sha256 !== sha256) throw damaged(path)
-      await blobs.promote(name, sha256)
-    } finally {
-      await blobs.discard(name)
-    }
-  })
 }

@@ -1,8 +1,6 @@
-import SqliteDatabase from 'better-sqlite3'
 import { existsSync, rmSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { z } from 'zod'
 import { syncDirectory } from '../../../platform/blobs/durable-files.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { lockSqlite, makeFolder } from '../../../platform/db/location/files.ts'
@@ -10,6 +8,7 @@ import { openDatabase } from '../../../platform/db/open/orm.ts'
 import { damaged, writeHashed } from '../place/files.ts'
 import type { Manifest } from '../manifest.ts'
 import { type SnapshotFiles, sqliteFile } from '../place/place.ts'
+import { storeIdOf, withSqlite } from '../sqlite.ts'
 import { settingsLeftOut, type Target } from './target.ts'
 
 /**
@@ -22,12 +21,14 @@ export async function openSqliteTarget(config: Config, manifest: Manifest): Prom
   makeFolder(dirname(path))
   const unlock = lockSqlite(`${path}.lock`)
   return {
-    occupiedBy: async () => occupantOf(path),
+    occupiedBy: () => occupantOf(path),
     async fill(files, prepared) {
       removeAll(partial)
       try {
         await copyVerified(files, partial, manifest)
-        tidy(partial)
+        await withSqlite(partial, {}, (db) => {
+          for (const key of settingsLeftOut) db.prepare('delete from server_settings where key = ?').run(key)
+        })
         await upgradeFile({ ...config, SQLITE_PATH: partial })
         await prepared()
       } catch (error) {
@@ -45,30 +46,19 @@ export async function openSqliteTarget(config: Config, manifest: Manifest): Prom
 }
 
 /** Returns the store id of a database file that has accounts or packages; null for an unused database. */
-function occupantOf(path: string): string | null {
+async function occupantOf(path: string): Promise<string | null> {
   if (!existsSync(path)) return null
-  const db = new SqliteDatabase(path, { fileMustExist: true })
-  try {
+  return withSqlite(path, {}, (db) => {
     const has = (table: string) => db.prepare("select 1 from sqlite_master where type = 'table' and name = ?").get(table) !== undefined
     const isUsed = ['users', 'packages'].some((table) => has(table) && db.prepare(`select 1 from ${table} limit 1`).get() !== undefined)
-    if (!isUsed) return null
-    const value = db.prepare("select value from server_settings where key = 'store.id'").pluck().get()
-    return typeof value === 'string' ? z.string().parse(JSON.parse(value)) : 'unknown'
-  } finally {
-    db.close()
-  }
+    return isUsed ? (storeIdOf(db) ?? 'unknown') : null
+  })
 }
 
 async function copyVerified(files: SnapshotFiles, to: string, manifest: Manifest): Promise<void> {
   const sha256 = manifest.files.find(({ name }) => name === sqliteFile)?.sha256 ?? ''
   const copied = await writeHashed(to, files.read(sqliteFile))
   if (copied.sha256 !== sha256) throw damaged(files.nameOf(sqliteFile))
-}
-
-function tidy(path: string): void {
-  const db = new SqliteDatabase(path)
-  for (const key of settingsLeftOut) db.prepare('delete from server_settings where key = ?').run(key)
-  db.close()
 }
 
 async function upgradeFile(config: Config): Promise<void> {

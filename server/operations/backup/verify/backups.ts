@@ -1,6 +1,7 @@
 import { notFound } from '../../../errors.ts'
 import { listBackups, type Manifest, readManifest } from '../manifest.ts'
-import { forEachConcurrently, parseBlobList } from '../blob-lists.ts'
+import { forEachConcurrently } from '../../../platform/store/transfer.ts'
+import { parseBlobList } from '../blob-lists.ts'
 import { linesIn } from '../place/files.ts'
 import { type BackupPlace, blobKey, blobList, hashIn } from '../place/place.ts'
 import { openPlace } from '../place/open.ts'
