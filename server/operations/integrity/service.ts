@@ -116,7 +116,7 @@ async function* versions(em: EntityManager): AsyncGenerator<Archive & { id: stri
 
 const isThere = async (em: EntityManager, id: string) => (await em.execute('select 1 from package_versions where id = ?', [id])).length > 0
 
-/** Yields stored files that no version refers to. Skips files of the last hour, which may belong to an upload in progress. */
+/** Yields stored files that no version refers to, except for files of the last hour, which may belong to an upload in progress. */
 function orphans(services: Checked, report: Report) {
   let done = 0
   const hourAgo = new Date(services.now().getTime() - 3_600_000)

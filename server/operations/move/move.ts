@@ -1,9 +1,7 @@
-import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { continueSequences, query } from '../backup/postgres.ts'
-import { syncDirectory } from '../../platform/blobs/durable-files.ts'
+import { writeMarker } from '../../platform/blobs/durable-files.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { nameOfDatabase } from '../../platform/db/location/missing.ts'
 import { moveMarkerPath } from '../../platform/db/location/moved.ts'
@@ -34,7 +32,7 @@ export async function moveDatabase(from: Config, to: Config, report: ReportProgr
       if (isContinued) await clearChangedTables(move)
       const tables = await copyRows(move)
       await buildIndex(to, client, (done, total) => report({ step: 'indexing', table: 'packages', done, total }))
-      await writeMarker(from, to)
+      await markMoved(from, to)
       await release(client)
       return { tables, isContinued }
     } finally {
@@ -61,14 +59,9 @@ async function copyRows({ source, client, tables, report }: Move): Promise<Compa
 }
 
 /** Writes the marker file. Two databases must not share a blob store, since each would delete blobs that only the other one refers to. */
-async function writeMarker({ SQLITE_PATH }: Config, to: Config): Promise<void> {
-  const path = moveMarkerPath(SQLITE_PATH)
-  {
-    await using file = await open(path, 'w', 0o600)
-    await file.writeFile(`Everything in ${SQLITE_PATH} was moved to ${nameOfDatabase(to)} at ${new Date().toISOString()}.\n`)
-    await file.sync()
-  }
-  await syncDirectory(dirname(path))
+async function markMoved({ SQLITE_PATH }: Config, to: Config): Promise<void> {
+  const text = `Everything in ${SQLITE_PATH} was moved to ${nameOfDatabase(to)} at ${new Date().toISOString()}.`
+  await writeMarker(moveMarkerPath(SQLITE_PATH), text, { replace: true, mode: 0o600 })
 }
 
 const counts = z.object({ done: z.coerce.number(), total: z.coerce.number() })

@@ -12,22 +12,13 @@ import { databaseId } from '../../platform/store/identity.ts'
 import { movedTables, type PlannedTable, selectFromSqlite } from './plan.ts'
 
 /** An SQLite file that is locked against changes while it is open. A server can still read it. */
-export type Source = {
-  /** The id that links the database to its archive store. */
-  storeId: string
-  /** Names of the tables to move. */
-  tables: string[]
-  count: (table: string) => number
-  /** Returns the rows of a table in key order and canonical form, skipping the first `done` rows. */
-  rows: (table: PlannedTable, done?: number) => Generator<string, void>
-  close: () => void
-}
+export type Source = Awaited<ReturnType<typeof openSource>>
 
 /**
  * Opens the SQLite file and blocks changes by servers and commands until it is closed or the process ends.
  * @throws Error when the file is missing or its schema has another version; ApiError Conflict while it is being moved or backed up.
  */
-export async function openSource(config: DatabaseConfig): Promise<Source> {
+export async function openSource(config: DatabaseConfig) {
   const orm = await openUnlocked(config, { isMove: true })
   const path = config.SQLITE_PATH
   const unlock = lockMove(path)
@@ -41,16 +32,19 @@ export async function openSource(config: DatabaseConfig): Promise<Source> {
     db.exec('begin immediate')
     const storeId = await requireReady(orm.em.fork(), config)
     return {
+      /** The id that links the database to its archive store. */
       storeId,
+      /** Names of the tables to move. */
       tables: movedTables(orm.em),
-      count: (table) =>
+      count: (table: string): number =>
         z.number().parse(
           db
             .prepare(`select count(*) from ${escapeIdentifier(table)}`)
             .pluck()
             .get(),
         ),
-      rows: (table, done) => rowsOf(db, table, done),
+      /** Returns the rows of a table in key order and canonical form, skipping the first `done` rows. */
+      rows: (table: PlannedTable, done = 0) => rowsOf(db, table, done),
       close,
     }
   } catch (error) {
@@ -84,7 +78,7 @@ async function requireReady(em: EntityManager, { SQLITE_PATH }: DatabaseConfig):
 
 const rowShape = z.array(z.unknown())
 
-function* rowsOf(db: SqliteDatabase.Database, table: PlannedTable, done = 0): Generator<string, void> {
+function* rowsOf(db: SqliteDatabase.Database, table: PlannedTable, done: number): Generator<string, void> {
   const statement = db
     .prepare(`${selectFromSqlite(table)} limit -1 offset ?`)
     .safeIntegers()

@@ -29,8 +29,8 @@ export async function makeDirectoryBelow(base: string, path: string, lasting: Se
 }
 
 /**
- * Makes the entries of a directory, and the names of its parents up to `base`, survive a power failure. The syncs run concurrently, since each one
- * waits for the disk. `lasting` contains the directories whose names are already durable and is updated.
+ * Makes the entries of a directory, and the names of its parents up to `base`, survive a power failure. `lasting` contains the directories whose
+ * names are already durable and is updated.
  */
 export async function syncNames(base: string, path: string, lasting: Set<string>): Promise<void> {
   const unsure: string[] = []
@@ -39,15 +39,11 @@ export async function syncNames(base: string, path: string, lasting: Set<string>
   for (const above of unsure) lasting.add(above)
 }
 
-/** Ignores EEXIST and throws every other error. */
 function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-/**
- * Syncs a directory, so that its entries survive a power failure. Only the sync runs asynchronously: opening a directory is cheaper than moving that
- * call to another thread.
- */
+/** Syncs a directory, so that its entries survive a power failure. Opening it is cheaper than doing so in another thread. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = openSync(path, 'r')
   try {
@@ -61,10 +57,7 @@ const syncDescriptor = promisify(fsync)
 
 /** Permission bits of stored files and of their folders. */
 export type Modes = { file: number; folder: number }
-
-/** Readable by the account of the server only. */
 export const privateModes: Modes = { file: 0o600, folder: 0o700 }
-/** Readable by the group as well. */
 export const groupModes: Modes = { file: 0o640, folder: 0o750 }
 
 /**
@@ -81,10 +74,7 @@ export async function setModesBelow(folder: string, modes: Modes): Promise<void>
   setMode(folder, modes.folder)
 }
 
-/**
- * Returns the id in the marker file that identifies the owner of a folder, or null if there is no such file. An invalid id is returned unchanged; it
- * matches no owner.
- */
+/** Returns the id in the marker file that identifies the owner of a folder, or null if there is no such file. */
 export async function readMarker(path: string): Promise<string | null> {
   try {
     return (await readFile(path, 'utf8')).trim()
@@ -101,7 +91,11 @@ export async function readMarker(path: string): Promise<string | null> {
 export async function writeMarker(path: string, id: string, { replace = false, mode = 0o666 }): Promise<string> {
   const partial = `${path}.${randomUUID()}`
   try {
-    await writeDurably(partial, `${id}\n`, mode)
+    {
+      await using file = await open(partial, 'wx', mode)
+      await file.writeFile(`${id}\n`)
+      await file.sync()
+    }
     // A link fails if the target exists, while a rename would replace it.
     if (replace) await rename(partial, path)
     else
@@ -113,14 +107,5 @@ export async function writeMarker(path: string, id: string, { replace = false, m
   return (await readMarker(path)) ?? id
 }
 
-/**
- * Returns whether the file system does not support hard links, like those of USB drives and some network shares. An existing target is reported with
- * a different code.
- */
+/** Returns whether the file system does not support hard links, like those of USB drives and some network shares. */
 const hasNoLinks = ({ code }: NodeJS.ErrnoException) => ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(code ?? '')
-
-async function writeDurably(path: string, text: string, mode: number): Promise<void> {
-  await using file = await open(path, 'wx', mode)
-  await file.writeFile(text)
-  await file.sync()
-}

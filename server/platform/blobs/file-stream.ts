@@ -4,15 +4,13 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import type { Bytes } from './verified-reads.ts'
 
-/** A byte range; both positions are inclusive. */
-type Range = { start: number; end: number }
-
 type StreamOptions = {
-  range?: Range | undefined
+  /** Both positions are inclusive. */
+  range?: { start: number; end: number } | undefined
   isTaken?: (() => boolean) | undefined
-  check?: ((fd: number) => Promise<void>) | undefined
+  check?: (fd: number) => Promise<void>
   /** Flags for opening the file. */
-  flags?: number | undefined
+  flags?: number
 }
 
 const chunkBytes = 256 * 1024
@@ -23,13 +21,16 @@ const chunkBytes = 256 * 1024
  * collecting it costs more than reading and sending.
  */
 export async function streamFile(path: string, options: StreamOptions = {}): Promise<Readable> {
-  const { range: { start, end } = wholeFile, isTaken = () => false, check, flags = constants.O_RDONLY } = options
+  const { range: { start, end } = { start: 0, end: Infinity }, isTaken = () => false, check, flags = constants.O_RDONLY } = options
   const fd = await openDescriptor(path, flags)
-  if (check) await check(fd).catch((error: unknown) => closeAndThrow(fd, error))
+  await check?.(fd).catch(async (error: unknown) => {
+    await closeDescriptor(fd)
+    throw error
+  })
   const endExclusive = Math.min(fstatSync(fd).size, end + 1)
   let position = start
   let chunk: Buffer | undefined
-  let reading: Promise<unknown> | undefined
+  let reading: Promise<unknown> = Promise.resolve()
   async function readNext(stream: Readable): Promise<void> {
     const wanted = Math.min(chunkBytes, endExclusive - position)
     if (wanted <= 0) return void stream.push(null)
@@ -44,8 +45,9 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
       reading = readNext(this).catch((error: Error) => this.destroy(error))
     },
     destroy(error, done) {
+      const closeNow = () => close(fd, (failure) => done(error ?? failure))
       // Close the descriptor only after a pending read, because the operating system may reuse its number for another file.
-      closeAfter(fd, reading, (failure) => done(error ?? failure))
+      reading.then(closeNow, closeNow)
     },
   })
 }
@@ -70,17 +72,6 @@ async function hashOf(fd: number): Promise<string> {
   }
 }
 
-async function closeAndThrow(fd: number, error: unknown): Promise<never> {
-  await closeDescriptor(fd)
-  throw error
-}
-
-function closeAfter(fd: number, reading: Promise<unknown> = Promise.resolve(), done: (failure: Error | null) => void): void {
-  const closeNow = () => close(fd, done)
-  reading.then(closeNow, closeNow)
-}
-
-const wholeFile: Range = { start: 0, end: Number.POSITIVE_INFINITY }
 const openDescriptor = promisify<string, number, number>(open)
 const closeDescriptor = promisify(close)
 const readDescriptor = promisify(read)

@@ -11,12 +11,7 @@ import type { RemovedBytes } from './store.ts'
  * older. Synchronous, so that no other code of this process runs between the check and the move.
  * @returns the size in bytes, or null if the file does not exist or is too recent.
  */
-export function moveToRemoved(
-  path: string,
-  removed: string,
-  sha256: string,
-  { at, before }: { at: Date; before: Date | null },
-): number | null {
+export function moveToRemoved(path: string, removed: string, sha256: string, { at, before }: { at: Date; before: Date | null }) {
   const isTooYoung = (mtimeMs: number) => before !== null && mtimeMs >= before.getTime()
   const facts = statSync(path, { throwIfNoEntry: false })
   if (!facts || isTooYoung(facts.mtimeMs)) return null

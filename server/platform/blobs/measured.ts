@@ -4,17 +4,8 @@ import { pipeline } from 'node:stream/promises'
 import { archiveTooLarge } from '../../errors.ts'
 import type { StoredBytes } from './store.ts'
 
-/** A byte stream that is measured while it is read. */
-type Measured = {
-  chunks: AsyncGenerator<Buffer, void>
-  /** Returns the size and checksums. Call after the whole stream has been read. */
-  facts(): StoredBytes
-  /** Returns the error of the source, or the size limit error. Null if neither occurred. */
-  failure(): Error | null
-}
-
 /** Passes chunks through while counting bytes and computing checksums. Throws archiveTooLarge past `limit` bytes. */
-export function measure(source: Readable, limit: number): Measured {
+export function measure(source: Readable, limit: number) {
   const sha256 = createHash('sha256')
   let [bytes, checksum] = [0, 0]
   let failure: Error | null = null
@@ -35,7 +26,9 @@ export function measure(source: Readable, limit: number): Measured {
   }
   return {
     chunks: measured(),
-    facts: () => ({ bytes, sha256: sha256.copy().digest('hex'), crc32c: encodeCrc32c(checksum) }),
+    /** Returns the size and checksums. Call after the whole stream has been read. */
+    facts: (): StoredBytes => ({ bytes, sha256: sha256.copy().digest('hex'), crc32c: encodeCrc32c(checksum) }),
+    /** Returns the error of the source, or the size limit error. */
     failure: () => failure,
   }
 }

@@ -1,13 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { DamagedBytes } from './store.ts'
 
-/** Bytes stored at a content address. */
-export type Bytes = {
-  /** Returns a value that changes when the stored bytes are replaced. */
-  identity: () => string
-  /** Computes the SHA-256 of the bytes. */
-  hash: () => Promise<string>
-}
+/** Bytes stored at a content address: an identity that changes when they are replaced, and their SHA-256. */
+export type Bytes = { identity: () => string; hash: () => Promise<string> }
+/** Verifies stored bytes against their hash the first time this process reads them. */
+export type Verifier = ReturnType<typeof openVerifier>
 
 /** The result of a verification. It is valid as long as the identity of the bytes does not change. */
 type Verification = { identity: string; isWhole: boolean; at: number }
@@ -16,19 +13,11 @@ const maxJudged = 20_000
 /** Milliseconds for which corrupt bytes are not verified again, unless their identity changes. */
 const damagedForMs = 30_000
 
-/** Verifies stored bytes against their hash the first time this process reads them. */
-export type Verifier = {
-  /** @throws DamagedBytes if the bytes do not match the hash in their address. */
-  check(sha256: string, bytes: Bytes): Promise<void>
-  /** Discards the result for an address, so that the next read verifies it again. */
-  forget(sha256: string): void
-}
-
 /**
  * Creates a verifier with its own cache. All bytes are read before the first one is sent, because a 200 status cannot be revoked; hashing takes a
  * fraction of a second even for the largest archives. Concurrent reads of the same bytes share one verification.
  */
-export function openVerifier(): Verifier {
+export function openVerifier() {
   // `maxSize` instead of `max`, which would allocate memory for all entries at once.
   const judged = new LRUCache<string, Verification>({ maxSize: maxJudged, sizeCalculation: () => 1 })
   const running = new Map<string, Promise<void>>()
@@ -38,7 +27,8 @@ export function openVerifier(): Verifier {
     judged.set(sha256, { identity, isWhole, at: performance.now() })
   }
   return {
-    async check(sha256, bytes) {
+    /** @throws DamagedBytes if the bytes do not match the hash in their address. */
+    async check(sha256: string, bytes: Bytes): Promise<void> {
       for (;;) {
         const known = judged.get(sha256)
         if (known && known.identity === bytes.identity()) {
@@ -55,6 +45,7 @@ export function openVerifier(): Verifier {
         await judging
       }
     },
-    forget: (sha256) => void judged.delete(sha256),
+    /** Discards the result for an address, so that the next read verifies it again. */
+    forget: (sha256: string): void => void judged.delete(sha256),
   }
 }

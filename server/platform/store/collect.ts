@@ -41,12 +41,9 @@ export async function collectArchives(context: Context, { confirmed = false } = 
   const { em, blobs, now, say } = context
   const at = now()
   const { candidates, stored } = await findOrphaned(context, at)
-  if (!confirmed && needsConfirmation(candidates.length, stored)) {
-    const heldBack = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
-    await saveHeldBack(em, heldBack)
-    return { removed: [], purged: [], heldBack }
-  }
-  await saveHeldBack(em, null)
+  const heldBack = confirmed ? null : heldBackOf(candidates, stored, at)
+  await saveHeldBack(em, heldBack)
+  if (heldBack) return { removed: [], purged: [], heldBack }
   const removed: Candidate[] = []
   for (const { sha256 } of candidates) {
     const bytes = await blobs.remove(sha256, { at, before: daysBefore(at, 1) })
@@ -68,16 +65,13 @@ export async function planCollection(context: Context): Promise<Collection> {
   const { candidates, stored } = await findOrphaned(context, at)
   const purged: RemovedBytes[] = []
   for await (const one of context.blobs.listRemoved()) if (one.removedAt < daysBefore(at, graceDays)) purged.push(one)
-  const facts = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
-  return { removed: candidates, purged, heldBack: needsConfirmation(candidates.length, stored) ? facts : null }
+  return { removed: candidates, purged, heldBack: heldBackOf(candidates, stored, at) }
 }
 
+type Stores = Pick<Context, 'em' | 'blobs'>
+
 /** Lists the orphaned archives that were stored before `before`. Calls `onStored` for every stored archive. */
-export async function* orphanedArchives(
-  { em, blobs }: Pick<Context, 'em' | 'blobs'>,
-  before: Date,
-  onStored: () => void,
-): AsyncGenerator<Candidate> {
+export async function* orphanedArchives({ em, blobs }: Stores, before: Date, onStored: () => void): AsyncGenerator<Candidate> {
   let batch: Candidate[] = []
   for await (const { storedAt, ...blob } of blobs.list()) {
     onStored()
@@ -111,8 +105,13 @@ const batchSize = 500
 const dayMs = 86_400_000
 
 const daysBefore = (moment: Date, days: number) => new Date(moment.getTime() - days * dayMs)
-const sumOf = (candidates: Candidate[]) => candidates.reduce((sum, { bytes }) => sum + bytes, 0)
-const needsConfirmation = (removals: number, stored: number) => removals > 20 && removals * 100 > stored
+
+/** Returns the facts of a collection that an administrator must confirm; null for smaller ones. */
+function heldBackOf(candidates: Candidate[], stored: number, at: Date): HeldBack | null {
+  const archives = candidates.length
+  if (archives <= 20 || archives * 100 <= stored) return null
+  return { at: at.toISOString(), archives, bytes: candidates.reduce((sum, { bytes }) => sum + bytes, 0), stored }
+}
 
 async function findOrphaned({ em, blobs }: Context, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
   const [owner] = await em.execute<unknown[]>("select 1 from users where role = 'owner'")

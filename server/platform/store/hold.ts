@@ -15,13 +15,7 @@ const leaseMs = 120_000
 const renewMs = 20_000
 
 /** A hold that is renewed until it is released. */
-export type HeldRemovals = {
-  /** Aborted when the hold is lost. */
-  signal: AbortSignal
-  /** Renews the hold. @throws ApiError Conflict if it was lost. */
-  confirm: () => Promise<void>
-  release: () => Promise<void>
-}
+export type HeldRemovals = Awaited<ReturnType<typeof holdRemovals>>
 
 /** Returns whether a hold prevents purging removed bytes at this time. */
 export async function areRemovalsHeld(em: EntityManager, now: Date): Promise<boolean> {
@@ -33,12 +27,13 @@ export async function areRemovalsHeld(em: EntityManager, now: Date): Promise<boo
  * Prevents all instances from purging removed bytes, so that bytes of versions deleted from now on remain available.
  * @throws ApiError Conflict if another process has a hold.
  */
-export async function holdRemovals(em: EntityManager, now: () => Date): Promise<HeldRemovals> {
+export async function holdRemovals(em: EntityManager, now: () => Date) {
   const holder = randomUUID()
   const controller = new AbortController()
   await em.fork().transactional(async (inner) => {
     const hold = await lockSetting(inner, holdSetting)
-    if (hold && new Date(hold.until) > now()) throw alreadyHeld(hold)
+    if (hold && new Date(hold.until) > now())
+      throw conflict(`Another backup of this server is running. If it was killed, a new backup can start at ${hold.until}.`)
     await writeSetting(inner, holdSetting, { holder, until: later(now()) })
   })
   const renewal = setInterval(() => void renew().catch(() => {}), renewMs)
@@ -56,12 +51,14 @@ export async function holdRemovals(em: EntityManager, now: () => Date): Promise<
     controller.abort(conflict('The backup was interrupted for too long, and another one may have started. Start the backup again.'))
   }
   return {
+    /** Aborted when the hold is lost. */
     signal: controller.signal,
-    async confirm() {
+    /** Renews the hold. @throws ApiError Conflict if it was lost. */
+    async confirm(): Promise<void> {
       await renew()
       controller.signal.throwIfAborted()
     },
-    async release() {
+    async release(): Promise<void> {
       clearInterval(renewal)
       await change(null)
     },
@@ -69,6 +66,3 @@ export async function holdRemovals(em: EntityManager, now: () => Date): Promise<
 }
 
 const later = (now: Date) => new Date(now.getTime() + leaseMs).toISOString()
-
-const alreadyHeld = ({ until }: Hold) =>
-  conflict(`Another backup of this server is running. If it was killed, a new backup can start at ${until}.`)

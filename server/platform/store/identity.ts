@@ -12,9 +12,6 @@ import { nameOfStore, type StoreConfig } from './open.ts'
 
 /** The identity of a database: its id, if it has one, and the archives of some of its versions. */
 type DatabaseSide = { id: string | null; archives: string[] }
-type StoreSide = { id: string | null; hasArchives: boolean }
-
-const emptyDatabase: DatabaseSide = { id: null, archives: [] }
 
 /**
  * Rejects a new SQLite file for a store that already has archives, before the file is created. `look` opens the store, or returns null if it does not
@@ -23,7 +20,7 @@ const emptyDatabase: DatabaseSide = { id: null, archives: [] }
  */
 export async function refuseNewDatabaseForArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
   if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
-  await requireMatch(emptyDatabase, await look(), place)
+  await requireMatch({ id: null, archives: [] }, await look(), place)
 }
 
 /**
@@ -76,22 +73,22 @@ const storeId: Setting<string | null> = { key: 'store.id', schema: z.string().nu
 const sampleSize = 20
 
 async function requireMatch(database: DatabaseSide, blobs: BlobStore | null, place: Place): Promise<void> {
-  const store = blobs ? { id: await blobs.identity(), hasArchives: await hasArchives(blobs) } : { id: null, hasArchives: false }
-  const problem = await findMismatch(database, store, blobs)
+  const problem = await findMismatch(database, blobs)
   if (problem) throw refusal(problem, place)
 }
 
 /** Returns the reason why a database and a store do not match, or null if they do. */
-async function findMismatch(database: DatabaseSide, store: StoreSide, blobs: BlobStore | null): Promise<Problem | null> {
-  if (store.id?.startsWith(restoringPrefix)) return 'unfinished'
+async function findMismatch(database: DatabaseSide, blobs: BlobStore | null): Promise<Problem | null> {
+  const storeId = (await blobs?.identity()) ?? null
+  if (storeId?.startsWith(restoringPrefix)) return 'unfinished'
+  if (database.id !== null && storeId !== null) return database.id === storeId ? null : 'other'
   const hasVersions = database.archives.length > 0
-  if (database.id !== null && store.id !== null) return database.id === store.id ? null : 'other'
-  if (!hasVersions && !store.hasArchives) return null
-  if (!hasVersions) return 'emptyDatabase'
-  if (!blobs || !store.hasArchives) return 'emptyStore'
+  const filled = blobs !== null && (await hasArchives(blobs)) ? blobs : null
+  if (!hasVersions) return filled ? 'emptyDatabase' : null
+  if (!filled) return 'emptyStore'
   // A store with the marker of another database belongs to that database, whatever it contains.
-  if (store.id !== null) return 'other'
-  return (await hasMostOf(blobs, database.archives)) ? null : 'strange'
+  if (storeId !== null) return 'other'
+  return (await hasMostOf(filled, database.archives)) ? null : 'strange'
 }
 
 async function hasArchives(blobs: BlobStore): Promise<boolean> {

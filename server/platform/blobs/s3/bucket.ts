@@ -6,7 +6,7 @@ import { detectUnresponsiveService } from './silence.ts'
 /** A bucket, or the part of it below a prefix. */
 export type Bucket = {
   name: string
-  keys: BucketKeys
+  keys: ReturnType<typeof keysBelow>
   /** Client with retries for transient failures. */
   client: S3Client
   /** Client without retries, for deletions that must not run late. */
@@ -50,10 +50,9 @@ export function openBucket(config: S3Config): Bucket {
     },
     ...credentialsOf(config),
   } as const
-  const endpoint = config.S3_ENDPOINT
-  const seen = config.S3_PUBLIC_ENDPOINT ?? endpoint
-  const client = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: attempts })
-  const once = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: 1 })
+  const at = (endpoint: string | undefined) => endpoint && { endpoint }
+  const client = new S3Client({ ...settings, ...at(config.S3_ENDPOINT), maxAttempts: attempts })
+  const once = new S3Client({ ...settings, ...at(config.S3_ENDPOINT), maxAttempts: 1 })
   if (!config.S3_CHECKSUMS) for (const one of [client, once]) omitChecksums(one)
   detectUnresponsiveService([client, once])
   return {
@@ -61,7 +60,7 @@ export function openBucket(config: S3Config): Bucket {
     keys: keysBelow(config.S3_PREFIX),
     client,
     once,
-    signer: new S3Client({ ...settings, ...(seen && { endpoint: seen }) }),
+    signer: new S3Client({ ...settings, ...at(config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT) }),
     aheadMs: watchClock(client),
     lacks: { conditionalWrites: false },
     timeoutMs,
@@ -75,7 +74,6 @@ function credentialsOf({ S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }: S3Config) {
   return { credentials: { accessKeyId: S3_ACCESS_KEY_ID, secretAccessKey: S3_SECRET_ACCESS_KEY } }
 }
 
-/** Overrides that remove all checksum options from a request. */
 const noChecksums = { ChecksumAlgorithm: undefined, ChecksumSHA256: undefined, ChecksumMode: undefined }
 
 /** Removes checksums from all requests of a client. Some services reject requests that contain them. */
@@ -87,17 +85,15 @@ function omitChecksums(client: S3Client): void {
   })
 }
 
-/**
- * Returns a function that reports how far the local clock is ahead of the service's clock, in milliseconds, according to the latest response. Reports
- * 0 before the first response.
- */
+/** Returns a function that reports how far the local clock is ahead of the service's in the latest response, in milliseconds; 0 before the first. */
 function watchClock(client: S3Client): () => number {
   let ahead = 0
   client.middlewareStack.add(
     (next) => async (args) => {
       const answer = await next(args)
-      const date = dateOf(answer.response)
-      if (date !== null) ahead = Date.now() - date
+      const { headers = {} } = answer.response as { headers?: { date?: string } }
+      const date = Date.parse(headers.date ?? '')
+      if (!Number.isNaN(date)) ahead = Date.now() - date
       return answer
     },
     { step: 'deserialize', name: 'watchClock', override: true },
@@ -105,18 +101,9 @@ function watchClock(client: S3Client): () => number {
   return () => ahead
 }
 
-function dateOf(response: unknown): number | null {
-  const headers = typeof response === 'object' && response !== null && 'headers' in response ? response.headers : null
-  const date = typeof headers === 'object' && headers !== null && 'date' in headers ? Date.parse(String(headers.date)) : Number.NaN
-  return Number.isNaN(date) ? null : date
-}
-
-/** The object keys of a store. They equal the relative paths of a file system store, so one can be copied to the other. */
-type BucketKeys = ReturnType<typeof keysBelow>
-
 /**
- * Returns the keys below `prefix`, which is empty or ends in a slash. Only valid staging names and complete hashes are accepted, so no key leads
- * outside the prefix.
+ * Returns the object keys of a store below `prefix`, which is empty or ends in a slash. They equal the relative paths of a file system store, so one
+ * can be copied to the other. Only valid staging names and complete hashes are accepted, so no key leads outside the prefix.
  */
 function keysBelow(prefix: string) {
   const [staging, stored, removed] = [`${prefix}staging/`, `${prefix}sha256/`, `${prefix}removed/`]

@@ -33,6 +33,12 @@ export async function promote(bucket: Bucket, { verifier, settled }: Memory, nam
   await deleteObject(bucket, from).catch(() => {})
 }
 
+async function asidesOf(bucket: Bucket, sha256: string) {
+  const asides: Pick<ObjectFacts, 'key' | 'modifiedAt'>[] = []
+  for await (const aside of listObjects(bucket, bucket.keys.asides(sha256))) asides.push(aside)
+  return asides
+}
+
 /** Copies to a key without an object. Returns false if the target may exist or the source does not. */
 async function copyIfAbsent(bucket: Bucket, from: string, to: string): Promise<boolean> {
   const condition = bucket.lacks.conditionalWrites ? {} : { IfNoneMatch: '*' }
@@ -48,11 +54,7 @@ async function copyIfAbsent(bucket: Bucket, from: string, to: string): Promise<b
 }
 
 /** Updates the modification time of intact bytes at the target, so that they are not collected. Replaces corrupt bytes. */
-async function refresh(
-  bucket: Bucket,
-  verifier: Verifier,
-  { from, to, sha256 }: { from: string; to: string; sha256: string },
-): Promise<void> {
+async function refresh(bucket: Bucket, verifier: Verifier, { from, to, sha256 }: Record<'from' | 'to' | 'sha256', string>): Promise<void> {
   if (await isWhole(bucket, verifier, sha256)) return copyObject(bucket, to, to, { MetadataDirective: 'REPLACE' })
   try {
     await copyObject(bucket, from, to)
@@ -82,14 +84,6 @@ async function confirm(bucket: Bucket, verifier: Verifier, sha256: string): Prom
   }
 }
 
-async function asidesOf(bucket: Bucket, sha256: string) {
-  const asides: Pick<ObjectFacts, 'key' | 'modifiedAt'>[] = []
-  for await (const aside of listObjects(bucket, bucket.keys.asides(sha256))) asides.push(aside)
-  return asides
-}
-
-type Removal = { at: Date; before: Date | null }
-
 /**
  * Copies stored bytes aside and deletes them from their content address, because S3 has no atomic move. Does nothing if they are not older than
  * `before`, or if they were replaced during the copy. Records the completed removal in `settled`.
@@ -99,7 +93,7 @@ export async function moveToRemoved(
   bucket: Bucket,
   settled: LRUCache<string, true>,
   sha256: string,
-  { at, before }: Removal,
+  { at, before }: { at: Date; before: Date | null },
 ): Promise<number | null> {
   const [key, aside] = [bucket.keys.blob(sha256), bucket.keys.aside(sha256, at)]
   const found = await findFacts(bucket, key)
@@ -142,7 +136,12 @@ export async function purgeRemoved(bucket: Bucket, before: Date): Promise<Remove
 export async function restoreRemoved(bucket: Bucket, settled: LRUCache<string, true>, sha256: string): Promise<boolean> {
   const target = bucket.keys.blob(sha256)
   for await (const { key, modifiedAt } of listRemoved(bucket, bucket.keys.asides(sha256))) {
-    if (!(await copyExisting(bucket, key, target))) continue
+    try {
+      await copyObject(bucket, key, target)
+    } catch (error) {
+      if (isMissing(error)) continue
+      throw error
+    }
     const restored = await findFacts(bucket, target)
     const age = (restored?.modifiedAt.getTime() ?? 0) - modifiedAt.getTime()
     // A recent removal by another process may still delete the restored object. Keep the removed copy until that is no longer possible.
@@ -150,17 +149,6 @@ export async function restoreRemoved(bucket: Bucket, settled: LRUCache<string, t
     return true
   }
   return false
-}
-
-/** Copies an object. Returns false if it no longer exists. */
-async function copyExisting(bucket: Bucket, from: string, to: string): Promise<boolean> {
-  try {
-    await copyObject(bucket, from, to)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
 }
 
 /** Deletes an object with a short timeout and no retries, because a late deletion could hit bytes that were published in the meantime. */

@@ -27,12 +27,8 @@ export async function factsOf(bucket: Bucket, key: string): Promise<ObjectFacts>
 export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFacts | null> {
   const request = new HeadObjectCommand({ Bucket: bucket.name, Key: key, ChecksumMode: 'ENABLED' })
   try {
-    const {
-      ETag = '',
-      ContentLength = 0,
-      LastModified = new Date(0),
-      ChecksumSHA256 = '',
-    } = await bucket.client.send(request, bucket.inTime())
+    const head = await bucket.client.send(request, bucket.inTime())
+    const { ETag = '', ContentLength = 0, LastModified = new Date(0), ChecksumSHA256 = '' } = head
     // The checksum of a multipart object is a hash of hashes, followed by the number of parts.
     const sha256 = /^[A-Za-z0-9+/]{43}=$/.test(ChecksumSHA256) ? Buffer.from(ChecksumSHA256, 'base64').toString('hex') : null
     return { key, etag: ETag, bytes: ContentLength, modifiedAt: LastModified, sha256 }
@@ -46,9 +42,9 @@ export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFact
 export function streamObject(
   bucket: Bucket,
   { key, etag, bytes }: ObjectFacts,
-  range: { start: number; end: number } = { start: 0, end: bytes - 1 },
+  { start, ...range }: { start: number; end: number } = { start: 0, end: bytes - 1 },
 ): Promise<Readable> {
-  const { start, end } = { start: range.start, end: Math.min(range.end, bytes - 1) }
+  const end = Math.min(range.end, bytes - 1)
   const request = { Bucket: bucket.name, Key: key, IfMatch: etag }
   return streamBytes({
     start,
@@ -61,24 +57,26 @@ export function streamObject(
   })
 }
 
-/** Lists the objects whose keys have this prefix, in pages. */
+/** Lists the objects whose keys have this prefix. */
 export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<Pick<ObjectFacts, 'key' | 'bytes' | 'modifiedAt'>> {
-  for (let token: string | undefined; ;) {
-    const request = new ListObjectsV2Command({ Bucket: bucket.name, Prefix: prefix, ...(token && { ContinuationToken: token }) })
-    const { Contents = [], NextContinuationToken } = await bucket.client.send(request, bucket.inTime())
+  for await (const { Contents = [] } of pages(bucket, { Prefix: prefix }))
     for (const { Key, Size = 0, LastModified = new Date(0) } of Contents) if (Key) yield { key: Key, bytes: Size, modifiedAt: LastModified }
-    if (!NextContinuationToken) return
-    token = NextContinuationToken
-  }
 }
 
 /** Lists the names directly below a prefix that ends in a slash. Names of folders end in a slash. */
 export async function* namesBelow(bucket: Bucket, prefix: string): AsyncGenerator<string> {
+  for await (const { Contents = [], CommonPrefixes = [] } of pages(bucket, { Prefix: prefix, Delimiter: '/' })) {
+    for (const { Key = '' } of Contents) yield Key.slice(prefix.length)
+    for (const { Prefix = '' } of CommonPrefixes) yield Prefix.slice(prefix.length)
+  }
+}
+
+/** Yields the pages of a listing. The SDK's paginator would use one timeout for all pages. */
+async function* pages(bucket: Bucket, listing: { Prefix: string; Delimiter?: string }) {
   for (let token: string | undefined; ;) {
-    const request = { Bucket: bucket.name, Prefix: prefix, Delimiter: '/', ...(token && { ContinuationToken: token }) }
-    const page = await bucket.client.send(new ListObjectsV2Command(request), bucket.inTime())
-    for (const { Key = '' } of page.Contents ?? []) yield Key.slice(prefix.length)
-    for (const { Prefix = '' } of page.CommonPrefixes ?? []) yield Prefix.slice(prefix.length)
+    const request = new ListObjectsV2Command({ Bucket: bucket.name, ...listing, ...(token && { ContinuationToken: token }) })
+    const page = await bucket.client.send(request, bucket.inTime())
+    yield page
     if (!page.NextContinuationToken) return
     token = page.NextContinuationToken
   }
@@ -165,10 +163,7 @@ async function* withReadTimeout(body: Readable, silentMs: number): AsyncGenerato
   }
 }
 
-/**
- * Returns the id in the marker object that identifies the owner of a store, or null if there is no such object. An invalid id is returned unchanged;
- * it matches no owner.
- */
+/** Returns the id in the marker object that identifies the owner of a store, or null if there is no such object. */
 export async function readMarker(bucket: Bucket, key: string): Promise<string | null> {
   try {
     const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
@@ -206,12 +201,6 @@ async function putFirst(bucket: Bucket, key: string, id: string): Promise<void> 
 }
 
 async function put(bucket: Bucket, key: string, id: string, condition: { IfNoneMatch?: string }): Promise<void> {
-  const request = {
-    Bucket: bucket.name,
-    Key: key,
-    Body: Buffer.from(`${id}\n`),
-    ChecksumAlgorithm: 'SHA256',
-    ...condition,
-  } as const
+  const request = { Bucket: bucket.name, Key: key, Body: Buffer.from(`${id}\n`), ChecksumAlgorithm: 'SHA256', ...condition } as const
   await bucket.client.send(new PutObjectCommand(request), bucket.inTime())
 }

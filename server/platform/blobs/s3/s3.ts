@@ -1,8 +1,7 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { LRUCache } from 'lru-cache'
-import type { Readable } from 'node:stream'
 import { storedAt } from '../names.ts'
-import type { BlobStore, StoredBytes } from '../store.ts'
+import type { BlobStore } from '../store.ts'
 import { openVerifier } from '../verified-reads.ts'
 import { type Bucket, openBucket } from './bucket.ts'
 import { collectStaged, uploadStream, uploadWhole } from './uploads.ts'
@@ -22,7 +21,7 @@ const archives: BucketUse = { what: 'The archive store', said: 'S3_BUCKET', vari
  */
 export const openS3Blobs = async (config: S3Config): Promise<BlobStore> => (await openS3WithClock(config)).store
 
-/** Opens a store and returns how far the local clock is ahead of the service's clock, in milliseconds. */
+/** Also returns how far the local clock is ahead of the service's clock, in milliseconds. */
 export async function openS3WithClock(config: S3Config): Promise<{ store: BlobStore; aheadMs: number }> {
   const bucket = openBucket(config)
   await checkBucket(bucket, config, archives)
@@ -34,11 +33,11 @@ function storeIn(bucket: Bucket): BlobStore {
   /** Serializes operations on the same content address within this process. */
   const serialized = <Result>(sha256: string, work: () => Promise<Result>) => alone(storedAt(sha256), () => reported(work))
   return {
-    stage: async (name, source, limit) => stage(bucket, name, source, limit),
-    stageWhole: async (name, bytes) => stageWhole(bucket, name, bytes),
-    openStaged: async (name) => openStaged(bucket, name),
+    stage: async (name, source, limit) => uploadStream(bucket, bucket.keys.staged(name), source, limit),
+    stageWhole: async (name, bytes) => uploadWhole(bucket, bucket.keys.staged(name), bytes),
+    openStaged: (name) => reported(async () => streamObject(bucket, await factsOf(bucket, bucket.keys.staged(name)))),
     promote: async (name, sha256) => serialized(sha256, () => promote(bucket, { verifier, settled }, name, sha256)),
-    discard: async (name) => discard(bucket, name),
+    discard: (name) => reported(async () => deleteObject(bucket, bucket.keys.staged(name))),
     ...readsOf(bucket, verifier),
     remove: async (sha256, { at, before = null }) => serialized(sha256, () => moveToRemoved(bucket, settled, sha256, { at, before })),
     listRemoved: () => listRemoved(bucket),
@@ -54,26 +53,6 @@ function storeIn(bucket: Bucket): BlobStore {
         bucket.inTime(),
       )),
   }
-}
-
-/** Uploads a stream to the staging area. Parts left behind by a failing service are collected later. */
-const stage = (bucket: Bucket, name: string, source: Readable, limit: number): Promise<StoredBytes> =>
-  uploadStream(bucket, bucket.keys.staged(name), source, limit)
-
-/** Uploads a complete buffer to the staging area. */
-const stageWhole = (bucket: Bucket, name: string, bytes: Buffer): Promise<StoredBytes> =>
-  uploadWhole(bucket, bucket.keys.staged(name), bytes)
-
-/** Reads a staged object. Rejects with ENOENT if it does not exist. */
-async function openStaged(bucket: Bucket, name: string): Promise<Readable> {
-  const key = bucket.keys.staged(name)
-  return reported(async () => streamObject(bucket, await factsOf(bucket, key)))
-}
-
-/** Deletes a staged object, if it exists. */
-async function discard(bucket: Bucket, name: string): Promise<void> {
-  const key = bucket.keys.staged(name)
-  await reported(() => deleteObject(bucket, key))
 }
 
 /** Returns a queue per key: work with the same key runs one at a time, in call order. */

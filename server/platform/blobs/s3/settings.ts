@@ -20,7 +20,7 @@ export type S3Config = Pick<
 export const nameOfBucket = ({ S3_BUCKET, S3_PREFIX }: Pick<S3Config, 'S3_BUCKET' | 'S3_PREFIX'>): string =>
   `s3://${S3_BUCKET ?? ''}/${S3_PREFIX}`
 
-/** How error messages refer to a bucket: its purpose, the setting with its name, the prefix of its settings, and the key prefix for probe objects. */
+/** How messages refer to a bucket: its purpose, the setting with its name, the prefix of its settings, and the key prefix for probe objects. */
 export type BucketUse = { what: string; said: string; variables: 'S3_' | 'BACKUP_S3_'; probes: string }
 
 /**

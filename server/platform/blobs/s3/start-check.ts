@@ -18,9 +18,6 @@ import { addressOf, bucketFailure, type BucketUse, type S3Config } from './setti
  */
 const maxSkewMs = 5 * 60_000
 
-/** A permission that the access key needs, and the request that tests it. */
-type Step = { right: string; run: () => Promise<unknown> }
-
 /**
  * Tests every operation on a bucket once.
  * @throws ConfigError that names the setting or permission to correct.
@@ -42,14 +39,16 @@ export async function checkBucket(bucket: Bucket, config: S3Config, use: BucketU
     ])
 }
 
-function steps({ client, name, keys, inTime, ...bucket }: Bucket, probes: string): Step[] {
+/** Returns the permissions that the access key needs, and a request that tests each. */
+function steps(bucket: Bucket, probes: string): { right: string; run: () => Promise<unknown> }[] {
+  const { client, name, keys, inTime } = bucket
   const key = `${probes}start-${randomUUID()}`
   const probe = { Bucket: name, Key: key }
   return [
     { right: 's3:ListBucket', run: () => client.send(new ListObjectsV2Command({ Bucket: name, Prefix: keys.root, MaxKeys: 1 }), inTime()) },
     { right: 's3:PutObject', run: () => client.send(new PutObjectCommand({ ...probe, Body: Buffer.from(key) }), inTime()) },
     { right: 's3:GetObject', run: async () => requireSameText(key, await client.send(new GetObjectCommand(probe), inTime())) },
-    { right: 's3:DeleteObject', run: () => deleteObject({ client, name, keys, inTime, ...bucket }, key) },
+    { right: 's3:DeleteObject', run: () => deleteObject(bucket, key) },
     {
       right: 's3:ListBucketMultipartUploads',
       run: () => client.send(new ListMultipartUploadsCommand({ Bucket: name, Prefix: probes, MaxUploads: 1 }), inTime()),

@@ -46,12 +46,7 @@ export async function uploadStream(bucket: Bucket, key: string, source: Readable
 /** Uploads a complete buffer. The service verifies its hash. */
 export async function uploadWhole(bucket: Bucket, key: string, bytes: Buffer): Promise<StoredBytes> {
   const facts = factsOf(bytes)
-  const request = {
-    Bucket: bucket.name,
-    Key: key,
-    Body: bytes,
-    ChecksumSHA256: Buffer.from(facts.sha256, 'hex').toString('base64'),
-  }
+  const request = { Bucket: bucket.name, Key: key, Body: bytes, ChecksumSHA256: Buffer.from(facts.sha256, 'hex').toString('base64') }
   await reported(() => bucket.client.send(new PutObjectCommand(request), bucket.inTime()))
   return facts
 }
@@ -95,16 +90,18 @@ export async function abortUploads(bucket: Bucket, prefix: string, before: Date 
   let aborted = 0
   for await (const { key, uploadId, initiatedAt } of listUploads(bucket, prefix)) {
     if (before !== null && initiatedAt >= before) continue
-    await abortUpload(bucket, key, uploadId)
+    const request = new AbortMultipartUploadCommand({ Bucket: bucket.name, Key: key, UploadId: uploadId })
+    await bucket.client.send(request, bucket.inTime()).catch((error: unknown) => {
+      // The upload has ended in the meantime.
+      if (codeOf(error) !== 'NoSuchUpload') throw error
+    })
     aborted++
   }
   return aborted
 }
 
-type PendingUpload = { key: string; uploadId: string; initiatedAt: Date }
-
 /** Lists unfinished multipart uploads. Services without this operation abort them automatically. */
-async function* listUploads(bucket: Bucket, prefix: string): AsyncGenerator<PendingUpload> {
+async function* listUploads(bucket: Bucket, prefix: string) {
   let next: { KeyMarker?: string; UploadIdMarker?: string } = {}
   for (;;) {
     const request = new ListMultipartUploadsCommand({ Bucket: bucket.name, Prefix: prefix, ...next })
@@ -117,12 +114,4 @@ async function* listUploads(bucket: Bucket, prefix: string): AsyncGenerator<Pend
     if (!page?.IsTruncated || !page.NextKeyMarker) return
     next = { KeyMarker: page.NextKeyMarker, ...(page.NextUploadIdMarker && { UploadIdMarker: page.NextUploadIdMarker }) }
   }
-}
-
-/** Aborts a multipart upload. Does nothing if it has already ended. */
-async function abortUpload(bucket: Bucket, key: string, uploadId: string): Promise<void> {
-  const request = new AbortMultipartUploadCommand({ Bucket: bucket.name, Key: key, UploadId: uploadId })
-  await bucket.client.send(request, bucket.inTime()).catch((error: unknown) => {
-    if (codeOf(error) !== 'NoSuchUpload') throw error
-  })
 }
