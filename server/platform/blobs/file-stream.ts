@@ -45,9 +45,8 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
       reading = readNext(this).catch((error: Error) => this.destroy(error))
     },
     destroy(error, done) {
-      const closeNow = () => close(fd, (failure) => done(error ?? failure))
       // Close the descriptor only after a pending read, because the operating system may reuse its number for another file.
-      reading.then(closeNow, closeNow)
+      closeAfter(fd, reading, (failure) => done(error ?? failure))
     },
   })
 }
@@ -70,6 +69,11 @@ async function hashOf(fd: number): Promise<string> {
     hash.update(chunk.subarray(0, bytesRead))
     position += bytesRead
   }
+}
+
+function closeAfter(fd: number, reading: Promise<unknown>, done: (failure: Error | null) => void): void {
+  const closeNow = () => close(fd, done)
+  reading.then(closeNow, closeNow)
 }
 
 const openDescriptor = promisify<string, number, number>(open)

@@ -18,32 +18,18 @@ export function openStaging(folder: string, mode: number) {
   const syncs = new LRUCache<string, Promise<void>>({ max: 1000 })
   return {
     pathOf,
-    /** Writes to a temporary name and renames the complete file, so that a retry never disturbs a reader of the first attempt. */
     async stage(name: string, source: Readable, limit: number): Promise<StoredBytes> {
-      const path = pathOf(name)
-      const partial = `${path}.${randomUUID()}`
-      try {
-        const stored = await writeSynced(partial, source, { limit, mode })
-        await rename(partial, path)
-        syncs.set(path, Promise.resolve())
-        return stored
-      } catch (error) {
-        await rm(partial, { force: true })
-        throw error
-      }
+      const stored = await writeRenamed(pathOf(name), source, { limit, mode })
+      syncs.set(pathOf(name), Promise.resolve())
+      return stored
     },
     /** Writes directly to the final name, which no reader knows before the write is complete, and starts syncing the file. */
     async stageWhole(name: string, bytes: Buffer): Promise<StoredBytes> {
       const path = pathOf(name)
-      try {
-        const sync = syncAndClose(await writeWhole(path, bytes, mode), path)
-        // A failure is reported when the file is promoted.
-        sync.catch(() => {})
-        syncs.set(path, sync)
-      } catch (error) {
-        await rm(path, { force: true })
-        throw error
-      }
+      const sync = syncAndClose(await writeWhole(path, bytes, mode), path)
+      // A failure is reported when the file is promoted.
+      sync.catch(() => {})
+      syncs.set(path, sync)
       return factsOf(bytes)
     },
     /** Waits until a staged file is durable. Does nothing if the file does not exist. */
@@ -52,28 +38,40 @@ export function openStaging(folder: string, mode: number) {
       await (syncs.get(path) ?? syncByPath(path))
       syncs.delete(path)
     },
-    /** Removes staged files written before `before` and returns their number. */
-    async collect(before: Date): Promise<number> {
-      let removed = 0
-      for await (const entry of await opendir(folder)) {
-        const path = join(folder, entry.name)
-        // Synchronous, so that no other code of this process runs between the check and the removal.
-        if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before.getTime()) continue
-        rmSync(path, { force: true })
-        removed++
-      }
-      return removed
-    },
+    collect: (before: Date) => collect(folder, before),
   }
 }
 
-async function writeSynced(path: string, source: Readable, { limit, mode }: { limit: number; mode: number }): Promise<StoredBytes> {
+/** Writes to a temporary name and renames the complete file, so that a retry never disturbs a reader of the first attempt. */
+async function writeRenamed(path: string, source: Readable, { limit, mode }: { limit: number; mode: number }): Promise<StoredBytes> {
+  const partial = `${path}.${randomUUID()}`
   const measured = measure(source, limit)
-  await using file = await openHandle(path, 'wx', mode)
-  fchmodSync(file.fd, mode)
-  for await (const chunk of measured.chunks) await file.appendFile(chunk)
-  await file.sync()
-  return measured.facts()
+  try {
+    {
+      await using file = await openHandle(partial, 'wx', mode)
+      fchmodSync(file.fd, mode)
+      for await (const chunk of measured.chunks) await file.appendFile(chunk)
+      await file.sync()
+    }
+    await rename(partial, path)
+    return measured.facts()
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw error
+  }
+}
+
+/** Removes staged files written before `before` and returns their number. */
+async function collect(folder: string, before: Date): Promise<number> {
+  let removed = 0
+  for await (const { name } of await opendir(folder)) {
+    const path = join(folder, name)
+    // Synchronous, so that no other code of this process runs between the check and the removal.
+    if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before.getTime()) continue
+    rmSync(path, { force: true })
+    removed++
+  }
+  return removed
 }
 
 /** Writes a new file and returns its open descriptor. */
@@ -85,6 +83,7 @@ async function writeWhole(path: string, bytes: Buffer, mode: number): Promise<nu
     return file
   } catch (error) {
     await closeFile(file)
+    await rm(path, { force: true })
     throw error
   }
 }
