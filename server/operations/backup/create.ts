@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { conflict } from '../../errors.ts'
+import type { Stores } from '../../platform/store/open.ts'
 import { type HeldRemovals, holdRemovals } from '../../platform/store/hold.ts'
 import { version } from '../../platform/config/version.ts'
 import { type FaultyBlob, listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
@@ -20,10 +21,8 @@ export type BackupSource = BlobSource & { config: SnapshotConfig & DataConfig }
 /** A complete backup, and the number of blobs that were newly copied for it. */
 export type CompletedBackup = { manifest: Manifest; copied: number }
 
-/** Options of a backup: a signal that cancels it, and a progress callback. */
-type BackupOptions = { signal?: AbortSignal; report?: Report }
-/** Progress callback. Receives the number of blobs processed so far. */
-type Report = (done: number) => void
+/** A signal that cancels the backup, and a callback that receives the number of blobs processed so far. */
+type BackupOptions = { signal?: AbortSignal; report?: ((done: number) => void) | undefined }
 
 /**
  * Creates a backup in a folder or bucket while the server is running: first a consistent snapshot of the database, then every blob that the
@@ -70,37 +69,26 @@ async function fill(
     // Two servers can pass the first check at the same time. Check again: the location belongs to the server that claimed it last.
     await claimPlace(source.em, place)
     const times = { startedAt: startedAt.toISOString(), finishedAt: source.now().toISOString() }
-    const manifest = describe(source, id, snapshot, blobs, times)
+    const { copied, ...listed } = blobs
+    const manifest: Manifest = { format: 1, id, version, database: source.config.DB_BACKEND, ...snapshot, ...times, blobs: listed }
     await writeManifest(place, manifest)
-    return { manifest, copied: blobs.copied }
+    return { manifest, copied }
   } catch (error) {
-    // If the backup location is unreachable, this removal fails as well. The next backup then removes the incomplete files.
-    await remove(place, id).catch(() => {})
+    // If the backup location is unreachable, the removal fails as well. The next backup then removes the incomplete files. The manifest is removed
+    // first: it may have been written even if the write reported an error.
+    await place
+      .remove(manifestKey(id))
+      .then(() => place.remove(snapshotKey(id)))
+      .catch(() => {})
     signal.throwIfAborted()
     throw error
   }
-}
-
-function describe(
-  { config }: BackupSource,
-  id: string,
-  snapshot: Snapshot,
-  { count, bytes, lacking }: CopiedBlobs,
-  times: Pick<Manifest, 'startedAt' | 'finishedAt'>,
-): Manifest {
-  return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
 }
 
 /** Names the full disk in the error. The errors of the system and of SQLite do not, and the disk of the server may still have free space. */
 const explainDiskFull = (folder: string) => (error: unknown) => {
   if (!['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   throw conflict(`No space left at ${folder}. No backup was created. Free up space there, or use another location.`)
-}
-
-/** Deletes an incomplete backup. The manifest is deleted first: it may have been written even if the write reported an error. */
-async function remove(place: BackupPlace, id: string): Promise<void> {
-  await place.remove(manifestKey(id))
-  await place.remove(snapshotKey(id))
 }
 
 /** Removes the leftovers of interrupted backups. */
@@ -110,20 +98,19 @@ async function clear(place: BackupPlace): Promise<void> {
 }
 
 /** The database and the stores that blobs are copied from. */
-type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'], BlobStore>; now: () => Date }
+type BlobSource = { em: EntityManager; stores: Stores; now: () => Date }
 /** Result of a copy: the number and total size of the listed blobs, how many were newly copied, and which are missing or corrupt on the server. */
 type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: FaultyBlob[] }
 
 /**
- * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. A blob whose version is
- * deleted while the backup runs is restored from the removed blobs, copied, and removed again. Missing and corrupt blobs are reported and do not
- * stop the copy.
+ * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. A blob whose version is deleted during the
+ * backup is restored from the removed blobs, copied, and removed again. Missing and corrupt blobs do not stop the copy.
  */
 async function copyBlobs(
   source: BlobSource,
   place: BackupPlace,
   list: AsyncIterable<NamedBlob>,
-  { signal, report }: { signal: AbortSignal; report?: ((done: number) => void) | undefined },
+  { signal, report }: BackupOptions & { signal: AbortSignal },
 ): Promise<CopiedBlobs> {
   const done: CopiedBlobs = { count: 0, bytes: 0, copied: 0, lacking: [] }
   const isThere = place.inventory()
@@ -184,8 +171,8 @@ export type SnapshotConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGR
  * Copies the database into a folder at one point in time while it is in use, along with the list of blobs that it refers to.
  *
  * Each kind of database has its own format, and `move-database` copies rows without a snapshot. A single format of rows would be slower for SQLite:
- * its backup API copies pages including indexes, and a restore only renames the verified file, while rows would have to be inserted and indexed
- * again. PostgreSQL has no file to copy, so its rows are copied with COPY. A move must continue after an interruption, compare every row with the
+ * its backup API copies pages including indexes, and a restore only renames the verified file, while rows must be inserted and indexed again.
+ * PostgreSQL has no file to copy, so its rows are copied with COPY. A move must continue after an interruption, compare every row with the
  * locked source, and need no disk space for a copy.
  * @throws Error when the database is unreachable or the folder is not writable; AbortError once `signal` is aborted.
  */

@@ -8,7 +8,7 @@ import {
   streamObject,
   writeMarker,
 } from '../../../platform/blobs/s3/objects.ts'
-import { bucketFailure, nameOfBucket } from '../../../platform/blobs/s3/settings.ts'
+import { bucketFailure, nameOfBucket, type S3Config } from '../../../platform/blobs/s3/settings.ts'
 import { checkBucket } from '../../../platform/blobs/s3/start-check.ts'
 import type { BucketAddress } from '../../../platform/config/forms.ts'
 import { ApiError, conflict } from '../../../errors.ts'
@@ -24,19 +24,8 @@ import { createLookup, requireSorted } from '../blob-lists.ts'
 /** Opens a backup location in a bucket, below a prefix. Database snapshots are staged in a local folder. */
 export function bucketPlace(config: PlaceConfig, address: BucketAddress): BackupPlace {
   const settings = settingsOf(config, address)
-  const bucket = openBucket(settings)
-  const failure = (error: unknown) => bucketFailure(error instanceof ApiError ? (error.cause ?? error) : error, settings, use)
-  const reach: Reach = {
-    bucket,
-    name: nameOfBucket(settings),
-    keyOf: (key) => `${bucket.keys.root}${key}`,
-    failure,
-    ask: (question) =>
-      question().catch((error: unknown) => {
-        throw failure(error)
-      }),
-  }
-  const { name, keyOf, ask } = reach
+  const reach = reachOf(settings)
+  const { bucket, name, keyOf, ask } = reach
   const check = async () => {
     if (!(await ask(() => isFree(bucket)))) throw conflict(`${name} has other objects. Name an empty prefix, or one with backups.`)
     await checkBucket(bucket, settings, use)
@@ -58,6 +47,25 @@ export function bucketPlace(config: PlaceConfig, address: BucketAddress): Backup
   return place
 }
 
+type Reach = ReturnType<typeof reachOf>
+
+/** Returns access to a bucket, with errors translated for operators. */
+function reachOf(settings: S3Config) {
+  const bucket = openBucket(settings)
+  const failure = (error: unknown) => bucketFailure(error instanceof ApiError ? (error.cause ?? error) : error, settings, use)
+  return {
+    bucket,
+    name: nameOfBucket(settings),
+    keyOf: (key: string) => `${bucket.keys.root}${key}`,
+    failure,
+    /** Sends a request to the bucket. @throws the error that `failure` returns for a failed request. */
+    ask: <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
+      question().catch((error: unknown) => {
+        throw failure(error)
+      }),
+  }
+}
+
 /** Returns whether the prefix is empty or contains backups. Apart from access checks, the owner marker is the first object that is written. */
 async function isFree(bucket: Bucket): Promise<boolean> {
   const root = bucket.keys.root
@@ -67,20 +75,8 @@ async function isFree(bucket: Bucket): Promise<boolean> {
   return true
 }
 
-/** Access to a bucket, with errors translated for operators. */
-type Reach = {
-  bucket: Bucket
-  name: string
-  keyOf: (key: string) => string
-  /** Sends a request to the bucket. @throws the error that `failure` returns for a failed request. */
-  ask: <Answer>(question: () => Promise<Answer>) => Promise<Answer>
-  failure: (error: unknown) => Error
-}
-
-type Contents = Pick<BackupPlace, 'clear' | 'snapshots' | 'blobs' | 'inventory' | 'find' | 'put' | 'remove'>
-
 /** Returns the operations that read and write the contents of a backup bucket. */
-function contentsOf(reach: Reach): Contents {
+function contentsOf(reach: Reach): Pick<BackupPlace, 'clear' | 'snapshots' | 'blobs' | 'inventory' | 'find' | 'put' | 'remove'> {
   const { bucket, name, keyOf, ask, failure } = reach
   const blobs = () => withTranslatedErrors(requireSorted(storedBlobs(bucket), `The listing of ${name}`), failure)
   return {
@@ -135,21 +131,13 @@ async function removeBelow(bucket: Bucket, prefix: string): Promise<void> {
 
 /** Uploads a stream. No object appears if the stream fails or does not match the expected size and checksum. */
 async function put({ bucket, keyOf, failure }: Reach, key: string, source: Readable, expected: Measured): Promise<void> {
-  const broken: Error[] = []
-  const noted = (error: unknown) => {
-    const known = error instanceof Error ? error : new Error(String(error))
-    broken.push(known)
-    return known
-  }
+  let broken: Error | null = null
+  const noted = (error: unknown) => (broken = error instanceof Error ? error : new Error(String(error)))
+  const chunks = Readable.from(withTranslatedErrors(expecting(source, expected), noted), { objectMode: false })
   try {
-    await upload(
-      bucket,
-      keyOf(key),
-      Readable.from(withTranslatedErrors(expecting(source, expected), noted), { objectMode: false }),
-      expected,
-    )
+    await upload(bucket, keyOf(key), chunks, expected)
   } catch (error) {
-    throw broken[0] ?? failure(error)
+    throw broken ?? failure(error)
   } finally {
     source.destroy()
   }

@@ -4,6 +4,7 @@ import { lstat, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { readMarker, syncDirectory, writeMarker } from '../../../platform/blobs/durable-files.ts'
 import { streamFile } from '../../../platform/blobs/file-stream.ts'
+import { isHash } from '../../../platform/blobs/names.ts'
 import { requireCreatable, reasonOf } from '../../../platform/config/paths.ts'
 import { isThere, makeFolder } from '../../../platform/db/location/files.ts'
 import { conflict } from '../../../errors.ts'
@@ -36,16 +37,8 @@ export function folderPlace(root: string): BackupPlace {
   return {
     name: root,
     nameOf: pathOf,
-    check: () =>
-      explained(root, async () => {
-        await check()
-        await tryWriting(root)
-      }),
-    inspect: () =>
-      explained(root, async () => {
-        await check()
-        requireCreatable(root)
-      }),
+    check: () => explained(root, () => check().then(() => tryWriting(root))),
+    inspect: () => explained(root, () => check().then(() => requireCreatable(root))),
     prepare: () =>
       explained(root, async () => {
         await check()
@@ -142,11 +135,7 @@ async function explained(root: string, work: () => Promise<void>): Promise<void>
 /** Writes and deletes a probe file. @throws Error when the folder is not writable. */
 async function tryWriting(root: string): Promise<void> {
   const probe = join(root, `.probe-${randomUUID()}`)
-  try {
-    await writeHashed(probe, ['probe'])
-  } finally {
-    await rm(probe, { force: true })
-  }
+  await writeHashed(probe, ['probe']).finally(() => rm(probe, { force: true }))
 }
 
 /** Flags that open regular files only, even if the file is replaced by a link or pipe between the check and the open. */
@@ -173,14 +162,16 @@ async function syncAll(root: string, folders: Iterable<string>): Promise<void> {
   for (const folder of [...all].toSorted((one, other) => other.length - one.length)) if (existsSync(folder)) await syncDirectory(folder)
 }
 
+/** Lists the blobs in order. Files and folders with other names are ignored. */
 async function* storedBlobs(root: string): AsyncGenerator<BlobFacts> {
   const foldersIn = async (folder: string) =>
-    (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory() && /^[0-9a-f]{2}$/.test(entry.name))
-  const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1)
-  for (const first of (await foldersIn(join(root, blobsKey))).toSorted(byName))
-    for (const second of (await foldersIn(join(first.parentPath, first.name))).toSorted(byName)) {
-      const folder = join(second.parentPath, second.name)
-      const names = (await readdir(folder)).filter((name) => /^[0-9a-f]{64}$/.test(name))
+    (await readdir(folder, { withFileTypes: true }))
+      .filter((entry) => entry.isDirectory() && /^[0-9a-f]{2}$/.test(entry.name))
+      .map(({ name }) => join(folder, name))
+      .toSorted()
+  for (const above of await foldersIn(join(root, blobsKey)))
+    for (const folder of await foldersIn(above)) {
+      const names = (await readdir(folder)).filter((name) => isHash(name))
       for (const sha256 of names.toSorted()) yield { sha256, bytes: (await lstat(join(folder, sha256))).size }
     }
 }

@@ -7,7 +7,6 @@ import { pathPart, storedAt } from '../../../platform/blobs/names.ts'
 export type Found = { bytes: number | null; read: () => Promise<Readable> }
 /** The hash and size of a blob. */
 export type BlobFacts = Measured
-/** A file of a snapshot. */
 export type NamedFile = Measured & { name: string }
 
 /** A local folder in which a database snapshot is created. */

@@ -40,7 +40,7 @@ async function backUp(): Promise<Outcome> {
       const deleted = await deleteOldBackups(source, place, { made: made.manifest.id, keep: config.BACKUP_KEEP })
       return { made, deleted, problem: null }
     } catch (error) {
-      return { made, deleted: null, problem: messageOf(error) }
+      return { made, deleted: null, problem: error instanceof Error ? error.message : String(error) }
     }
   } finally {
     await orm.close(true)
@@ -54,8 +54,4 @@ function everySecond(say: (done: number) => void): (done: number) => void {
     saidAt = performance.now()
     say(done)
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
