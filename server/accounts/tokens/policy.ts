@@ -2,7 +2,7 @@ import type { Config } from '../../platform/config/config.ts'
 import { invalidInput } from '../../errors.ts'
 import { allowedScopes, includedScopes, type Role, type Scope, scopes, type Credential } from '../../platform/access/roles.ts'
 
-// Rules for creating tokens. The current permissions of a token are `effectiveScopes` in roles/roles.ts; who can see a token is in
+// Rules for creating tokens. The current permissions of a token are `effectiveScopes` in platform/access/roles.ts; who can see a token is in
 // users/policy.ts.
 
 /**

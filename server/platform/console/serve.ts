@@ -10,7 +10,10 @@ import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import { isBrowsingOn } from '../access/audience.ts'
 
-/** The console's Content-Security-Policy. The API reference (rest/reference.ts) and the OAuth error page (oauth/page.ts) have their own. */
+/**
+ * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
+ * messages of the documentation (analysis/docs/message-page.ts) have their own.
+ */
 const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 

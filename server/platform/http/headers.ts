@@ -5,7 +5,7 @@ import { isSecure, publicUrl } from './public-url.ts'
 
 /**
  * Adds security headers to every response: no framing, sniffing, reading across origins, or caching, unless the route allows it. Pages add their own
- * Content-Security-Policy (console/serve.ts, rest/reference.ts, oauth/page.ts).
+ * Content-Security-Policy (console/serve.ts, rest/reference.ts, accounts/oauth/binary.ts).
  */
 export function secureHeaders(app: FastifyInstance, serverUrl: string, log: Log): void {
   const warnOfOtherScheme = createSchemeWarning(serverUrl, log)

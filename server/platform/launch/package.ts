@@ -34,7 +34,7 @@ import { pack } from 'tar-stream'
 // - the files that are loaded at run time from dependencies that are not bundled (native code, grammars), without source maps, types, docs,
 //   tests, native sources, and prebuilt binaries for other platforms;
 // - THIRD_PARTY_LICENSES, the licenses of all dependencies;
-// - `snug`, the start script; README, license and changelog; and the examples of server/deploy.
+// - `snug`, the start script; README, license and changelog; and the examples of server/platform/deploy.
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
 /** Size limit of the package, which catches files included by mistake. */

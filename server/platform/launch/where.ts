@@ -28,17 +28,24 @@ function callingPlace(): string {
   const frames = [...(new Error().stack ?? '').matchAll(/(file:\/\/[^\s)]+\.ts):(\d+):\d+/g)]
   const places = frames.map(([, url = '', line]) => `${relative(process.cwd(), fileURLToPath(url))}:${line}`)
   const own = places.filter((place) => place.startsWith('server/') && !place.startsWith('server/platform/launch/where.ts'))
-  return own.find((place) => !place.startsWith('server/platform/graphql/')) ?? own[0] ?? 'unknown'
+  const isGeneral = (place: string) => /^server\/(?:platform\/graphql\/|schema\.ts)/.test(place)
+  return own.find((place) => !isGeneral(place)) ?? own[0] ?? 'unknown'
 }
 
 /** Finds the row of an endpoint in the tables of routes. */
 function findEndpoint(endpoint: string): string | undefined {
   for (const file of globSync('server/**/*.ts', { exclude: ['server/dist/**'] })) {
     const lines = readFileSync(file, 'utf8').split('\n')
-    const index = lines.findIndex((line) => line.includes(`'${endpoint}'`))
+    const index = lines.findIndex((line) => line.includes(`'${endpoint}'`) || isFromTemplate(endpoint, line))
     if (index !== -1) return `${file}:${index + 1}`
   }
   return undefined
+}
+
+/** Whether the line has a template of paths, such as GET /api/legal/${page}, that produces the endpoint. */
+function isFromTemplate(endpoint: string, line: string): boolean {
+  const [start, ...rest] = (/`([A-Z]+ \/[^`]*\$\{[^`]*)`/.exec(line)?.[1] ?? '').split(/\$\{\w+\}/)
+  return rest.length > 0 && endpoint.startsWith(start ?? '') && endpoint.endsWith(rest.at(-1) ?? '')
 }
 
 async function findField(field: string): Promise<string | undefined> {

@@ -28,7 +28,7 @@ export type SnapshotFiles = AsyncDisposable & {
   hash: (name: string) => Promise<string | null>
 }
 
-/** A location that stores backups: a folder or a bucket. Its contents are addressed by keys (see layout.ts). */
+/** A location that stores backups: a folder or a bucket. Its contents are addressed by keys. */
 export type BackupPlace = {
   /** Name of the backup location for messages. */
   name: string

@@ -9,7 +9,7 @@ import { verify } from './stored.ts'
 import { DeleteObjectCommand } from '@aws-sdk/client-s3'
 import { readRemovedName } from '../names.ts'
 
-/** Time in milliseconds within which a removal that copied bytes aside may still delete them from their content address (see removed.ts). */
+/** Time in milliseconds within which a removal that copied bytes aside may still delete them from their content address. */
 const removalMs = 60_000
 
 /** State of this process: verified bytes, and removals that have ended. */
