@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
 import { isFullRun } from './support/fault-table.ts'
 import { keepTemporaryFilesInMemory } from './support/memory-folder.ts'
+import { SlowFirst } from './support/slow-first.ts'
 import { runsOnTwoInstances, isInEveryRun } from './support/several-files.ts'
 
 keepTemporaryFilesInMemory()
@@ -86,6 +87,7 @@ export default defineConfig({
     ],
     reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
     maxWorkers: workers,
+    sequence: { sequencer: SlowFirst },
     // Far longer than any test takes or waits, so that a busy machine does not cause failures.
     testTimeout: 60_000,
     hookTimeout: 60_000,
