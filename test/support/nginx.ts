@@ -37,7 +37,7 @@ function example(folder: string, port: number, { instances: [first = '', ...othe
   const changes: Change[] = [
     ['server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;', server(first)],
     ['# server 127.0.0.1:8081 max_fails=1 fail_timeout=2s;', others.map(server).join(' ')],
-    ['/var/cache/snug', join(folder, 'cache')],
+    ['/var/cache/nginx-snug', join(folder, 'cache')],
     ['listen 80;', `listen unix:${folder}/plain;`],
     ['listen [::]:80;', ''],
     ...(tls ? withTls(tls, port) : withoutTls(port)),

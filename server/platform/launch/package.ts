@@ -136,7 +136,15 @@ function installFor(platform: string): string {
   console.log(`Installing the dependencies for ${platform}…`)
   const options = ['--omit=dev', '--ignore-scripts', `--os=${os}`, `--cpu=${cpu}`, '--libc=glibc', '--loglevel=error']
   execFileSync('npm', ['ci', ...options], { cwd: folder, stdio: 'inherit' })
+  // npm skips optional packages that it cannot download, without an error.
+  const absent = nativePackages(platform).filter((name) => !existsSync(join(folder, 'node_modules', name)))
+  if (absent.length > 0) throw new Error(`npm could not download ${absent.join(' and ')}. Check the network and run the command again.`)
   return folder
+}
+
+/** Optional packages without which the server does not run on the platform. */
+function nativePackages(platform: string): string[] {
+  return [`@img/sharp-${platform}`, `@img/sharp-libvips-${platform}`]
 }
 
 /** Returns the packages and their installed transitive dependencies. Optional dependencies for other platforms are not installed. */

@@ -4,7 +4,7 @@ import { readOnly, makeFolders, setMode } from '../../config/paths.ts'
 
 /**
  * Locks `path` for this process until the returned function is called. The operating system releases the lock, an exclusive transaction in an SQLite
- * file, when the process dies. `waitMs` is the time to wait for a process that only checks the lock.
+ * file, when the process dies. `waitMs` is the time to wait for another process, during which this one does nothing else.
  * @throws Error if another process holds the lock.
  */
 export function lockSqlite(path: string, waitMs = 0): () => void {

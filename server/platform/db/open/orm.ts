@@ -161,10 +161,13 @@ export async function openForInspection(config: DatabaseConfig): Promise<MikroOR
   })
 }
 
+/** Milliseconds to wait for a server that is just stopping: npm exits on SIGTERM before the server that it started has stopped. */
+const lockWaitMs = 5000
+
 function lockFile(config: DatabaseConfig) {
   try {
     makeFolder(dirname(config.SQLITE_PATH))
-    return lockSqlite(`${config.SQLITE_PATH}.lock`)
+    return lockSqlite(`${config.SQLITE_PATH}.lock`, lockWaitMs)
   } catch (error) {
     throw explainMissing(error, config)
   }
