@@ -135,7 +135,11 @@ async function explained(root: string, work: () => Promise<void>): Promise<void>
 /** Writes and deletes a probe file. @throws Error when the folder is not writable. */
 async function tryWriting(root: string): Promise<void> {
   const probe = join(root, `.probe-${randomUUID()}`)
-  await writeHashed(probe, ['probe']).finally(() => rm(probe, { force: true }))
+  try {
+    await writeHashed(probe, ['probe'])
+  } finally {
+    await rm(probe, { force: true })
+  }
 }
 
 /** Flags that open regular files only, even if the file is replaced by a link or pipe between the check and the open. */
