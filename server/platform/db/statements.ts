@@ -8,6 +8,8 @@ export type Value = string | number | boolean | Date | Uint8Array | null
 
 /**
  * Runs plain SQL in the transaction of `em`, if it has one. Values are bound and the statement stays prepared; the ORM inlines values into the text.
+ * The typed query builder of the ORM (`em.getKysely` with property names and converted values) was measured instead: 94 µs per statement on SQLite, not
+ * 25, and its tables lose their names in the types unless those of all entities are literals.
  */
 export async function readRows<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row[]> {
   return (await run<Row>(em, sql, values)).rows
