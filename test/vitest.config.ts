@@ -26,9 +26,9 @@ const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
  * databases elsewhere.
  */
 const withoutSql = [
-  ...['badges', 'console', 'feeds', 'http', 'legal', 'pana', 'tracing'].map((folder) => `${folder}/*`),
+  ...['badges', 'console', 'feeds', 'http', 'legal', 'pana'].map((folder) => `${folder}/*`),
   ...['anonymous-crawl', 'body-encoding', 'fuzz', 'graphql-over-http', 'http-conventions', 'malformed'].map((name) => `contract/${name}`),
-  ...['cancel', 'downloads', 'hostile-ids', 'import', 'mirrors', 'redirects'].map((name) => `sdks/${name}`),
+  ...['cancel', 'downloads', 'import', 'mirrors', 'redirects'].map((name) => `sdks/${name}`),
   ...['domain-check', 'domain-verification'].map((name) => `publishers/${name}`),
   ...['document-memory', 'fragments', 'query-cost'].map((name) => `graphql/${name}`),
   ...['platforms', 'with-pana'].map((name) => `scoring/${name}`),

@@ -25,7 +25,7 @@ const notReady = (name: string) => ({
   body: { status: 'unavailable', checks: { ...allChecksOk, [name]: { status: 'error' } } },
 })
 
-it('is not ready while the database is not writable, without waiting for it', async () => {
+it('is not ready while the database is not writable', async () => {
   await using app = await testApp({ alone: true })
   const em = app.services.database.fork()
   await em.begin()

@@ -2,7 +2,7 @@ import axe, { type AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
-import { openPage, screenshot, settled } from '../support/browser.ts'
+import { drawn, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { consoleRoutes } from '../support/console-routes.ts'
 import { expectSound, showAs } from '../support/looks.ts'
@@ -97,6 +97,7 @@ it('has a unique title, one main heading, no axe violations and no overflow on e
     expect(await violationsIn(page), path).toEqual([])
     await expectFitsTablets(page, path)
     await showAs(page, 'telephone', 'dark')
+    await drawn(page)
     expect(await violationsIn(page), `${path} on a phone`).toEqual([])
     expect(await overflow(page), `${path} on a phone`).toBeLessThanOrEqual(0)
     await showAs(page, 'desk', 'light')
@@ -115,8 +116,9 @@ it('has no accessibility violations or overflow in dialogs, without results and 
   await fill(app)
   // The browser logs the 404 response of the page that does not exist.
   const page = await openPage(app.url, { tolerate: [/status of 404 .*\/no\/such\/page/] })
-  await startSession(page, app.url, (await app.owner()).email)
-  for (const [name, address] of Object.entries(states)) {
+  const owner = await app.owner()
+  await startSession(page, app.url, owner.email)
+  for (const [name, address] of Object.entries({ ...states, owner: `/admin/users/${owner.id}` })) {
     await page.goto(address)
     await page
       .getByRole(name.startsWith('new-') ? 'dialog' : 'heading')

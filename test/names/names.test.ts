@@ -5,7 +5,6 @@ import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { finish, publish, publishArchive, upload } from '../support/publish.ts'
-import { cpuMsOf } from '../support/cpu-time.ts'
 import { interleave, interleavings } from '../support/interleave.ts'
 
 const reserved = (name: string) => ({
@@ -226,7 +225,10 @@ it('finds similar names by index lookups, however many packages there are', asyn
     expect(await similarNames(em, database.backend, 'package1')).toEqual([])
     expect(await similarNames(em, database.backend, 'packageq')).toEqual(['package_q', 'package_qr'].slice(0, 1))
   }
-  expect(await cpuMsOf(search)).toBeLessThan(2000)
+  // The time of the database counts too, which may be another process.
+  const started = performance.now()
+  await search()
+  expect(performance.now() - started).toBeLessThan(2000)
 })
 
 it('names five of thousands of similar packages', async () => {

@@ -11,7 +11,7 @@ it('accepts a code once and revokes its token when it is exchanged twice concurr
   for (let round = 0; round < interleavings; round++) {
     const given = await codeFor(browser, {}, app.address())
     const answers = await interleave(
-      app,
+      instances,
       round,
       instances.both.map(
         ({ anonymous }) =>
@@ -32,9 +32,9 @@ it('accepts a code once and revokes its token when it is exchanged twice concurr
 it('accepts one of two concurrent answers of a user', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
-  for (let round = 0; round < interleavings; round++) {
+  for (let round = 0; round < interleavings * 2; round++) {
     const request_id = await requestConsent(browser, {}, app.address())
-    const answers = await interleave(app, round, [
+    const answers = await interleave(app, Math.floor(round / 2), [
       () => browser.post('/oauth/approve', { request_id }),
       () => browser.post(`/oauth/${round % 2 ? 'approve' : 'deny'}`, { request_id }),
     ])
@@ -65,5 +65,10 @@ it('issues no token to a user who is being disabled, without deadlocks', async (
 /** Returns two instances on PostgreSQL. SQLite allows one instance only. */
 async function twoInstances(app: TestApp) {
   const other = process.env.TEST_DB === 'postgres' ? await testApp({ sameDatabaseAs: app }) : null
-  return { both: [app, other ?? app], [Symbol.asyncDispose]: async () => other?.[Symbol.asyncDispose]() }
+  const queries = {
+    get length() {
+      return app.queries.length + (other?.queries.length ?? 0)
+    },
+  }
+  return { both: [app, other ?? app], queries, [Symbol.asyncDispose]: async () => other?.[Symbol.asyncDispose]() }
 }

@@ -13,12 +13,12 @@ it('never lists a version without an archive during concurrent publishes and del
   const [alice, admin] = [await app.member(), await app.admin()]
   const worker = startWorker(app.services, jobHandlers(app.services))
   const outcomes = new Set<string>()
-  for (let round = 0; round < interleavings; round++) {
+  for (let round = 0; round < interleavings * 2; round++) {
     const name = `acme${round}`
     await publish(alice, { name, version: '1.0.0' })
     const uploadId = await upload(alice, await packageArchive({ name, version: '1.1.0' }))
     const target = `/api/admin/packages/${name}${round % 2 ? '' : '/versions/1.0.0'}`
-    const [published, deleted] = await interleave(app, round, [() => finish(alice, uploadId), () => admin.delete(target)])
+    const [published, deleted] = await interleave(app, Math.floor(round / 2), [() => finish(alice, uploadId), () => admin.delete(target)])
     outcomes.add(`${published.status} ${deleted.status}`)
     const { status, body } = await alice.get(`/api/packages/${name}`)
     for (const { version } of status === 200 ? [body.latest, ...body.versions] : []) {

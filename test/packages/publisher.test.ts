@@ -202,12 +202,12 @@ describe('deletion of an account', () => {
     await using s = await createScene()
     const { reads } = s.app.services.database
     await s.set(s.root, 'admin')
-    for (let round = 0; round < interleavings; round++) {
+    for (let round = 0; round < interleavings * 2; round++) {
       const [name, person] = [`pkg_${round}`, await s.app.member()]
       await s.set(person, 'admin')
       await publish(person, { name, version: '1.0.0' })
       await setPublisher(person, 'acme', name)
-      const answers = await interleave(s.app, round, [
+      const answers = await interleave(s.app, Math.floor(round / 2), [
         () => s.root.delete(`/api/admin/users/${person.id}`),
         () => setPublisher(round % 2 ? person : s.root, null, name),
       ])

@@ -104,16 +104,19 @@ export async function settled(page: Page): Promise<void> {
   }
 }
 
-/** Waits for two frames, because pages react to their size at the end of the first one, and then for running animations. */
-const drawn = `(async () => {
+/** Two frames, because pages react to their size at the end of the first one, and then the running animations. */
+const drawing = `(async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
   const ends = (animation) => animation.playState === 'running' && Number.isFinite(animation.effect.getComputedTiming().endTime)
   await Promise.allSettled(document.getAnimations().filter(ends).map(({ finished }) => finished))
 })()`
 
+/** Waits until the page is drawn after a change of its size or colors. */
+export const drawn = (page: Page): Promise<unknown> => page.evaluate(drawing)
+
 /** Fails if axe reports serious or critical violations, with their rules and elements. */
 export async function expectAccessible(page: Page) {
-  await page.evaluate(drawn)
+  await drawn(page)
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
   // Media and style sheets of other origins are only needed for rules with a lower impact.
   const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"], preload: false })')

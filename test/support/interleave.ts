@@ -1,4 +1,5 @@
-import type { TestApp } from '../app.ts'
+/** What executes statements: a server, or several instances that share a database. */
+type Executing = { readonly queries: { readonly length: number } }
 
 /** Maximum number of statements that a request has executed when the other one starts. Larger numbers hardly differ from one after the other. */
 const maxStatements = 12
@@ -11,7 +12,7 @@ export const interleavings = 2 * (maxStatements + 1)
  * In the second half of the rounds, the last request is the first. Returns the answers in the order of `requests`.
  */
 export async function interleave<Answers extends readonly unknown[]>(
-  app: TestApp,
+  app: Executing,
   round: number,
   requests: { [Index in keyof Answers]: () => Promise<Answers[Index]> },
 ): Promise<Answers> {
@@ -28,7 +29,7 @@ export async function interleave<Answers extends readonly unknown[]>(
 }
 
 /** Resolves when the app has executed `target` statements in total, or when the answer has arrived. */
-async function statementsOrEnd(app: TestApp, target: number, answer: Promise<unknown>): Promise<void> {
+async function statementsOrEnd(app: Executing, target: number, answer: Promise<unknown>): Promise<void> {
   const state = { hasEnded: false }
   const end = () => (state.hasEnded = true)
   answer.then(end, end)
