@@ -21,8 +21,8 @@ export async function readRow<Row extends object>(em: EntityManager, sql: string
 }
 
 /**
- * Yields the rows of a large result in several queries of `batch` rows, in the order of their ids. `sql` selects a column `id` and ends with the
- * condition `<id> > ?`. `values` are bound to the parameters before that.
+ * Yields the rows of a large result in several queries of `batch` rows, in the order of their ids. `sql` selects `id` as its first column, by which it
+ * is ordered, and ends with the condition `<id> > ?`. `values` are bound to the parameters before that.
  */
 export async function* rowsById<Row extends { id: string }>(
   em: EntityManager,

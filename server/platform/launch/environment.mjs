@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
+import util from 'node:util' // older versions of Node have no export `parseEnv`
 
 /** Exit code EX_CONFIG of sysexits.h. */
 const badConfiguration = 78
@@ -36,7 +36,7 @@ export function makeEnvironmentFile() {
 export function loadEnvironmentFile() {
   if (!existsSync('.env')) return
   const given = { ...process.env }
-  for (const [name, value] of Object.entries(parseEnv(readEnvironmentFile())))
+  for (const [name, value] of Object.entries(util.parseEnv(readEnvironmentFile())))
     if (given[name] === undefined && !given[otherOf(name)]) process.env[name] = value
 }
 

@@ -8,19 +8,22 @@ const atOnce = 4
 /** What is wrong with stored bytes. */
 export type Fault = 'missing' | 'damaged'
 
-/** Runs `work` for each entry with limited concurrency. After the first failure no more work starts; that error is thrown once running work ends. */
+/** Runs `work` for each entry with limited concurrency. After the first failure, of `entries` or `work`, waits for running work and throws it. */
 export async function forEachConcurrently<Entry>(entries: AsyncIterable<Entry>, work: (entry: Entry) => Promise<void>): Promise<void> {
   const running = new Set<Promise<void>>()
   const failures: unknown[] = []
-  for await (const entry of entries) {
-    if (failures.length > 0) break
-    const one = work(entry)
-      .catch((error: unknown) => void failures.push(error))
-      .finally(() => running.delete(one))
-    running.add(one)
-    if (running.size >= atOnce) await Promise.race(running)
+  try {
+    for await (const entry of entries) {
+      if (failures.length > 0) break
+      const one = work(entry)
+        .catch((error: unknown) => void failures.push(error))
+        .finally(() => running.delete(one))
+      running.add(one)
+      if (running.size >= atOnce) await Promise.race(running)
+    }
+  } finally {
+    await Promise.all(running)
   }
-  await Promise.all(running)
   if (failures.length > 0) throw failures[0]
 }
 
