@@ -6,7 +6,7 @@ import { renderSearchPage } from './search-page.ts'
 import { type About, buildSite, hasPage } from './site.ts'
 import { renderTypePage } from './type-page.ts'
 import { renderMarkdown } from '../../registry/markdown/render.ts'
-import { repositoryLinks } from '../../registry/markdown/render.ts'
+import { repositoryLinks } from '../../registry/markdown/links.ts'
 import { Html, html } from './html.ts'
 import { type PageContext, viewOf } from './view.ts'
 

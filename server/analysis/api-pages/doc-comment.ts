@@ -1,5 +1,5 @@
 import MarkdownIt, { type Env as AnyEnv, type MarkdownIt as Parser, type Token } from 'markdown-it'
-import { sanitizeRendered } from '../../registry/markdown/render.ts'
+import { sanitizeRendered } from '../../registry/markdown/sanitize.ts'
 import { applyDirectives, type Templates } from './directives.ts'
 import { Html, nothing } from './html.ts'
 import { isReference } from './references.ts'

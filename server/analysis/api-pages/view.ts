@@ -1,5 +1,5 @@
 import type { Described } from '../dart/api.ts'
-import { repositoryLinks } from '../../registry/markdown/render.ts'
+import { repositoryLinks } from '../../registry/markdown/links.ts'
 import { renderComment, renderSummary } from './doc-comment.ts'
 import type { Templates } from './directives.ts'
 import { type Html, html, nothing } from './html.ts'

@@ -15,7 +15,7 @@ import { RenderedText } from './entity.ts'
 import type { Task } from './worker.ts'
 
 /** Increment on every change of the renderer's output. */
-const rendererVersion = 1
+const rendererVersion = 2
 /** Maximum size of a rendered text in bytes. */
 const maxHtmlBytes = 2 * 1024 ** 2
 

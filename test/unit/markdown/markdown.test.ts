@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { renderMarkdown, repositoryLinks } from '../../../server/registry/markdown/render.ts'
+import { insertAddresses, linkResolver, repositoryLinks } from '../../../server/registry/markdown/links.ts'
+import { renderMarkdown } from '../../../server/registry/markdown/render.ts'
 
 const render = (source: string, repository: string | null = null, path = 'README.md') =>
   renderMarkdown(source, repositoryLinks(repository, path)).trim()
@@ -102,17 +103,57 @@ describe('relative URLs', () => {
     expect(repositoryLinks(repository, 'README.md')(target, 'link')).toBe(expected)
   })
 
-  it('resolves images to raw files, and URLs of a document relative to its folder', () => {
-    expect(repositoryLinks(github, 'README.md')('shot.png', 'image')).toBe('https://github.com/acme/tools/raw/HEAD/shot.png')
-    expect(repositoryLinks(github, 'example/README.md')('shot.png', 'image')).toBe(
-      'https://github.com/acme/tools/raw/HEAD/example/shot.png',
-    )
-    expect(render('![a](shot.png)', github)).toBe(
-      '<p><a href="https://github.com/acme/tools/raw/HEAD/shot.png" rel="nofollow ugc noopener">a</a></p>',
+  it('turns images that are not loaded into links, which have a target relative to the folder of the document', () => {
+    expect(render('![a](shot.png)', github, 'example/README.md')).toBe(
+      '<p><a href="https://github.com/acme/tools/blob/HEAD/example/shot.png" rel="nofollow ugc noopener">a</a></p>',
     )
     expect(render('[![badge](https://ci.example/x.svg)](https://ci.example)', github)).toBe(
       '<p><a href="https://ci.example/" rel="nofollow ugc noopener"><span>badge</span></a></p>',
     )
     expect(render('[a](x.md) ![b](y.png)')).toBe('<p><a>a</a> <span>b</span></p>')
+  })
+})
+
+describe('links of a package', () => {
+  const links = { kind: 'package', serverUrl: 'https://pub.example/base', repository: null, images: null } as const
+  const version = { basePath: '/base', name: 'acme', version: '1.0.0+2' }
+  const hrefOf = (target: string, { path = 'README.md', repository = null as string | null } = {}) =>
+    /href="([^"]*)"/.exec(
+      insertAddresses(renderMarkdown(`[a](<${target}>)`, linkResolver({ ...links, path, repository })), version),
+    )?.[1] ?? null
+  const page = '/base/packages/acme/versions/1.0.0%2B2'
+  const github = 'https://github.com/acme/mono/tree/main/packages/acme'
+
+  it.each([
+    ['doc/guide.md#start', `${page}/files/doc/guide.md#start`],
+    ['./doc/my guide.md', `${page}/files/doc/my%20guide.md`],
+    ['/lib/acme.dart?raw=true', `${page}/files/lib/acme.dart`],
+    ['example', `${page}/files/example`],
+    ['CHANGELOG.md#100', `${page}/changelog#doc-100`],
+    ['readme.md', page],
+    ['LICENSE', `${page}/license`],
+    ['../other/README.md', null],
+    ['a/../../b.md', null],
+    ['%2e%2e/b.md', null],
+    ['//evil.example/x', null],
+    ['/\\evil.example/x', `${page}/files/%5Cevil.example/x`],
+    ['javascript:alert(1)', null],
+    ['https://example.com/x', 'https://example.com/x'],
+  ])('resolves %s', (target, expected) => {
+    expect(hrefOf(target)).toBe(expected)
+  })
+
+  it('resolves targets relative to the folder of the document, and targets outside of the package to its repository', () => {
+    expect(hrefOf('../lib/a.dart', { path: 'example/README.md' })).toBe(`${page}/files/lib/a.dart`)
+    expect(hrefOf('../b/README.md', { repository: github })).toBe('https://github.com/acme/mono/blob/main/packages/b/README.md')
+    expect(hrefOf('../../../../evil', { repository: github })).toBe(null)
+  })
+
+  it('ignores placeholders in the text', () => {
+    const html = renderMarkdown(
+      '\u{FDD0}page <a href="&#xFDD0;page">x</a> [y](\u{FDD0}raw/x)',
+      linkResolver({ ...links, path: 'README.md' }),
+    )
+    expect(insertAddresses(html, version)).not.toMatch(/acme\/raw|^<p>.?\/base/)
   })
 })

@@ -2,6 +2,8 @@ import escapeHtml from 'escape-html'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
+import { basePath } from '../../../platform/http/public-url.ts'
+import { insertAddresses } from '../../markdown/links.ts'
 import { renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
 import { pubspecOf } from './pubspec.ts'
@@ -27,8 +29,11 @@ export async function renderDocument(context: Context, document: Document): Prom
   const source = await readSource(context, document)
   const { version, path } = document
   if (/\.(md|markdown|mkd)$/i.test(path) || /^(readme|changelog)$/i.test(path)) {
-    const { repository, homepage } = pubspecOf(version)
-    return renderText(context, { source, links: { kind: 'repository', repository: repository ?? homepage, path } })
+    const { name, repository, homepage } = pubspecOf(version)
+    const { SERVER_URL: serverUrl } = context.config
+    const links = { kind: 'package', serverUrl, path, repository: repository ?? homepage, images: null } as const
+    const html = await renderText(context, { source, links })
+    return insertAddresses(html, { basePath: basePath(serverUrl), name, version: version.version })
   }
   const language = /\.dart$/i.test(path) ? ' class="language-dart"' : ''
   return `<pre><code${language}>${escapeHtml(source)}</code></pre>`

@@ -1,0 +1,126 @@
+import { type ImageSettings, resolveImage } from './images.ts'
+
+/**
+ * Resolves a link target of a document to a URL. Returns null if the target cannot be resolved. With the purpose `image`, the URL is loaded by the
+ * reader's browser: an image that is not resolved becomes a link.
+ */
+export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
+
+/** How the links of a text are resolved, in a form that can be sent to a worker thread. */
+export type Links = PackageLinks | SiteLinks | WholeLinks
+
+/**
+ * Relative links point to the files of the package version (`insertAddresses`). Targets outside the package point into its repository.
+ * `path` is the path of the document in the archive.
+ */
+export type PackageLinks = { kind: 'package'; serverUrl: string; path: string; repository: string | null; images: ImageSettings }
+
+/** Links starting with `/` point to pages of this server. All other links must be absolute. */
+type SiteLinks = { kind: 'site'; serverUrl: string }
+
+/** Only absolute URLs become links. */
+type WholeLinks = { kind: 'whole' }
+
+/** Returns the link resolver for these settings. */
+export function linkResolver(links: Links): LinkResolver {
+  if (links.kind === 'package') return packageLinks(links)
+  if (links.kind === 'site') return (target, purpose) => (purpose === 'link' ? onSite(links.serverUrl, target) : null)
+  return (target, purpose) => (purpose === 'link' && /^https?:\/\//i.test(target) ? (URL.parse(target)?.href ?? null) : null)
+}
+
+function onSite(serverUrl: string, target: string): string | null {
+  if (/^(https?:\/\/|mailto:)/i.test(target)) return URL.parse(target)?.href ?? null
+  return /^\/(?![/\\])/.test(target) ? `${serverUrl}${target}` : null
+}
+
+// Rendered texts are cached by content for all packages, so URLs of the version start with a placeholder that `insertAddresses` replaces. The
+// placeholders contain a noncharacter, which `renderMarkdown` removes from the source.
+export const placeholderMark = '\u{FDD0}'
+/** Placeholder for the URL of the version's page in the console. */
+export const pagePlaceholder = `${placeholderMark}page`
+/** Placeholder for the URL under which the files of the version are served as bytes. */
+export const rawPlaceholder = `${placeholderMark}raw`
+
+/** Replaces the placeholders in a rendered text by the URLs of a version. `basePath` is the path of SERVER_URL, without a trailing slash. */
+export function insertAddresses(html: string, { basePath, name, version }: { basePath: string; name: string; version: string }): string {
+  if (!html.includes(placeholderMark)) return html
+  const encoded = encodeURIComponent(version)
+  return html
+    .replaceAll(pagePlaceholder, `${basePath}/packages/${name}/versions/${encoded}`)
+    .replaceAll(rawPlaceholder, `${basePath}/raw/${name}/${encoded}`)
+}
+
+/** Whether a URL is a page of this server, according to the link settings. */
+export const isOwnPage = (url: string): boolean => url.startsWith(placeholderMark)
+
+function packageLinks(links: PackageLinks): LinkResolver {
+  const { path, repository, images } = links
+  const elsewhere = repositoryLinks(repository, path)
+  return (target, purpose) => {
+    const inside = pathInPackage(target, path)
+    if (purpose === 'image') return resolveImage(target, inside?.path ?? null, images)
+    return inside ? pageOf(inside) : elsewhere(target, purpose)
+  }
+}
+
+type Inside = { path: string; fragment: string }
+
+/** Returns the encoded path in the package that a relative target names, or null if it names anything else. */
+export function pathInPackage(target: string, documentPath: string): Inside | null {
+  if (/^([a-z][a-z0-9+.-]*:|[/\\]{2})/i.test(target.trim())) return null
+  const root = 'https://archive.invalid/above/package/'
+  const url = URL.parse(target.trim().replace(/^[/\\]/, root), `${root}${encodePath(documentPath)}`)
+  if (!url?.href.startsWith(root)) return null
+  return { path: url.pathname.slice(new URL(root).pathname.length), fragment: url.hash }
+}
+
+const encodePath = (path: string) => path.split('/').map(encodeURIComponent).join('/')
+
+/** Returns the page that shows a file of the package. Documents with a tab of their own are shown there. */
+function pageOf({ path, fragment }: Inside): string {
+  const tab = tabs.find(([pattern]) => pattern.test(path))?.[1]
+  if (tab === undefined) return `${pagePlaceholder}/files${path && `/${path}`}${fragment}`
+  return `${pagePlaceholder}${tab}${fragment && `#doc-${fragment.slice(1)}`}`
+}
+const tabs: [RegExp, string][] = [
+  [/^readme(\.(md|markdown|mkd))?$/i, ''],
+  [/^changelog(\.(md|markdown|mkd))?$/i, '/changelog'],
+  [/^licen[cs]e(\.(md|txt))?$/i, '/license'],
+]
+
+/**
+ * Returns a resolver for the relative links of a document. Links point into the package's repository if it is on GitHub or GitLab, including
+ * self-hosted instances, because the URL format of other hosts is unknown. `path` is the path of the document in the archive. Images are not
+ * resolved, because loading them would reveal the reader to another server.
+ */
+export function repositoryLinks(repository: string | null, path: string): LinkResolver {
+  const root = repository === null ? null : rootOf(repository)
+  return (target, purpose) => {
+    if (purpose === 'image') return null
+    if (/^https?:\/\//i.test(target)) return URL.parse(target)?.href ?? null
+    if (/^mailto:/i.test(target)) return target
+    if (!root || /^([a-z][a-z0-9+.-]*:|\/\/)/i.test(target)) return null
+    const base = `${root.blob}${root.folder}`
+    const resolved = URL.parse(target.startsWith('/') ? `.${target}` : target, target.startsWith('/') ? base : `${base}${path}`)
+    // Reject targets with so many `..` segments that they leave the repository.
+    return resolved?.href.startsWith(root.blob) ? resolved.href : null
+  }
+}
+
+type Root = { blob: string; folder: string }
+
+/** Returns the base URL for viewing the files of a repository, and the package's folder in it. */
+function rootOf(repository: string): Root | null {
+  const url = URL.parse(repository)
+  if (!url || !/^https?:$/.test(url.protocol)) return null
+  const isGitLab = /(^|\.)gitlab\./.test(url.host)
+  if (!isGitLab && !/(^|\.)github\./.test(url.host)) return null
+  const [project = '', inside = ''] = url.pathname
+    .replace(/\.git\/?$/, '')
+    .split(isGitLab ? /\/-\/(?:tree|blob)\// : /(?<=^\/[^/]+\/[^/]+)\/(?:tree|blob)\//)
+  const names = project.split('/').filter(Boolean)
+  if (names.length < 2 || (!isGitLab && names.length > 2)) return null
+  const [branch = 'HEAD', ...folders] = inside.split('/').filter(Boolean)
+  const address = `${url.origin}/${names.join('/')}${isGitLab ? '/-' : ''}`
+  return { blob: `${address}/blob/${branch}/`, folder: folders.map((name) => `${name}/`).join('') }
+}

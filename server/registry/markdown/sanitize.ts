@@ -1,0 +1,87 @@
+import sanitizeHtml from 'sanitize-html'
+import { isOwnPage, type LinkResolver } from './links.ts'
+
+/** Sanitizes HTML rendered from Markdown. URLs in `own` belong to the surrounding page and stay unchanged. */
+export function sanitizeRendered(rendered: string, resolve: LinkResolver, own: ReadonlySet<string> = new Set()): string {
+  let links = 0
+  return sanitizeHtml(rendered, {
+    ...allowed,
+    transformTags: {
+      a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve, own) }),
+      img: (_tagName, attributes) => image(attributes, resolve, links > 0),
+      source: (tagName, { srcset, media }) => ({ tagName, attribs: { ...(media && { media }), srcset: resolveAll(srcset, resolve) } }),
+      '*': (tagName, attributes) => ({ tagName, attribs: prefixedId(attributes) }),
+    },
+    onOpenTag: (name) => void (links += name === 'a' ? 1 : 0),
+    onCloseTag: (name) => void (links -= name === 'a' ? 1 : 0),
+    exclusiveFilter: ({ tag, attribs }) => (tag === 'input' && attribs.type !== 'checkbox') || (tag === 'source' && !attribs.srcset),
+  })
+}
+
+const allowed: sanitizeHtml.IOptions = {
+  allowedTags:
+    `h1 h2 h3 h4 h5 h6 p a ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
+    caption dl dt dd details summary div span center picture source img figure figcaption abbr q cite small mark input`.split(/\s+/),
+  allowedAttributes: {
+    '*': ['id', 'title', 'align', 'lang', 'dir'],
+    a: ['href', 'rel'],
+    ol: ['start', 'reversed', 'type'],
+    th: ['colspan', 'rowspan', 'scope', 'style'],
+    td: ['colspan', 'rowspan', 'style'],
+    details: ['open'],
+    input: ['type', 'checked', 'disabled'],
+    img: ['src', 'alt', 'width', 'height', 'loading', 'decoding'],
+    source: ['srcset', 'media'],
+  },
+  allowedClasses: { code: [/^language-[\w+#-]{1,40}$/], ul: ['task-list'], ol: ['task-list'], li: ['task'] },
+  allowedStyles: { '*': { 'text-align': [/^(left|right|center)$/] } },
+  allowedSchemes: ['https', 'http', 'mailto'],
+  allowProtocolRelative: false,
+  disallowedTagsMode: 'discard',
+  nestingLimit: 100,
+}
+
+type Attributes = Record<string, string>
+
+/** Prefix for ids within a document, so that they do not collide with ids of the surrounding page. */
+const idPrefix = 'doc-'
+
+function prefixedId({ id, name, ...attributes }: Attributes): Attributes {
+  const anchor = id ?? name
+  return anchor ? { ...attributes, id: `${idPrefix}${anchor}` } : attributes
+}
+
+function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver, own: ReadonlySet<string>): Attributes {
+  if (href !== undefined && own.has(href)) return { ...rest, href }
+  if (href?.startsWith('#')) return { ...rest, href: `#${idPrefix}${href.slice(1)}` }
+  const target = href === undefined ? null : resolve(href, 'link')
+  if (target === null) return rest
+  return { ...rest, href: target, ...(!isOwnPage(target) && { rel: 'nofollow ugc noopener' }) }
+}
+
+/** Resolves an image. An image that is not loaded becomes a link labelled with its description. Within a link, only the description remains. */
+function image({ src, alt, ...rest }: Attributes, resolve: LinkResolver, withinLink: boolean): sanitizeHtml.Tag {
+  const [address, fragment = ''] = src?.split(/(?=#gh-(?:dark|light)-mode-only$)/) ?? []
+  const loaded = address === undefined ? null : resolve(address, 'image')
+  if (loaded !== null) return { tagName: 'img', attribs: imageAttributes({ ...rest, src: loaded + fragment, alt: alt ?? '' }) }
+  const target = address === undefined || withinLink ? null : resolve(address, 'link')
+  const text = alt?.trim() || 'Picture'
+  if (target === null) return { tagName: 'span', attribs: {}, text }
+  return { tagName: 'a', attribs: { href: target, ...(!isOwnPage(target) && { rel: 'nofollow ugc noopener' }) }, text }
+}
+
+function imageAttributes({ width, height, ...rest }: Attributes): Attributes {
+  const sizes = Object.entries({ width, height }).filter(([, size]) => size !== undefined && /^\d{1,4}(px|%)?$/.test(size))
+  return { ...rest, ...Object.fromEntries(sizes), loading: 'lazy', decoding: 'async' } as Attributes
+}
+
+/** Resolves the candidates of a `srcset`. Returns an empty text if none can be loaded. */
+const resolveAll = (srcset: string | undefined, resolve: LinkResolver): string =>
+  (srcset ?? '')
+    .split(/,\s+|,$/)
+    .flatMap((candidate) => {
+      const [, target = '', descriptor = ''] = /^\s*(\S+)(\s+\d+(?:\.\d+)?[wx])?\s*$/.exec(candidate) ?? []
+      const loaded = target ? resolve(target, 'image') : null
+      return loaded === null ? [] : [`${loaded.replaceAll(',', '%2C')}${descriptor}`]
+    })
+    .join(', ')
