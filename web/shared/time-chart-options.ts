@@ -1,0 +1,96 @@
+import uPlot from 'uplot'
+import { type ChartShape, type ColoredSeries, stackedValues } from './time-chart.ts'
+
+interface Drawing {
+  shape: ChartShape
+  series: readonly ColoredSeries[]
+  width: number
+  height: number
+  /** Returns the value of a CSS custom property. */
+  colorOf: (property: string) => string
+}
+
+const daySeconds = 86_400
+
+/** Returns the data of a plot. Series are drawn from the last to the first, so that the lower parts of a stack cover the higher ones. */
+export function plotData(times: readonly Date[], series: readonly ColoredSeries[], stacked: boolean): uPlot.AlignedData {
+  const values = stacked ? stackedValues(series) : series.map((one) => [...one.values])
+  return [times.map((time) => time.getTime() / 1000), ...values.toReversed()]
+}
+
+export function plotOptions({ shape, series, width, height, colorOf }: Drawing): uPlot.Options {
+  const text = colorOf('--ui-text-muted')
+  const grid = { stroke: colorOf('--ui-border'), width: 1 }
+  const axis = { stroke: text, grid, ticks: { show: false }, font: '12px ui-sans-serif, system-ui, sans-serif' }
+  return {
+    width,
+    height,
+    padding: [8, 12, 0, 0],
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: shape.kind !== 'bars', size: 6 } },
+    scales: {
+      x: { range: (_plot, min, max) => xRange(shape, min, max) },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.05 : 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        space: 70,
+        incrs: dayIncrements,
+        values: (_plot, splits, _axis, _space, step) => timeLabels(splits, step),
+      },
+      {
+        ...axis,
+        size: yAxisSize,
+        ...(shape.whole ? { incrs: wholeIncrements } : {}),
+        values: (_plot, splits) => splits.map((value) => shape.format(value)),
+      },
+    ],
+    series: [{}, ...series.map((one) => seriesOptions(one, shape, colorOf(one.color))).toReversed()],
+  }
+}
+
+function seriesOptions({ line, dashed, hidden }: ColoredSeries, { kind, stacked }: ChartShape, color: string): uPlot.Series {
+  const isLine = line === true || kind === 'lines'
+  const fill = stacked || kind === 'bars' ? color : color.replace(/\)$/, ' / 18%)')
+  return {
+    show: !hidden,
+    stroke: color,
+    width: isLine || kind === 'areas' ? 1.5 : 0,
+    points: { show: false },
+    ...(dashed ? { dash: [6, 4] } : {}),
+    ...(isLine ? {} : { fill }),
+    ...(kind === 'bars' && !isLine ? { paths: uPlot.paths.bars?.({ size: [0.8, 48], radius: 0.1 }) } : {}),
+  }
+}
+
+/** Leaves room for half a bar at both ends. A single time gets a day on both sides. */
+function xRange({ kind, period }: ChartShape, min: number, max: number): [number, number] {
+  const half = ((period === 'week' ? 7 : 1) * daySeconds) / 2
+  return kind === 'bars' || min === max ? [min - half, max + half] : [min, max]
+}
+
+const dayIncrements = [1, 2, 7, 14, 28, 30, 61, 91, 182, 365, 730].map((days) => days * daySeconds)
+
+/** 1, 2, 5, 10, 20, 50 and so on. */
+const wholeIncrements = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+
+const month = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' })
+const monthAndDay = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+
+/** Labels the x axis with days or months; the first label, and the first one of each year, also name the year. */
+function timeLabels(splits: readonly number[], step: number): string[] {
+  const years = splits.map((seconds) => new Date(seconds * 1000).getUTCFullYear())
+  return splits.map((seconds, index) => {
+    const label = (step >= 28 * daySeconds ? month : monthAndDay).format(new Date(seconds * 1000))
+    return years[index] === years[index - 1] ? label : `${label}\n${years[index]}`
+  })
+}
+
+/** Makes the y axis as wide as its longest label. */
+function yAxisSize(plot: uPlot, values: string[] | null): number {
+  plot.ctx.font = '12px ui-sans-serif, system-ui, sans-serif'
+  return Math.max(28, ...(values ?? []).map((value) => plot.ctx.measureText(value).width)) + 14
+}
