@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { enqueue } from '../../server/platform/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
+import { choose, consoleApp, openTab, publishTo, startSession } from '../support/console.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
@@ -44,7 +44,7 @@ it('shows the dependencies of a version with their registries, and the dependent
   await page.getByRole('heading', { name: 'icons 1.1.0' }).waitFor()
   await page.getByRole('link', { name: 'Dependencies', exact: true }).click()
   await page.getByText('No dependencies').waitFor()
-  await page.getByRole('link', { name: 'Dependents' }).click()
+  await openTab(page, 'icons: sections', 'Dependents')
   await page.getByText('1 package of this server depends on it').waitFor()
   await page.getByRole('row', { name: /ui .*1\.0\.0 \^1\.0\.0 Dependency/ }).waitFor()
   await expectSound(page, 'package-dependents')

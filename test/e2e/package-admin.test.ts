@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
+import { choose, consoleApp, openTab, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { makeOwned } from '../support/ownership.ts'
 
@@ -85,7 +85,7 @@ it('changes options and uploaders, and shows the activity', async () => {
   const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
   await startSession(page, app.url, alice.email)
   await page.goto('/packages/acme')
-  await page.getByRole('navigation', { name: 'acme: sections' }).getByRole('link', { name: 'Admin' }).click()
+  await openTab(page, 'acme: sections', 'Admin')
   expect(await page.getByRole('button', { name: 'Leave acme' }).isDisabled()).toBe(true)
   await page.getByText('A package without a publisher needs at least one uploader').waitFor()
   await page.getByLabel('Add an uploader').fill('stranger@example.com')
@@ -100,7 +100,7 @@ it('changes options and uploaders, and shows the activity', async () => {
   await page.getByText(/^Replacement must be 1 to 64 lowercase letters/).waitFor()
   await page.getByLabel('Replacement').fill('better')
   await page.getByRole('switch', { name: 'Unlisted' }).click()
-  await page.getByRole('link', { name: 'Activity' }).click()
+  await openTab(page, 'acme: sections', 'Activity')
   await page.getByRole('alertdialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Save options' }).click()
   await page.getByText('This package is unlisted').waitFor()
@@ -112,7 +112,7 @@ it('changes options and uploaders, and shows the activity', async () => {
   await page.getByText('A package without a publisher needs at least one uploader').waitFor()
   expect((await alice.get('/api/packages/acme/uploaders')).body.uploaders).toHaveLength(1)
 
-  await page.getByRole('link', { name: 'Activity' }).click()
+  await openTab(page, 'acme: sections', 'Activity')
   const rows = page.getByRole('table', { name: 'Activity of acme' }).getByRole('row')
   await expect.poll(() => rows.count()).toBe(6)
   await expectSound(page, 'package-activity')
@@ -161,8 +161,9 @@ it('hides administration from users without permission', async () => {
   await page.goto('/packages/acme/versions')
   await page.getByRole('row', { name: /^1\.0\.0/ }).waitFor()
   expect(await page.getByRole('button', { name: /^Retract/ }).count()).toBe(0)
-  const tabs = page.getByRole('navigation', { name: 'acme: sections' })
-  expect(await tabs.getByRole('link', { name: /Admin|Activity/ }).count()).toBe(0)
+  await page.getByRole('navigation', { name: 'acme: sections' }).getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: 'License' }).waitFor()
+  expect(await page.getByRole('menuitem', { name: /Admin|Activity/ }).count()).toBe(0)
   await page.goto('/packages/acme/admin')
   await page.getByRole('alert').getByText('You do not administer acme.').waitFor()
   await page.goto('/packages/acme/activity')

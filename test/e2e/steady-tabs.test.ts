@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, publishTo, startSession } from '../support/console.ts'
+import { consoleApp, openTab, publishTo, startSession } from '../support/console.ts'
 
 const sizes = [
   [390, 844],
@@ -71,8 +71,8 @@ it.each([
     await expect.poll(() => page.evaluate('scrollY')).toBe(120)
     const before = (await tabs.boundingBox())?.y
     for (const name of names) {
-      await tabs.getByRole('link', { name }).click()
-      await page.getByRole('navigation', { name: label }).locator('[aria-current=page]', { hasText: name }).waitFor()
+      await openTab(page, label, name)
+      await page.getByRole('navigation', { name: label }).locator('[aria-current]:visible', { hasText: name }).waitFor()
       await settled(page)
       expect((await tabs.boundingBox())?.y, `${name} at ${width}`).toBe(before)
     }

@@ -72,6 +72,17 @@ export async function choose(page: Page, name: string, option: string): Promise<
   await choice.waitFor({ state: 'hidden' }) // the list moves the focus when it closes
 }
 
+/** Opens a tab, which is in the row or, if it does not fit, in the menu at its end. `label` names the navigation. */
+export async function openTab(page: Page, label: string, name: string): Promise<void> {
+  const tabs = page.getByRole('navigation', { name: label })
+  await tabs.waitFor()
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))') // hides tabs that do not fit
+  const link = tabs.getByRole('link', { name })
+  if (await link.isVisible()) return link.click()
+  await tabs.getByRole('button', { name: /^More/ }).or(tabs.locator('button[aria-current]')).click()
+  await page.getByRole('menuitem', { name }).click()
+}
+
 /** Returns by how many pixels the page is wider than its window. */
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
