@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { getPriority, setPriority } from 'node:os'
 
-/** Answers a question. Declared as a method, so that implementations may narrow the parameter type. */
+/** Answers a question, possibly with a promise. Declared as a method, so that implementations may narrow the parameter type. */
 type Answerer = { answer(question: unknown): unknown }['answer']
 
 /** Nice value of pool threads. Requests take precedence, while on a busy machine a thread still gets half the CPU time of other programs. */
@@ -12,7 +12,9 @@ export function answerQuestions(answer: Answerer): void {
   lowerPriority(lowerBy)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   const say = (message: unknown) => parentPort?.postMessage(message)
-  parentPort?.on('message', (question: unknown) => say(answer(question)))
+  const respond = async (question: unknown) => say(await answer(question))
+  // A rejection ends the thread, which the pool reports as a failure.
+  parentPort?.on('message', (question: unknown) => void respond(question))
   say('ready')
 }
 

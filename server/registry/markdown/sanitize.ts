@@ -72,7 +72,7 @@ function image({ src, alt, ...rest }: Attributes, resolve: LinkResolver, withinL
 
 function imageAttributes({ width, height, ...rest }: Attributes): Attributes {
   const sizes = Object.entries({ width, height }).filter(([, size]) => size !== undefined && /^\d{1,4}(px|%)?$/.test(size))
-  return { ...rest, ...Object.fromEntries(sizes), loading: 'lazy', decoding: 'async' } as Attributes
+  return { ...rest, ...Object.fromEntries(sizes), loading: 'lazy', decoding: 'async' }
 }
 
 /** Resolves the candidates of a `srcset`. Returns an empty text if none can be loaded. */

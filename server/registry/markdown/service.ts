@@ -12,7 +12,8 @@ import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
 import { nextSlice } from '../../platform/threads/slices.ts'
 import type { Services } from '../../services.ts'
 import { RenderedText } from './entity.ts'
-import type { Task } from './worker.ts'
+import { highlightLimits, type Language, languageOfFile, splitLines } from './languages.ts'
+import type { CodeTask, Task, TextTask } from './worker.ts'
 
 /** Increment on every change of the renderer's output. */
 const rendererVersion = 2
@@ -34,7 +35,21 @@ type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | '
  * memory only.
  * @throws ApiError ServiceUnavailable when the queue is full or the text waits too long.
  */
-export async function renderText(caller: Caller, task: Task, { persist = true } = {}): Promise<string> {
+export const renderText = (caller: Caller, task: TextTask, { persist = true } = {}): Promise<string> => cachedHtml(caller, task, persist)
+
+/**
+ * Highlights a source file or a part of it. Returns the HTML of each line, without line breaks: escaped text, in which tokens are `<span>` elements
+ * with classes such as `hl-k` (`web/document.css` has their colors). The language follows from the name of the file in `path`, unless it is given.
+ * Files of an unknown language, and files that are too large or take too long, have no colors. Cached by content, like rendered texts.
+ * @throws ApiError ServiceUnavailable when the queue is full or the file waits too long.
+ */
+export async function highlightLines(caller: Caller, { source, path, language = languageOfFile(path) }: SourceFile): Promise<string[]> {
+  if (language === null || source.length > highlightLimits.characters) return splitLines(source).map(escapeHtml)
+  return (await cachedHtml(caller, { source, language }, true)).split('\n')
+}
+type SourceFile = { source: string; path: string; language?: Language | null }
+
+async function cachedHtml(caller: Caller, task: Task, persist: boolean): Promise<string> {
   const hash = keyOf(task)
   let html = caller.caches.texts.get(hash)
   if (html !== undefined) {
@@ -53,10 +68,10 @@ export async function renderText(caller: Caller, task: Task, { persist = true } 
   return html
 }
 
-const keyOf = ({ source, links }: Task): string =>
+const keyOf = (task: Task): string =>
   createHash('sha256')
-    .update(JSON.stringify([rendererVersion, links]))
-    .update(source)
+    .update(JSON.stringify([rendererVersion, 'links' in task ? task.links : task.language]))
+    .update(task.source)
     .digest('hex')
 
 /** Many requests can wait for the same text, and sending a long one takes milliseconds: resume them one after the other. */
@@ -71,14 +86,16 @@ const inProgress = new Map<string, Promise<string>>()
 
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
-  if (kept !== undefined) return kept ?? asPlainText(task.source)
+  if (kept !== undefined) return kept ?? asPlainText(task)
   const rendered = await renderInThread(caller.viewer?.id ?? turnKey(caller.ip), task)
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
   if (persist) await cacheHtml(caller, hash, html)
-  return html ?? asPlainText(task.source)
+  return html ?? asPlainText(task)
 }
 
-const asPlainText = (source: string): string =>
+const asPlainText = (task: Task): string => ('links' in task ? plainDocument(task) : plainCode(task))
+const plainCode = ({ source }: CodeTask): string => splitLines(source).map(escapeHtml).join('\n')
+const plainDocument = ({ source }: TextTask): string =>
   `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
 
 // A thread takes about 20 MB. Normal texts take milliseconds to render, and users are waiting.

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { highlight, loadLanguages } from '../../../server/registry/markdown/highlight.ts'
+import { grammars, type Language, languageNamed, languageOfFile } from '../../../server/registry/markdown/languages.ts'
+
+const textOf = (html: string) =>
+  html
+    .replace(/<[^>]+>/g, '')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')
+
+describe('highlighting', () => {
+  it.each(Object.keys(grammars) as Language[])('keeps every character of a text as %s', async (language) => {
+    const source = '# <b>&amp;</b> "x" \'y\'\n\n$ import foo; // comment\n<a href="x">\n\tclass A { int b = 1; }\n"unclosed\nlast'
+    const lines = highlight(await loadLanguages([language]), `${source}\n`, language)
+    expect(lines.map(textOf).join('\n')).toBe(source)
+    expect(lines.join('').replaceAll(/<span class="hl-[ckntfgsd]">|<\/span>/g, '')).not.toContain('<')
+  })
+
+  it('marks the tokens of Dart', async () => {
+    const loaded = await loadLanguages(['dart'])
+    expect(highlight(loaded, "final a = 'b'; // c\nvoid main() => run(1);", 'dart')).toEqual([
+      '<span class="hl-k">final</span> a <span class="hl-k">= </span><span class="hl-s">&#39;b&#39;</span>; <span class="hl-c">// c</span>',
+      '<span class="hl-k">void </span><span class="hl-f">main</span>() <span class="hl-k">=&gt; </span><span class="hl-f">run</span>(<span class="hl-n">1</span>);',
+    ])
+  })
+
+  it('keeps the state between parts of a long text', async () => {
+    const lines = highlight(await loadLanguages(['dart']), `/*\n${'text\n'.repeat(500)}*/ final`, 'dart')
+    expect(new Set(lines.slice(1, -1))).toEqual(new Set(['<span class="hl-c">text</span>']))
+    expect(lines.at(-1)).toBe('<span class="hl-c">*/ </span><span class="hl-k">final</span>')
+  })
+
+  it('shows long lines, large texts, and lines after the deadline without colors', async () => {
+    const loaded = await loadLanguages(['dart'])
+    expect(highlight(loaded, `final ${'a'.repeat(3000)}\nfinal`, 'dart')).toEqual([
+      `final ${'a'.repeat(3000)}`,
+      '<span class="hl-k">final</span>',
+    ])
+    expect(highlight(loaded, 'final\n'.repeat(100_000), 'dart')[0]).toBe('final')
+    expect(highlight(loaded, 'final\r\n<b>\r\n', 'dart', 0)).toEqual(['final', '&lt;b&gt;'])
+  })
+})
+
+it.each([
+  ['lib/a.dart', 'dart'],
+  ['pubspec.lock', 'yaml'],
+  ['android/build.gradle', 'groovy'],
+  ['android/build.gradle.kts', 'kotlin'],
+  ['ios/Podfile', 'ruby'],
+  ['Dockerfile', 'docker'],
+  ['ios/Info.plist', 'xml'],
+  ['LICENSE', null],
+  ['a.constructor', null],
+])('recognizes the language of %s', (path, language) => {
+  expect(languageOfFile(path)).toBe(language)
+  expect(languageNamed('__proto__')).toBe(null)
+})
