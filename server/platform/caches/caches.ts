@@ -8,12 +8,13 @@ export interface CachedValues {}
 const shares = {
   listings: 40,
   archives: 17,
-  documentation: 13,
+  documentation: 11,
   texts: 10,
   graphql: 8,
   uploads: 4,
   reports: 3,
   api_changes: 3,
+  file_changes: 2,
   rows: 2,
 } satisfies Record<keyof CachedValues | 'rows', number>
 
@@ -52,6 +53,7 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
     uploads: new ByteCache('uploads', shareOf('uploads', total), { ttl: 60_000, ttlAutopurge: true }),
     reports: open('reports'),
     api_changes: open('api_changes'),
+    file_changes: open('file_changes'),
   }
 }
 

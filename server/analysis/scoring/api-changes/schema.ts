@@ -75,7 +75,7 @@ builder.objectField(PackageVersionRef, 'apiChanges', (t) =>
     type: ApiChangesRef,
     nullable: true,
     description: 'Differences to the public API of another version. Null if either version was not analyzed or is not visible to you.',
-    args: { from: t.arg({ type: 'SemVer', description: 'The version to compare with. Defaults to the previous version.' }) },
+    args: { from: t.arg({ type: 'SemVer', description: 'The version to compare with. Defaults to the previous one, as for `comparison`.' }) },
     resolve: (version, { from }, context) => compareVersions(context, version, from ?? null),
   }),
 )

@@ -7,7 +7,7 @@ import { serviceUnavailable } from '../../../errors.ts'
 import { turnKey } from '../../../platform/http/limits.ts'
 import type { PackageVersion } from '../../../registry/packages/entity.ts'
 import { loadPackage } from '../../../registry/packages/service.ts'
-import { findVersion, listVersions } from '../../../registry/packages/versions/service.ts'
+import { findVersion, previousVersion } from '../../../registry/packages/versions/service.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { ThreadFailed, openThreadPool } from '../../../platform/threads/pool.ts'
 import type { Task } from './worker.ts'
@@ -36,8 +36,8 @@ declare module '../../../platform/caches/caches.ts' {
 export async function compareVersions(context: Context, version: PackageVersion, from: string | null): Promise<Comparison | null> {
   const pkg = await loadPackage(context, version.package.id)
   if (!pkg) return null
-  // `versionBefore` and `findVersion` only return versions that the caller may read.
-  const earlier = from === null ? await versionBefore(context, pkg, version) : await findVersion(context, pkg, from)
+  // `previousVersion` and `findVersion` only return versions that the caller may read.
+  const earlier = from === null ? await previousVersion(context, pkg, version) : await findVersion(context, pkg, from)
   if (!earlier) return null
   const key = `${earlier.id} ${version.id}`
   let comparison = context.caches.api_changes.get(key)
@@ -48,12 +48,6 @@ export async function compareVersions(context: Context, version: PackageVersion,
     context.caches.api_changes.set(key, comparison)
   }
   return comparison
-}
-
-/** Returns the next lower version that is not retracted. For a stable version, only stable versions count. */
-async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnType<typeof loadPackage>>>, version: PackageVersion) {
-  const below = await listVersions(context, pkg, {}, { limit: 50, after: version.sortKey })
-  return below.find(({ isPrerelease, retractedAt }) => retractedAt == null && (version.isPrerelease || !isPrerelease))
 }
 
 const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {

@@ -25,8 +25,9 @@ export async function readSource(context: Context, { version, kind, bytes }: Doc
   return row.content
 }
 
-export async function renderDocument(context: Context, document: Document): Promise<string> {
-  const source = await readSource(context, document)
+/** Renders a document, or a part of it (`excerpt`), as sanitized HTML. */
+export async function renderDocument(context: Context, document: Document, excerpt?: string): Promise<string> {
+  const source = excerpt ?? (await readSource(context, document))
   const { version, path } = document
   if (/\.(md|markdown|mkd)$/i.test(path) || /^(readme|changelog)$/i.test(path)) {
     const { name, repository, homepage } = pubspecOf(version)

@@ -25,6 +25,22 @@ export function latestPrereleaseOf<Entry extends Candidate>(versions: readonly E
   return last && stability(known(last.version)) === 0 ? last : null
 }
 
+/**
+ * Returns the version that a version is compared with by default: the next lower one of the best kind. Stable versions are compared with stable ones
+ * if possible, pre-releases with any. Retracted versions are the last choice. Null if there is no lower version.
+ */
+export function previousOf<Entry extends Candidate>(versions: readonly Entry[], of: string): Entry | null {
+  const later = known(of)
+  const isStable = stability(later) === 1
+  const rank = ({ version, retracted }: Entry) => (retracted ? 0 : 2) + (isStable ? stability(known(version)) : 0)
+  const lower = versions.filter(({ version }) => compareParsed(known(version), later) < 0)
+  const best = Math.max(...lower.map(rank))
+  return highest(
+    lower.filter((entry) => rank(entry) === best),
+    compareParsed,
+  )
+}
+
 const stability = (version: Version) => (version.preRelease.length === 0 ? 1 : 0)
 
 function highest<Entry extends Candidate>(entries: readonly Entry[], compare: (a: Version, b: Version) => number): Entry | null {

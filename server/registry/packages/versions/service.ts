@@ -7,7 +7,7 @@ import { toDate } from '../../../platform/db/reads.ts'
 import { loadWithheld, withoutNames } from '../visibility.ts'
 import { Package, PackageVersion } from '../entity.ts'
 import { seenBy } from '../policy.ts'
-import { latestOf, latestPrereleaseOf } from './latest.ts'
+import { latestOf, latestPrereleaseOf, previousOf } from './latest.ts'
 import { pubspecOf } from './pubspec.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 import { invalidInput } from '../../../errors.ts'
@@ -76,6 +76,14 @@ export async function displayedVersion(reader: Reader, pkg: Package): Promise<Pa
 export async function latestPrerelease(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
   const { prerelease } = await latestVersionsOf(reader, pkg)
   return prerelease === null ? null : loadVersion(reader, `${pkg.id} ${prerelease}`)
+}
+
+/** Returns the version that a version is compared with by default (`previousOf`), or null if the caller may read no lower one. */
+export async function previousVersion(reader: Reader, pkg: Package, { version }: PackageVersion): Promise<PackageVersion | null> {
+  const { versions } = await loadWithheld(reader, pkg.id)
+  const candidates = ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
+  const previous = previousOf(candidates, version)
+  return previous && loadVersion(reader, `${pkg.id} ${previous.version}`)
 }
 
 /** Returns the description of the latest version that the caller may read. */

@@ -1,0 +1,56 @@
+import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
+import type { FileDigest } from './digests.ts'
+
+export type FileStatus = 'added' | 'removed' | 'modified' | 'renamed'
+
+/** A difference between the files of two versions. Sizes are in bytes; a renamed file has the same content under another path. */
+export type FileChange = { path: string; previousPath: string | null; status: FileStatus; before: number | null; after: number | null }
+
+/**
+ * Compares two lists of files that are ordered by path. Returns the changes ordered by path. A removed file with the content of an added one counts
+ * as renamed. Yields to other requests, because archives can have tens of thousands of files.
+ */
+export async function compareFiles(earlier: readonly FileDigest[], later: readonly FileDigest[]): Promise<FileChange[]> {
+  const pairs: (readonly [FileDigest | null, FileDigest | null])[] = []
+  for (let [at, to] = [0, 0]; at < earlier.length || to < later.length;) {
+    const [before, after] = pairAt(earlier[at], later[to])
+    if (before?.digest !== after?.digest) pairs.push([before, after])
+    if (before) at++
+    if (after) to++
+    if (isSliceOver()) await nextSlice()
+  }
+  const sources = Map.groupBy(
+    pairs.flatMap(([before, after]) => (before && !after && before.size > 0 ? [before] : [])),
+    ({ digest }) => digest,
+  )
+  const renamed = new Set<FileDigest>()
+  const changes: FileChange[] = []
+  for (const [before, after] of pairs) {
+    const source = after && !before ? sources.get(after.digest)?.shift() : undefined
+    if (source) renamed.add(source)
+    changes.push(changeOf(source ?? before, after))
+    if (isSliceOver()) await nextSlice()
+  }
+  return changes.filter((_, index) => {
+    const before = pairs[index]?.[0]
+    return !before || !renamed.has(before)
+  })
+}
+
+/** Returns the files with the lower path of the two, or both if their paths are equal. */
+function pairAt(before: FileDigest | undefined, after: FileDigest | undefined): readonly [FileDigest | null, FileDigest | null] {
+  if (!before || !after) return [before ?? null, after ?? null]
+  if (before.path === after.path) return [before, after]
+  return before.path < after.path ? [before, null] : [null, after]
+}
+
+function changeOf(before: FileDigest | null, after: FileDigest | null): FileChange {
+  const isRenamed = before && after && before.path !== after.path
+  return {
+    path: (after ?? before)?.path ?? '',
+    previousPath: isRenamed ? before.path : null,
+    status: !before ? 'added' : !after ? 'removed' : isRenamed ? 'renamed' : 'modified',
+    before: before?.size ?? null,
+    after: after?.size ?? null,
+  }
+}

@@ -1,0 +1,145 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import { notNegative } from '../../platform/graphql/connections.ts'
+import type { DiffHunk, DiffLine } from './diff-texts.ts'
+import type { FileChange, FileStatus } from './file-changes.ts'
+import { markText } from './marked-html.ts'
+import { type Comparison, diffFile, type FileComparison, type FileDiff } from './service.ts'
+
+/** Maximum number of changed files that a query returns. */
+const maxListed = 3000
+/** Maximum number of unchanged lines around each change. */
+const maxContext = 1000
+
+const FileStatusEnum = builder.enumType('FileStatus', {
+  description: 'How a file differs between two versions.',
+  values: {
+    ADDED: { value: 'added', description: 'Only the later version has it.' },
+    REMOVED: { value: 'removed', description: 'Only the earlier version has it.' },
+    MODIFIED: { value: 'modified', description: 'Its content changed.' },
+    RENAMED: { value: 'renamed', description: 'It has the same content under another path.' },
+  } satisfies Record<Uppercase<FileStatus>, { value: FileStatus; description: string }>,
+})
+
+const FileChangeRef = builder.objectRef<FileChange>('FileChange').implement({
+  description: 'A file that differs between two versions.',
+  fields: (t) => ({
+    path: t.exposeString('path', { description: 'Path in the archive; for a renamed file the new one.' }),
+    previousPath: t.exposeString('previousPath', { nullable: true, description: 'The former path of a renamed file.' }),
+    status: t.expose('status', { type: FileStatusEnum, description: 'How it differs.' }),
+    bytesBefore: t.expose('before', { type: 'BigInt', nullable: true, description: 'Size before in bytes; null if it was added.' }),
+    bytesAfter: t.expose('after', { type: 'BigInt', nullable: true, description: 'Size after in bytes; null if it was removed.' }),
+  }),
+})
+
+const DiffLineKind = builder.enumType('DiffLineKind', {
+  description: 'Kind of a line in a difference.',
+  values: {
+    CONTEXT: { value: 'context', description: 'Unchanged.' },
+    ADDED: { value: 'added', description: 'Only in the later version.' },
+    REMOVED: { value: 'removed', description: 'Only in the earlier version.' },
+  } satisfies Record<Uppercase<DiffLine['kind']>, { value: DiffLine['kind']; description: string }>,
+})
+
+type NumberedLine = DiffLine & { oldLine: number | null; newLine: number | null; html: string }
+
+const DiffLineRef = builder.objectRef<NumberedLine>('DiffLine').implement({
+  description: 'A line in a difference.',
+  fields: (t) => ({
+    kind: t.expose('kind', { type: DiffLineKind, description: 'Kind of the line.' }),
+    oldLine: t.exposeInt('oldLine', { nullable: true, description: 'Line number in the earlier version; null if it was added.' }),
+    newLine: t.exposeInt('newLine', { nullable: true, description: 'Line number in the later version; null if it was removed.' }),
+    text: t.exposeString('text', { description: 'The text, cut to 2,000 characters.' }),
+    html: t.exposeString('html', { description: 'The text as HTML: highlighted, with changed words in `<mark>`.' }),
+    hasNoNewline: t.exposeBoolean('hasNoNewline', { description: 'Whether the file ends with this line, without a line break.' }),
+  }),
+})
+
+type NumberedHunk = Omit<DiffHunk, 'lines'> & { lines: NumberedLine[] }
+
+const DiffHunkRef = builder.objectRef<NumberedHunk>('DiffHunk').implement({
+  description: 'Changed lines with the unchanged lines around them, as in a unified diff.',
+  fields: (t) => ({
+    oldStart: t.exposeInt('oldStart', { description: 'Number of the first line in the earlier version.' }),
+    oldLines: t.exposeInt('oldLines', { description: 'Number of lines in the earlier version.' }),
+    newStart: t.exposeInt('newStart', { description: 'Number of the first line in the later version.' }),
+    newLines: t.exposeInt('newLines', { description: 'Number of lines in the later version.' }),
+    lines: t.field({ type: [DiffLineRef], extensions: { size: 20 }, description: 'The lines.', resolve: ({ lines }) => lines }),
+  }),
+})
+
+const FileDiffState = builder.enumType('FileDiffState', {
+  description: 'Whether the content of a file was compared, and why not.',
+  values: {
+    TEXT: { value: 'text', description: 'Compared line by line.' },
+    BINARY: { value: 'binary', description: 'Not compared: the file is not UTF-8 text.' },
+    TOO_LARGE: { value: 'too_large', description: 'Not compared: the file is larger than 512 KiB.' },
+    TOO_DIFFERENT: { value: 'too_different', description: 'Not compared: the contents have so little in common that it takes too long.' },
+  } satisfies Record<Uppercase<FileDiff['state']>, { value: FileDiff['state']; description: string }>,
+})
+
+const FileDiffRef = builder.objectRef<FileDiff>('FileDiff').implement({
+  description: 'Differences in the content of a file.',
+  fields: (t) => ({
+    change: t.expose('change', { type: FileChangeRef, description: 'The changed file.' }),
+    state: t.expose('state', { type: FileDiffState, description: 'Whether the content was compared.' }),
+    addedLines: t.int({ description: 'Number of added lines.', resolve: (file) => (file.state === 'text' ? file.diff.added : 0) }),
+    removedLines: t.int({ description: 'Number of removed lines.', resolve: (file) => (file.state === 'text' ? file.diff.removed : 0) }),
+    isTruncated: t.boolean({
+      description: 'Whether `hunks` contain only the first 5,000 lines.',
+      resolve: (file) => file.state === 'text' && file.diff.isTruncated,
+    }),
+    hunks: t.field({
+      type: [DiffHunkRef],
+      extensions: { size: 5 },
+      description: 'The differences, in order. Empty unless `state` is TEXT.',
+      resolve: (file) => (file.state === 'text' ? numbered(file.diff.hunks) : []),
+    }),
+  }),
+})
+
+/** Adds line numbers and HTML to the lines. */
+function numbered(hunks: readonly DiffHunk[]): NumberedHunk[] {
+  return hunks.map(({ lines, ...hunk }) => {
+    let [old, current] = [hunk.oldStart, hunk.newStart]
+    return {
+      ...hunk,
+      lines: lines.map((line) => ({
+        ...line,
+        oldLine: line.kind === 'added' ? null : old++,
+        newLine: line.kind === 'removed' ? null : current++,
+        html: markText(line.text, line.marks),
+      })),
+    }
+  })
+}
+
+/** The changed files of a comparison. */
+export const FilesRef = builder.objectRef<FileComparison & { comparison: Comparison }>('FileComparison').implement({
+  description: 'Differences between the files of two versions.',
+  fields: (t) => ({
+    bytesBefore: t.expose('before', { type: 'BigInt', description: 'Total size of the files in the earlier version, in bytes.' }),
+    bytesAfter: t.expose('after', { type: 'BigInt', description: 'Total size of the files in the later version, in bytes.' }),
+    totalCount: t.int({ description: 'Number of changed files.', resolve: ({ changes }) => changes.length }),
+    changes: t.field({
+      type: [FileChangeRef],
+      extensions: { size: 100 },
+      description: `The first ${maxListed.toLocaleString('en')} changed files, by path.`,
+      resolve: ({ changes }) => changes.slice(0, maxListed),
+    }),
+    diff: t.field({
+      type: FileDiffRef,
+      nullable: true,
+      extensions: { cost: 100 },
+      description: 'Differences in the content of a changed file. Null if no changed file has this path.',
+      args: {
+        path: t.arg.string({ required: true, description: 'Path of the changed file; for a renamed file the new one.' }),
+        context: t.arg.int({
+          defaultValue: 3,
+          description: `Number of unchanged lines around each change, at most ${maxContext.toLocaleString('en')}.`,
+          validate: notNegative,
+        }),
+      },
+      resolve: ({ comparison }, { path, context: lines }, context) => diffFile(context, comparison, path, Math.min(lines ?? 3, maxContext)),
+    }),
+  }),
+})

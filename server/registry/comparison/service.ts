@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { serviceUnavailable } from '../../errors.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { turnKey } from '../../platform/http/limits.ts'
+import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
+import type { PackageVersion } from '../packages/entity.ts'
+import { loadPackage } from '../packages/service.ts'
+import { findVersion, previousVersion } from '../packages/versions/service.ts'
+import { digestFiles, readEntry } from './digests.ts'
+import type { DiffTask, TextDiff } from './diff-texts.ts'
+import { compareFiles, type FileChange } from './file-changes.ts'
+
+/** Two versions of a package that the caller may read. `to` is the version that is compared with `from`. */
+export type Comparison = { from: PackageVersion; to: PackageVersion }
+
+/** All differences between the files of two versions, and the unpacked sizes in bytes. */
+export type FileComparison = { changes: FileChange[]; before: number; after: number }
+
+declare module '../../platform/caches/caches.ts' {
+  interface CachedValues {
+    /** Changed files of two versions, keyed by the hashes of both archives. */
+    file_changes: FileComparison
+  }
+}
+
+/** Returns the pair of a version and `from`, or its previous version. Null if the caller may not read the other version, or there is none. */
+export async function findComparison(context: Context, to: PackageVersion, from: string | null): Promise<Comparison | null> {
+  const pkg = await loadPackage(context, to.package.id)
+  const other = pkg && (from === null ? await previousVersion(context, pkg, to) : await findVersion(context, pkg, from))
+  return other ? { from: other, to } : null
+}
+
+/**
+ * Compares the files of two versions. Archives are immutable, so results are cached.
+ * @throws ApiError ServiceUnavailable when too many comparisons are waiting, or an archive cannot be read.
+ */
+export async function changedFiles(context: Context, { from, to }: Comparison): Promise<FileComparison> {
+  const key = `${from.archiveSha256} ${to.archiveSha256}`
+  const known = context.caches.file_changes.get(key)
+  if (known) return known
+  const found = await waiting(context, async () => {
+    const [earlier, later] = [await digestFiles(context, from), await digestFiles(context, to)]
+    return { changes: await compareFiles(earlier, later), before: totalSize(earlier), after: totalSize(later) }
+  })
+  context.caches.file_changes.set(key, found)
+  return found
+}
+
+const totalSize = (files: readonly { size: number }[]) => files.reduce((sum, { size }) => sum + size, 0)
+
+/** The text difference of a changed file, or why there is none. */
+export type FileDiff = { change: FileChange } & (
+  | { state: 'text'; diff: TextDiff; before: string; after: string }
+  | { state: 'binary' | 'too_large' | 'too_different' }
+)
+
+/** Maximum size of each side of a text comparison in bytes. */
+const maxTextBytes = 512 * 1024
+
+/** Compares the content of a file that differs between two versions. Returns null for any other path. @throws ApiError as `changedFiles`. */
+export async function diffFile(context: Context, comparison: Comparison, path: string, lines: number): Promise<FileDiff | null> {
+  const { changes } = await changedFiles(context, comparison)
+  const change = changes.find((one) => one.path === path)
+  if (!change) return null
+  if (Math.max(change.before ?? 0, change.after ?? 0) > maxTextBytes) return { change, state: 'too_large' }
+  context.budget?.spendText((change.before ?? 0) + (change.after ?? 0))
+  const before = change.before === null ? '' : await readText(context, comparison.from, change.previousPath ?? path)
+  const after = change.after === null ? '' : await readText(context, comparison.to, path)
+  if (before === null || after === null) return { change, state: 'binary' }
+  const diff = await diffInThread(context, { before, after, context: lines })
+  return diff ? { change, state: 'text', diff, before, after } : { change, state: 'too_different' }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** Returns the text of a file, or null if it is binary: not UTF-8, or with a NUL character, as in Git. */
+async function readText(context: Context, version: PackageVersion, path: string): Promise<string | null> {
+  const content = await waiting(context, () => readEntry(context, version, path))
+  if (!content || content.includes(0)) return null
+  try {
+    return decoder.decode(content)
+  } catch {
+    return null
+  }
+}
+
+const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
+  deadlineMs: 4000,
+  idleMs: 10_000,
+  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
+})
+const inTurn = createFairLimiter({
+  atOnce: 1,
+  waiting: 100,
+  waitingPerKey: 20,
+  maxWaitMs: 10_000,
+  refusal: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
+})
+
+/** Runs work when it is the caller's turn, without counting the time as the request's own. */
+function waiting<Result>(context: Context, work: () => Promise<Result>): Promise<Result> {
+  const result = inTurn(context.viewer?.id ?? turnKey(context.ip), work)
+  return context.budget?.uncounted(result) ?? result
+}
+
+const line = z.object({
+  kind: z.enum(['context', 'added', 'removed']),
+  text: z.string(),
+  marks: z.array(z.tuple([z.number(), z.number()])),
+  hasNoNewline: z.boolean(),
+})
+const hunk = z.object({
+  oldStart: z.number(),
+  oldLines: z.number(),
+  newStart: z.number(),
+  newLines: z.number(),
+  lines: z.array(line),
+})
+const answer = z
+  .object({ hunks: z.array(hunk), added: z.number(), removed: z.number(), isTruncated: z.boolean() })
+  .nullable() satisfies z.ZodType<TextDiff | null>
+
+/** Compares texts in a worker thread. Returns null if that takes too long or too much memory. */
+function diffInThread(context: Context, task: DiffTask): Promise<TextDiff | null> {
+  return waiting(context, async () => {
+    try {
+      return answer.parse(await ask(task))
+    } catch (error) {
+      if (error instanceof ThreadFailed && error.wasAtWork) return null
+      throw Object.assign(serviceUnavailable('The files could not be compared. Try again in a minute.', 60), { cause: error })
+    }
+  })
+}
