@@ -23,7 +23,7 @@ const isUpward: Rule = (from, to) => {
   return other === null ? composition.has(to) : areas.indexOf(other) > areas.indexOf(own)
 }
 const composition = new Set(
-  ['after-package-change', 'app', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map((name) => `server/${name}.ts`),
+  ['after-package-change', 'app', 'demo', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map((name) => `server/${name}.ts`),
 )
 /** Programs of their own, which load the whole server. */
 const programs = new Set(['server/platform/graphql/print-schema.ts', 'server/platform/launch/where.ts', 'server/operations/admin/main.ts'])

@@ -7,10 +7,11 @@ import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { fail, loadEnvironmentFile, makeEnvironmentFile, requireNode } from './environment.mjs'
 
-const known = { start, admin, ready, version, help, '--version': version, '--help': help }
+const known = { start, demo, admin, ready, version, help, '--version': version, '--help': help }
 const usage = `Usage: snug [command]
 
   start            Starts the server with the settings of the environment and of .env in the current folder (default).
+  demo             Fills the empty server with the packages of a made-up company.
   admin <command>  Runs an administration command. See "snug admin help".
   ready            Checks whether the running server can serve requests. Exit code 0 if it can, otherwise 1.
   version          Prints the version.
@@ -26,6 +27,12 @@ async function start() {
   loadEnvironmentFile()
   enableCompileCache()
   await import('../../dist/main.js')
+}
+
+async function demo() {
+  makeEnvironmentFile()
+  loadEnvironmentFile()
+  await import('../../dist/demo.js')
 }
 
 async function admin(given) {

@@ -16,9 +16,10 @@ const place = new RegExp(`${startedByAddress.source}|import\\.meta\\.(url|dirnam
 /** Converts the path separators of Windows. */
 const withSlashes = (path: string) => path.replaceAll(sep, '/')
 
-/** Entry points by name in the build: the server, the administration commands, and the worker threads and child processes. */
+/** Entry points by name in the build: the server, the demo, the administration commands, and the worker threads and child processes. */
 const input = {
   main: 'server/main.ts',
+  demo: 'server/demo.ts',
   admin: 'server/operations/admin/main.ts',
   ...Object.fromEntries(globSync('server/**/*.ts', { cwd: root }).map(withSlashes).flatMap(startedBy)),
 }

@@ -22,8 +22,12 @@ type Counted = { name: string; version: string; day: number; downloads: number }
 export function countDownload({ state, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
   if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
   metrics?.countDownload()
-  add((state.downloads ??= new Map<string, Counted>()), { name, version, day: dayOf(now()), downloads: 1 })
+  recordDownloads({ state }, { name, version, day: dayOf(now()), downloads: 1 })
 }
+
+/** Adds downloads in memory; `saveDownloads` writes them to the database. */
+export const recordDownloads = ({ state }: Pick<Services, 'state'>, downloads: Counted): void =>
+  add((state.downloads ??= new Map<string, Counted>()), downloads)
 
 /**
  * Writes the downloads counted since the last call in one transaction. Called every few seconds and at shutdown, so a killed process loses only a few
