@@ -2,6 +2,7 @@ import { auditRoutes } from './accounts/audit/rest.ts'
 import { badgeBinaries } from './analysis/badges/binary.ts'
 import { docsBinaries } from './analysis/docs/binary.ts'
 import { archiveBinaries } from './registry/downloads/binary.ts'
+import { fileBinaries } from './registry/files/binary.ts'
 import { feedBinaries } from './registry/feeds/binary.ts'
 import { downloadRoutes } from './registry/downloads/rest.ts'
 import { healthRoutes } from './operations/checks/rest.ts'
@@ -40,8 +41,8 @@ export const routeGroups: readonly RouteGroup[] = [
   { tag: 'Audit log', description: 'Audit log of security-relevant events, for administrators.', routes: auditRoutes },
   {
     tag: 'Packages',
-    description: 'Packages and their versions: listings, archives, options, uploaders and owners.',
-    routes: [...packageBinaries, ...archiveBinaries, ...packageRoutes],
+    description: 'Packages and their versions: listings, archives, files, options, uploaders and owners.',
+    routes: [...packageBinaries, ...archiveBinaries, ...fileBinaries, ...packageRoutes],
   },
   { tag: 'Publishing', description: 'Upload endpoints for package clients.', routes: uploadRoutes },
   {

@@ -7,7 +7,8 @@ export interface CachedValues {}
 /** Percentage of CACHE_BYTES that each cache may use. `rows` is the cache of `Reads.recall` on SQLite. */
 const shares = {
   listings: 40,
-  archives: 17,
+  archives: 15,
+  pictures: 2,
   documentation: 11,
   texts: 10,
   graphql: 8,
@@ -48,6 +49,7 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
     archives: open('archives'),
     documentation: open('documentation'),
     texts: open('texts'),
+    pictures: open('pictures'),
     graphql: open('graphql'),
     // Uploads normally finish within seconds. After expiry, an upload is read from the disk again.
     uploads: new ByteCache('uploads', shareOf('uploads', total), { ttl: 60_000, ttlAutopurge: true }),

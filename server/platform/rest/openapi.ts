@@ -208,12 +208,14 @@ function describeBinary(schema: GraphQLSchema, route: BinaryRoute, used: Map<str
       ...Object.fromEntries(
         produces.map(([status, { description, type, schema: produced }]) => [
           status,
-          { description, ...(type && { content: { [type]: produced ? { schema: producedSchema(schema, produced) } : {} } }) },
+          { description, ...(type && { content: contentOf([type].flat(), produced ? { schema: producedSchema(schema, produced) } : {}) }) },
         ]),
       ),
     },
   }
 }
+
+const contentOf = (types: string[], content: Json): Json => Object.fromEntries(types.map((type) => [type, content]))
 
 function bodyOf(type: GraphQLInputObjectType, excluded: string[], renamed: Route['names'] = {}): Json | undefined {
   const schema = inputSchema(type) as { properties: Json; required?: string[] }

@@ -109,8 +109,12 @@ export type BinaryRoute = {
   query?: Record<string, string>
 }
 
-/** A response of a binary route. `schema` is a zod schema, or a selection of fields of a GraphQL type. */
-export type Produced = { description: string; type?: string; schema?: z.ZodType | { graphqlType: string; fields: string } }
+/** A response of a binary route, in one of the media types. `schema` is a zod schema, or a selection of fields of a GraphQL type. */
+export type Produced = {
+  description: string
+  type?: string | readonly string[]
+  schema?: z.ZodType | { graphqlType: string; fields: string }
+}
 
 /** Responds with `{"status": "ok"}`. */
 export const ok = Symbol('ok')

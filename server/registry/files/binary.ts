@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { notFound } from '../../errors.ts'
+import { audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { binary } from '../../platform/rest/route.ts'
+import { findArchive } from '../packages/listing/archive.ts'
+import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
+import { imageTypes } from './content.ts'
+import type { VersionArchive } from './reading/copies.ts'
+import { attachment, restrictContent } from './send.ts'
+import { type PackageFile, readArchiveFile, readPart } from './service.ts'
+import { maxSvgBytes, safeSvg } from './svg/service.ts'
+
+/** Increment when the same file is sent differently. */
+const revision = 1
+
+/** Route of the files of a version. */
+export const fileBinaries = [
+  binary('GET /raw/:pkg/:version/*', {
+    access: 'browse',
+    summary: 'A file of a version. Images are recognized by their content, SVGs are sanitized, and all other text is plain text.',
+    handler: sendFile,
+    query: { download: 'With any value, the original file is sent as a download.' },
+    produces: {
+      200: { description: 'The file.', type: ['text/plain', 'application/octet-stream', ...imageTypes] },
+      304: { description: "The client's copy is current." },
+    },
+  }),
+]
+
+async function sendFile(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const archive = await requestedArchive(context)
+  const path = (request.params as { '*': string })['*']
+  const isDownload = (request.query as { download?: unknown }).download !== undefined
+  const etag = etagOf(archive, path, isDownload)
+  const answer =
+    isFresh(request, etag) && request.headers['if-none-match']?.trim() !== '*' ? null : await answerFor(context, archive, path, isDownload)
+  restrictContent(reply)
+  reply.header('etag', etag).header('vary', 'authorization, cookie')
+  reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
+  if (answer === null) return sendHeadersOnly(request, reply.code(304))
+  if (answer.isAttachment) reply.header('content-disposition', attachment(path))
+  reply.type(answer.type).header('content-length', answer.bytes)
+  if (request.method === 'HEAD') return sendHeadersOnly(request, reply)
+  return reply.send(answer.content())
+}
+
+async function requestedArchive(context: Context): Promise<VersionArchive> {
+  const [name, version] = [packageParameter(context.request), versionParameter(context.request)]
+  const archive = await findArchive(context, name, version, audienceOf(context))
+  if (!archive) throw unknownVersion(name, version)
+  return { name, version, ...archive }
+}
+
+/** The file follows from the archive and the path. */
+const etagOf = ({ sha256 }: VersionArchive, path: string, isDownload: boolean): string =>
+  `"${createHash('sha256')
+    .update(JSON.stringify([revision, sha256, path, isDownload]))
+    .digest('base64url')
+    .slice(0, 32)}"`
+
+type Answer = { type: string; bytes: number; isAttachment: boolean; content: () => Buffer | Readable }
+
+/** Larger files are sent in parts of this size. */
+const partBytes = maxSvgBytes
+
+async function answerFor(context: Context, archive: VersionArchive, path: string, isDownload: boolean): Promise<Answer> {
+  const found = await readArchiveFile(context, archive, path, partBytes)
+  if (!found) throw notFound(`There is no file ${path} in ${archive.name} ${archive.version}.`)
+  const { file, content } = found
+  if (file.mediaType === 'image/svg+xml' && !isDownload) {
+    const svg = file.bytes > maxSvgBytes ? null : await safeSvg(context, content)
+    if (svg) return { type: 'image/svg+xml', bytes: svg.length, isAttachment: false, content: () => svg }
+  }
+  return {
+    type: typeOf(file),
+    bytes: file.bytes,
+    isAttachment: isDownload || file.kind === 'binary',
+    content: () =>
+      content.length === file.bytes ? content : Readable.from(partsOf(context, archive, file, content), { objectMode: false }),
+  }
+}
+
+const typeOf = ({ kind, mediaType }: PackageFile): string =>
+  kind === 'text' || mediaType === 'image/svg+xml' ? 'text/plain; charset=utf-8' : mediaType
+
+async function* partsOf(context: Context, archive: VersionArchive, { path, bytes }: PackageFile, first: Buffer): AsyncGenerator<Buffer> {
+  yield first
+  for (let start = first.length; start < bytes; start += partBytes)
+    yield await readPart(context, archive, path, start, Math.min(partBytes, bytes - start))
+}
