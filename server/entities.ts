@@ -11,6 +11,7 @@ import {
 import { Advisory, AdvisoryPackage } from './registry/advisories/entity.ts'
 import { AuditCut, AuditLink, AuditEntry } from './accounts/audit/entity.ts'
 import { IntegrityReport } from './operations/integrity/entity.ts'
+import { DailySample } from './operations/stats/entity.ts'
 import { PackageDownloads, VersionDownloads } from './registry/downloads/entity.ts'
 import { VersionDocs } from './analysis/docs/entity.ts'
 import { Invite } from './accounts/invites/entity.ts'
@@ -63,6 +64,7 @@ export const entities = [
   ServerSetting,
   Job,
   IntegrityReport,
+  DailySample,
   ArchiveFault,
   VersionDownloads,
   PackageDownloads,

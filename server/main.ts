@@ -24,6 +24,7 @@ import { runPeriodically, logMove } from './platform/jobs/run-periodically.ts'
 import { startWorker, type Worker } from './platform/jobs/worker.ts'
 import { listenForMetrics } from './operations/metrics/page.ts'
 import { openServices } from './open-services.ts'
+import { sampleDay } from './operations/stats/samples.ts'
 import { enqueueDomainChecks } from './registry/publishers/domain-check.ts'
 import { completeIndex, recountDependents } from './registry/search/rebuild.ts'
 import { collectSdks } from './analysis/sdks/installing/install.ts'
@@ -119,6 +120,7 @@ function startMaintenanceTimers(services: Services): (() => void)[] {
     runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
     runPeriodically('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
     runPeriodically('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
+    runPeriodically('storing daily statistics', collectEveryMs, services, () => sampleDay(services)),
     runPeriodically('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
     runPeriodically('collecting sessions', collectEveryMs, services, () => collectSessions(services)),
     runPeriodically('collecting authorizations', collectEveryMs, services, () => collectAuthorizations(services)),

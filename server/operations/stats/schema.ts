@@ -109,7 +109,7 @@ const DatabaseReportRef = builder.objectRef<NonNullable<Awaited<ReturnType<typeo
   }),
 })
 
-const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
+export const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
   description: 'Statistics of the server.',
   fields: (t) => ({
     uptime: t.field({ type: UptimeRef, description: 'Uptime of this instance.', resolve: (_stats, _args, context) => uptimeOf(context) }),

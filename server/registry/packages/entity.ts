@@ -63,6 +63,7 @@ export const PackageVersion = defineEntity({
     { properties: ['package', 'sortKey'] },
     { properties: ['package', 'archiveBytes'] },
     { properties: ['package', 'retractedAt'] },
+    { properties: ['createdAt'] },
   ],
 })
 export type PackageVersion = InferEntity<typeof PackageVersion>

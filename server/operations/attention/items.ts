@@ -1,0 +1,61 @@
+import type { Services } from '../../services.ts'
+
+/** How urgent an item is: `error` needs action now, `warning` soon, `info` is a recommendation. */
+export type Severity = 'error' | 'warning' | 'info'
+
+/** Kinds of items, with descriptions. */
+export const attentionKinds = {
+  component_failing: 'A component of the server does not work.',
+  disk_low: 'The disk is full, or will be within 30 days.',
+  archives_unreadable: 'Archives are missing or damaged.',
+  collection_on_hold: 'The removal of unused archives waits for a confirmation.',
+  backup_failed: 'The last backup failed.',
+  backup_incomplete: 'The last backup is missing files that were missing or damaged on the server.',
+  backups_off: 'No automatic backups are set up.',
+  jobs_failed: 'Background jobs failed permanently.',
+  sdk_failed: 'An SDK could not be installed.',
+  sdk_missing: 'No Dart SDK is installed, so versions are scored without pana and dart doc.',
+  names_waiting: 'Package names wait for approval.',
+  tokens_expiring: 'Access tokens with the scope ADMIN expire within 14 days.',
+  invitations_unanswered: 'Invited people have not accepted yet.',
+  settings_weak: 'Settings weaken the security of the server.',
+  clocks_differ: 'The clocks of the server and the database differ.',
+  address_unencrypted: 'Clients use the server without encryption.',
+  certificate_untrusted: 'The certificate of the server is self-signed or has expired.',
+  certificate_expiring: 'The certificate of the server expires within 14 days.',
+} as const satisfies Record<string, string>
+export type AttentionKind = keyof typeof attentionKinds
+
+/** Something that an administrator should look at. */
+export type AttentionItem = {
+  kind: AttentionKind
+  severity: Severity
+  /** How many things the item is about, such as failed jobs. */
+  count: number
+  /** Since when, or when it is due, if known. */
+  at: Date | null
+  /** A sentence for people. */
+  text: string
+}
+
+/** What the checks read. */
+export type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
+
+/** A check: returns the items that it found. */
+export type AttentionCheck = (watched: Watched) => Promise<AttentionItem[]>
+
+type Given = Pick<AttentionItem, 'kind' | 'severity' | 'text'> & Partial<AttentionItem>
+
+/** Creates an item. Without a count, it is about one thing. */
+export const item = (given: Given): AttentionItem => ({ count: 1, at: null, ...given })
+
+/** Creates an item about `count` things; none if the count is 0. */
+export const counted = (count: number, given: Given): AttentionItem[] => (count > 0 ? [item({ ...given, count })] : [])
+
+/** "1 job", "2 jobs". */
+export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+
+/** Returns the number in the first column of a query. PostgreSQL returns counts as strings. */
+export async function countOf({ database }: Pick<Services, 'database'>, sql: string, ...values: (string | number)[]): Promise<number> {
+  return Number((await database.reads.get<{ total: number | string }>(sql, ...values))?.total ?? 0)
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { audit } from '../../accounts/audit/service.ts'
+import type { Context, SignedInContext } from '../../platform/access/context.ts'
+import { lockSetting, readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
+import { readSchedule } from '../backup/schedule/state.ts'
+
+/** The steps after the setup, in order, with descriptions. */
+export const checklistSteps = {
+  token: 'Create an access token.',
+  package: 'Publish the first package.',
+  backups: 'Set up automatic backups. Done after the first complete backup.',
+  sdk: 'Install a Dart or Flutter SDK.',
+  people: 'Invite other people.',
+  https: 'Serve the registry over HTTPS.',
+} as const satisfies Record<string, string>
+export type ChecklistStepName = keyof typeof checklistSteps
+export type ChecklistStep = { name: ChecklistStepName; isDone: boolean }
+export type Checklist = { isHidden: boolean }
+
+const setting: Setting<Checklist> = { key: 'setup.checklist', schema: z.object({ isHidden: z.boolean() }), initial: { isHidden: false } }
+
+/** Returns whether an administrator has hidden the checklist. */
+export const readChecklist = ({ database }: Pick<Context, 'database'>): Promise<Checklist> => readSetting(database.reads, setting)
+
+type Facts = Record<'token' | 'package' | 'sdk' | 'people', number | boolean>
+
+/** Returns the steps with their current state. */
+export async function stepsOf({ database, config, now }: Pick<Context, 'database' | 'config' | 'now'>): Promise<ChecklistStep[]> {
+  const [facts, schedule] = await Promise.all([database.reads.get<Facts>(factsSql), readSchedule(config, database.reads, now())])
+  const done: Record<ChecklistStepName, boolean> = {
+    token: Boolean(facts?.token),
+    package: Boolean(facts?.package),
+    backups: Boolean(schedule?.lastSuccess),
+    sdk: Boolean(facts?.sdk),
+    people: Boolean(facts?.people),
+    https: config.SERVER_URL.startsWith('https:'),
+  }
+  return Object.entries(done).map(([name, isDone]) => ({ name: name as ChecklistStepName, isDone }))
+}
+
+const factsSql = `select exists (select 1 from access_tokens where revoked_at is null) as token, exists (select 1 from packages) as package,
+  exists (select 1 from sdk_installs where status = 'ready') as sdk, exists (select 1 from users where role <> 'owner') as people`
+
+/** Hides the checklist from all administrators, or shows it again. Setting the current value again has no effect. */
+export async function updateChecklist({ em, viewer, ip }: SignedInContext, wanted: Checklist): Promise<Checklist> {
+  await em.fork().transactional(async (inner) => {
+    if ((await lockSetting(inner, setting)).isHidden === wanted.isHidden) return
+    const summary = `${viewer.displayName} ${wanted.isHidden ? 'hid the setup checklist' : 'showed the setup checklist again'}`
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, ip })
+    await writeSetting(inner, setting, wanted)
+  })
+  return wanted
+}
