@@ -59,6 +59,12 @@ export const router = createRouter({
           meta: { browsing: false },
         },
         {
+          path: 'downloads',
+          name: 'package-downloads',
+          component: () => import('./package/downloads-page.vue'),
+          meta: { browsing: false },
+        },
+        {
           path: 'activity',
           name: 'package-activity',
           component: () => import('./package/package-activity-page.vue'),

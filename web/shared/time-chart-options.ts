@@ -1,5 +1,5 @@
 import uPlot from 'uplot'
-import { type ChartShape, type ColoredSeries, stackedValues } from './time-chart.ts'
+import { type ChartShape, type ColoredSeries, drawingOrder, stackedValues } from './time-chart.ts'
 
 interface Drawing {
   shape: ChartShape
@@ -12,10 +12,10 @@ interface Drawing {
 
 const daySeconds = 86_400
 
-/** Returns the data of a plot. Series are drawn from the last to the first, so that the lower parts of a stack cover the higher ones. */
 export function plotData(times: readonly Date[], series: readonly ColoredSeries[], stacked: boolean): uPlot.AlignedData {
-  const values = stacked ? stackedValues(series) : series.map((one) => [...one.values])
-  return [times.map((time) => time.getTime() / 1000), ...values.toReversed()]
+  const drawn = drawingOrder(series)
+  const values = stacked ? stackedValues(drawn) : drawn.map((one) => [...one.values])
+  return [times.map((time) => time.getTime() / 1000), ...values]
 }
 
 export function plotOptions({ shape, series, width, height, colorOf }: Drawing): uPlot.Options {
@@ -48,7 +48,7 @@ export function plotOptions({ shape, series, width, height, colorOf }: Drawing):
         values: (_plot, splits) => splits.map((value) => shape.format(value)),
       },
     ],
-    series: [{}, ...series.map((one) => seriesOptions(one, shape, colorOf(one.color))).toReversed()],
+    series: [{}, ...drawingOrder(series).map((one) => seriesOptions(one, shape, colorOf(one.color)))],
   }
 }
 

@@ -39,13 +39,20 @@ export function withColors(series: readonly ChartSeries[], hidden: ReadonlySet<s
   }))
 }
 
-/** Returns the tops of stacked series, the first series at the bottom. Lines and hidden series are not stacked. */
+/** Returns the tops of stacked series, the last series at the bottom. Lines and hidden series are not stacked. */
 export function stackedValues(series: readonly ColoredSeries[]): (number | null)[][] {
   const below: number[] = []
-  return series.map(({ values, line, hidden }) =>
-    line || hidden ? [...values] : values.map((value, index) => (below[index] = (below[index] ?? 0) + (value ?? 0))),
-  )
+  return series
+    .toReversed()
+    .map(({ values, line, hidden }) =>
+      line || hidden ? [...values] : values.map((value, index) => (below[index] = (below[index] ?? 0) + (value ?? 0))),
+    )
+    .toReversed()
 }
+
+/** Returns the series in the order in which they are drawn: the lower parts of a stack cover the higher ones, and lines cover both. */
+export const drawingOrder = (series: readonly ColoredSeries[]) =>
+  series.toSorted((a, b) => Number(a.line ?? false) - Number(b.line ?? false))
 
 /** Returns the sum of all stacked series at a time. */
 export const sumAt = (series: readonly ChartSeries[], index: number) =>
