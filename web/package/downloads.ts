@@ -26,7 +26,7 @@ export function useDownloads() {
   const range = useQueryParam<string>('range', 'year', { allowed: ranges.map(({ value }) => value), replace: true })
   const { data, ...state } = useQuery(DownloadsByVersionDocument, () => ({
     name: String(route.params.name),
-    by: by.value === 'minor' ? 'MINOR' : 'MAJOR',
+    by: by.value === 'minor' ? ('MINOR' as const) : ('MAJOR' as const),
     weeks: ranges.find(({ value }) => value === range.value)?.weeks ?? 52,
   }))
   const downloads = computed(() => data.value?.package?.downloads ?? undefined)

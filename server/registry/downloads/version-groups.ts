@@ -27,6 +27,7 @@ export async function downloadsByGroup(
   { by, weeks, now }: { by: Grouping; weeks: number; now: Date },
 ): Promise<VersionGroups> {
   const [first, today] = [dayOf(now) - 7 * weeks + 1, dayOf(now)]
+  const bounds = [first, packageId, first, today]
   const week = '(d.day - cast(? as integer)) / 7'
   const rows = await reads.all<Row>(
     `select ${prefixOf(by, backend)} as name, ${week} as week, sum(d.downloads) as downloads
@@ -35,8 +36,8 @@ export async function downloadsByGroup(
      union all
      select null as name, ${week} as week, sum(d.downloads) as downloads
      from package_downloads d where d.package_id = ? and d.day >= ? and d.day <= ? group by 2`,
-    ...[first, packageId, first, today],
-    ...[first, packageId, first, today],
+    ...bounds,
+    ...bounds,
   )
   // Databases round divisions towards zero, and PostgreSQL returns sums as strings.
   const earliest = rows.reduce((found, row) => Math.min(found, Number(row.week)), weeks)
