@@ -6,7 +6,7 @@ import { EditorState } from '@codemirror/state'
 import { EditorView, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { graphql, updateSchema } from 'cm6-graphql'
-import { buildSchema } from 'graphql'
+import { loadSchema } from './schema.ts'
 
 interface Options {
   parent: HTMLElement
@@ -48,10 +48,9 @@ export function replaceText(editor: EditorView, text: string) {
   editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, annotations: isolateHistory.of('full') })
 }
 
-/** Loads the schema for completion and validation. Without permission to read the schema, the editor works without these features. */
-export async function loadSchema(editor: EditorView, address: string): Promise<void> {
-  const response = await fetch(address, { credentials: 'same-origin' })
-  if (response.ok) updateSchema(editor, buildSchema(await response.text(), { assumeValid: true }))
+/** Loads the schema for completion and validation. Rejects if it cannot be read; the editor then works without these features. */
+export async function addSchema(editor: EditorView, address: string): Promise<void> {
+  updateSchema(editor, await loadSchema(address))
 }
 
 const colors = HighlightStyle.define([

@@ -1,5 +1,6 @@
 import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../graphql.ts'
+import { queryHistory, rememberQuery } from './history.ts'
 import { ensureSameAccount } from '../sign-in/session.ts'
 
 /** The user's input: a GraphQL document, and variables and additional headers as JSON. */
@@ -18,8 +19,6 @@ export interface Reply {
   text: string
 }
 
-const storageKey = 'snug-graphql-query'
-
 const welcome = `# Press Ctrl+Enter (⌘+Enter) to run the query.
 {
   viewer { displayName role }
@@ -27,8 +26,8 @@ const welcome = `# Press Ctrl+Enter (⌘+Enter) to run the query.
 }
 `
 
-/** Returns the last document that was run, or an example. Headers are never stored, because they may contain a token. */
-export const firstQuery = (): string => localStorage.getItem(storageKey) ?? welcome
+/** Returns the last document that was run, or an example. */
+export const firstQuery = (): string => queryHistory.value[0]?.query ?? welcome
 
 /** Returns the names of the operations in a document, so that the user can choose one if there are several. */
 export const operationsIn = (query: string): string[] =>
@@ -47,7 +46,7 @@ export function useExplorer() {
         ? 'Headers must be a JSON object of strings, such as {"Authorization": "Bearer svc_pat_…"}.'
         : undefined
     if (problem.value !== undefined) return
-    localStorage.setItem(storageKey, query)
+    rememberQuery(query)
     if (!(await ensureSameAccount())) return
     running.value = true
     const began = performance.now()

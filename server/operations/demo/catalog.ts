@@ -18,7 +18,7 @@ export const publishers = [
   { id: 'logistics', name: 'Logistics', about: 'Routes, shipments and warehouses.' },
 ]
 
-/** The people of the demo. The first one owns the registry; `publishers` are those that the person administers. */
+/** The people of the demo. The first one owns the registry; `publishers` lists the publishers that the person administers. */
 export const people = [
   { name: 'Ingrid Halvorsen', role: 'owner', publishers: ['platform'] },
   { name: 'Tomás Herrera', role: 'admin', publishers: ['design-system'] },
