@@ -1,35 +1,91 @@
-import MarkdownIt, { type MarkdownIt as Parser } from 'markdown-it'
+import escapeHtml from 'escape-html'
+import MarkdownIt, { type Env as AnyEnv, type MarkdownIt as Parser } from 'markdown-it'
+import anchors from 'markdown-it-anchor'
+import { full as emoji } from 'markdown-it-emoji'
+import footnotes from 'markdown-it-footnote'
+import alerts from 'markdown-it-github-alerts'
+import { finishDocument, numbered, slugOf } from './finish.ts'
+import { type Language, languageNamed } from './languages.ts'
 import { type LinkResolver, placeholderMark } from './links.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
-/** Renders Markdown (GitHub flavor: tables, strikethrough, task lists, bare links, inline HTML) as sanitized HTML. */
-export const renderMarkdown = (source: string, resolve: LinkResolver): string =>
-  sanitizeRendered(markdown.render(source.replaceAll(placeholderMark, '')), resolve)
+/**
+ * Renders Markdown (GitHub flavor: tables, strikethrough, task lists, alerts, footnotes, emoji shortcodes, bare links, inline HTML) as sanitized HTML.
+ * Code is not highlighted.
+ */
+export const renderMarkdown = (source: string, resolve: LinkResolver): string => sanitizeRendered(toHtml(source, {}), resolve)
 
-const markdown = new MarkdownIt({ html: true, linkify: true }).use(taskLists).use(headingIds)
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
+/** A code block in a known language. `placeholder` stands for its HTML in the document. */
+export type CodeBlock = { placeholder: string; code: string; language: Language }
 
-/** Gives headings the same ids as GitHub, so that tables of contents work. */
-function headingIds(parser: Parser): void {
-  parser.core.ruler.push('heading-ids', ({ tokens }) => {
-    const used = new Map<string, number>()
-    for (const [index, token] of tokens.entries()) {
-      if (token.type !== 'heading_open') continue
-      const text =
-        tokens[index + 1]?.children
-          ?.filter(({ type }) => type === 'text' || type === 'code_inline')
-          .map(({ content }) => content)
-          .join('') ?? ''
-      const slug = text
-        .trim()
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
-        .replace(/ /g, '-')
-      const count = used.get(slug) ?? 0
-      used.set(slug, count + 1)
-      if (slug) token.attrSet('id', count ? `${slug}-${count}` : slug)
-    }
-  })
+/**
+ * Renders Markdown as sanitized HTML for the console: with links to headings, boxes around code and tables, and hints on misleading links. `highlight`
+ * returns the HTML of the code blocks; without it, code has no colors.
+ */
+export async function renderDocument(
+  source: string,
+  resolve: LinkResolver,
+  highlight: ((blocks: CodeBlock[]) => Promise<string[]>) | null,
+): Promise<string> {
+  const codeBlocks: CodeBlock[] = []
+  const sanitized = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
+  const highlighted = codeBlocks.length > 0 ? ((await highlight?.(codeBlocks)) ?? []) : []
+  const codeOf = new Map(codeBlocks.map(({ placeholder }, index) => [placeholder, highlighted[index] ?? '']))
+  return finishDocument(sanitized).replaceAll(codePlaceholder, (placeholder) => codeOf.get(placeholder) ?? '')
+}
+
+type Env = AnyEnv & { codeBlocks?: CodeBlock[]; usedSlugs?: Map<string, number> }
+
+const toHtml = (source: string, env: Env): string => markdown.render(source.replaceAll(placeholderMark, ''), env)
+
+const markdown = new MarkdownIt({ html: true, linkify: true })
+  .use(emoji, { shortcuts: {} })
+  .use(footnotes)
+  .use(alerts)
+  .use(taskLists)
+  .use(anchors, { slugifyWithState: unusedSlug, getTokensText: headingText, tabIndex: false })
+markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
+// GitHub also links `www.example.com`, but no other host names.
+markdown.linkify.add('www.', {
+  validate: (text, position) =>
+    /^[\w-]+(\.[\w-]+)+(\/[^\s<>()"']*[^\s<>()"'.,;:!?])?/.exec(text.slice(position, position + 2000))?.[0].length ?? 0,
+  normalize: (match) => void (match.url = `http://${match.url}`),
+})
+const { rules } = markdown.renderer
+rules.alert_open = (tokens, index) => {
+  const { type, title } = tokens[index]?.meta as { type: string; title: string }
+  return `<div class="markdown-alert markdown-alert-${type}"><p class="markdown-alert-title">${escapeHtml(title)}</p>`
+}
+rules.footnote_block_open = () => '<section class="footnotes"><ol>\n'
+rules.footnote_caption = (tokens, index) => String((tokens[index]?.meta as { id: number }).id + 1)
+
+// The HTML of highlighted code is inserted after sanitizing, which would take many times as long with it. The author of a document cannot write
+// this placeholder, because it contains a random number.
+const nonce = crypto.randomUUID()
+const codePlaceholder = new RegExp(`${placeholderMark}code-${nonce}-\\d+`, 'g')
+
+const plainFence = rules.fence
+rules.fence = (tokens, index, options, env, self) => {
+  const { content: code = '', info = '' } = tokens[index] ?? {}
+  const { codeBlocks } = env as Env
+  const language = languageNamed(/^\s*([\w+#.-]*)/.exec(info)?.[1] ?? '')
+  if (!codeBlocks || language === null) return plainFence?.(tokens, index, options, env, self) ?? ''
+  const placeholder = `${placeholderMark}code-${nonce}-${codeBlocks.length}`
+  codeBlocks.push({ placeholder, code, language })
+  return `<pre><code class="language-${language}">${placeholder}</code></pre>\n`
+}
+
+/** Returns the id of a heading, with a number if the same id was used before. */
+function unusedSlug(text: string, { env }: { env: Env }): string {
+  env.usedSlugs ??= new Map()
+  return numbered(slugOf(text), env.usedSlugs)
+}
+
+/** Returns the text of a heading for its id. As on GitHub, emoji count by their shortcode. */
+function headingText(tokens: readonly { type: string; content: string; markup: string }[]): string {
+  return tokens
+    .map(({ type, content, markup }) => (type === 'emoji' ? markup : type === 'text' || type === 'code_inline' ? content : ''))
+    .join('')
 }
 
 /** Renders `- [ ] open` and `- [x] done` as items with a disabled checkbox (GitHub Flavored Markdown, 5.3). */

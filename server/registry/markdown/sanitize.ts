@@ -21,20 +21,31 @@ export function sanitizeRendered(rendered: string, resolve: LinkResolver, own: R
 const allowed: sanitizeHtml.IOptions = {
   allowedTags:
     `h1 h2 h3 h4 h5 h6 p a ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
-    caption dl dt dd details summary div span center picture source img figure figcaption abbr q cite small mark input`.split(/\s+/),
+    caption dl dt dd details summary div section span center picture source img figure figcaption abbr q cite dfn small mark tt strike ruby rt rp wbr
+    input`.split(/\s+/),
   allowedAttributes: {
     '*': ['id', 'title', 'align', 'lang', 'dir'],
     a: ['href', 'rel'],
     ol: ['start', 'reversed', 'type'],
-    th: ['colspan', 'rowspan', 'scope', 'style'],
-    td: ['colspan', 'rowspan', 'style'],
+    table: ['width'],
+    th: ['colspan', 'rowspan', 'scope', 'style', 'width', 'valign'],
+    td: ['colspan', 'rowspan', 'style', 'width', 'valign'],
     details: ['open'],
     input: ['type', 'checked', 'disabled'],
     img: ['src', 'alt', 'width', 'height', 'loading', 'decoding'],
     source: ['srcset', 'media'],
   },
-  allowedClasses: { code: [/^language-[\w+#-]{1,40}$/], ul: ['task-list'], ol: ['task-list'], li: ['task'] },
+  allowedClasses: {
+    code: [/^language-[\w+#-]{1,40}$/],
+    li: ['task'],
+    div: ['markdown-alert', ...['note', 'tip', 'important', 'warning', 'caution'].map((type) => `markdown-alert-${type}`)],
+    p: ['markdown-alert-title'],
+    sup: ['footnote-ref'],
+    section: ['footnotes'],
+    a: ['footnote-backref'],
+  },
   allowedStyles: { '*': { 'text-align': [/^(left|right|center)$/] } },
+  selfClosing: ['img', 'br', 'hr', 'input', 'source', 'wbr'],
   allowedSchemes: ['https', 'http', 'mailto'],
   allowProtocolRelative: false,
   disallowedTagsMode: 'discard',

@@ -87,10 +87,17 @@ const inProgress = new Map<string, Promise<string>>()
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asPlainText(task)
-  const rendered = await renderInThread(caller.viewer?.id ?? turnKey(caller.ip), task)
+  const rendered = await renderInTurn(caller.viewer?.id ?? turnKey(caller.ip), task)
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
   if (persist) await cacheHtml(caller, hash, html)
   return html ?? asPlainText(task)
+}
+
+/** Renders in a thread. A document that takes too long with highlighted code is tried again without. */
+async function renderInTurn(caller: string, task: Task): Promise<string | null> {
+  const rendered = await renderInThread(caller, task)
+  const canBeFaster = 'links' in task && /^ *(```|~~~)/m.test(task.source)
+  return rendered === null && canBeFaster ? renderInThread(caller, { ...task, withoutColors: true }) : rendered
 }
 
 const asPlainText = (task: Task): string => ('links' in task ? plainDocument(task) : plainCode(task))

@@ -1,17 +1,36 @@
+import escapeHtml from 'escape-html'
 import { answerQuestions } from '../../platform/threads/worker.ts'
 import { highlight, loadLanguages } from './highlight.ts'
-import { highlightLimits, type Language } from './languages.ts'
+import { highlightLimits, type Language, splitLines } from './languages.ts'
 import { linkResolver, type Links } from './links.ts'
-import { renderMarkdown } from './render.ts'
+import { type CodeBlock, renderDocument } from './render.ts'
 
 /** The input of the worker thread, which returns HTML: a Markdown text, or code, of which every line is a line of the result. */
 export type Task = TextTask | CodeTask
-export type TextTask = { source: string; links: Links }
+/** With `withoutColors`, code blocks are not highlighted. */
+export type TextTask = { source: string; links: Links; withoutColors?: true }
 export type CodeTask = { source: string; language: Language }
 
-answerQuestions((task: Task) => ('links' in task ? renderMarkdown(task.source, linkResolver(task.links)) : highlightCode(task)))
+answerQuestions((task: Task) => ('links' in task ? renderTask(task) : highlightCode(task)))
+
+const renderTask = ({ source, links, withoutColors }: TextTask): Promise<string> =>
+  renderDocument(source, linkResolver(links), withoutColors ? null : highlightBlocks)
 
 async function highlightCode({ source, language }: CodeTask): Promise<string> {
   const loaded = await loadLanguages([language])
   return highlight(loaded, source, language, performance.now() + highlightLimits.milliseconds).join('\n')
+}
+
+/** Maximum number of languages that are highlighted in one document, because grammars take up to 20 MB. */
+const maxLanguages = 12
+
+/** Highlights the code blocks of a document. All of them together have the time of one file; blocks after that have no colors. */
+async function highlightBlocks(blocks: CodeBlock[]): Promise<string[]> {
+  const languages = new Set([...new Set(blocks.map(({ language }) => language))].slice(0, maxLanguages))
+  const loaded = await loadLanguages(languages)
+  const deadline = performance.now() + highlightLimits.milliseconds
+  return blocks.map(({ code, language }) => {
+    const lines = languages.has(language) ? highlight(loaded, code, language, deadline) : splitLines(code).map(escapeHtml)
+    return `${lines.join('\n')}\n`
+  })
 }

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest'
+import { highlight, loadLanguages } from '../../../server/registry/markdown/highlight.ts'
+import type { LinkResolver } from '../../../server/registry/markdown/links.ts'
+import { type CodeBlock, renderDocument } from '../../../server/registry/markdown/render.ts'
+
+const resolve: LinkResolver = (target, purpose) =>
+  /^https?:/.test(target) ? (purpose === 'image' ? `/proxy?${new URL(target).host}` : target) : `/own/${target}`
+const colors = async (blocks: CodeBlock[]) => {
+  const loaded = await loadLanguages(blocks.map(({ language }) => language))
+  return blocks.map(({ code, language }) => highlight(loaded, code, language).join('\n'))
+}
+const render = async (source: string) => (await renderDocument(source, resolve, colors)).trim()
+const rel = 'rel="nofollow ugc noopener"'
+const heading = (html: string, id: string, text: string) =>
+  `<div class="heading">${html}<a class="heading-link" href="#doc-${id}" aria-label="Permalink: ${text}">#</a></div>`
+
+describe('GitHub Flavored Markdown', () => {
+  it.each([
+    ['# Use it!', heading('<h1 id="doc-use-it">Use it!</h1>', 'use-it', 'Use it!')],
+    ['## :rocket: Go', heading('<h2 id="doc-rocket-go">🚀 Go</h2>', 'rocket-go', '🚀 Go')],
+    [
+      '# A\n\n<h1 align="center">A</h1>',
+      `${heading('<h1 id="doc-a">A</h1>', 'a', 'A')}\n${heading('<h1 align="center" id="doc-a-1">A</h1>', 'a-1', 'A')}`,
+    ],
+    [
+      '> [!WARNING]\n> Take **care**.',
+      '<div class="markdown-alert markdown-alert-warning"><p class="markdown-alert-title">Warning</p><p>Take <strong>care</strong>.</p>\n</div>',
+    ],
+    [
+      'a[^n]\n\n[^n]: b',
+      '<p>a<sup class="footnote-ref"><a href="#doc-fn1" id="doc-fnref1">1</a></sup></p>\n<section class="footnotes"><ol>\n<li id="doc-fn1"><p>b <a class="footnote-backref" href="#doc-fnref1">↩\uFE0E</a></p>\n</li>\n</ol>\n</section>',
+    ],
+    [':white_check_mark: :) :unknown:', '<p>✅ :) :unknown:</p>'],
+    ['www.example.com. pub.dev', `<p><a href="http://www.example.com" ${rel}>www.example.com</a>. pub.dev</p>`],
+    [
+      '```dart\nfinal a;\n```',
+      '<div class="code-block"><pre><code class="language-dart"><span class="hl-k">final</span> a;</code></pre></div>',
+    ],
+    ['```unknown\n<b>\n```', '<div class="code-block"><pre><code class="language-unknown">&lt;b&gt;\n</code></pre></div>'],
+    [
+      '|a|\n|-|\n|b|',
+      '<div class="table-box"><table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table></div>',
+    ],
+  ])('renders %s', async (source, html) => {
+    expect(await render(source)).toBe(html)
+  })
+})
+
+describe('images', () => {
+  const lazy = 'loading="lazy" decoding="async"'
+  it.each([
+    ['![A](a.png)', `<p><img src="/own/a.png" alt="A" ${lazy} /></p>`],
+    [
+      '<img src="a.png" width="50%" height="99999" style="position:fixed" class="x" onerror="x">',
+      `<img src="/own/a.png" alt="" width="50%" ${lazy} />`,
+    ],
+    ['![](a.png#gh-dark-mode-only)', `<p><img src="/own/a.png#gh-dark-mode-only" alt="" ${lazy} /></p>`],
+    [
+      '[![B](https://ci.example/b.svg)](https://ci.example)',
+      `<p><a href="https://ci.example" ${rel}><img src="/proxy?ci.example" alt="B" ${lazy} /></a></p>`,
+    ],
+    [
+      '<picture><source media="(prefers-color-scheme: dark)" srcset="b.png 1x, https://x.example/c.png 2x" onload="x"><img src="a.png"></picture>',
+      `<p><picture><source media="(prefers-color-scheme: dark)" srcset="/own/b.png 1x, /proxy?x.example 2x" /><img src="/own/a.png" alt="" ${lazy} /></picture></p>`,
+    ],
+    ['<picture><source srcset="a b c d"></picture>', '<p><picture></picture></p>'],
+  ])('renders %s', async (source, html) => {
+    expect(await render(source)).toBe(html)
+  })
+})
+
+describe('hostile documents', () => {
+  it.each([
+    ['[https://pub.dev/packages/http](https://evil.example/x)', '(evil.example)'],
+    ['<a href="https://evil.example">pub.dev</a>', '(evil.example)'],
+    ['https://аррӏе.com', '(xn--80ak6aa92e.com)'],
+  ])('names the host of the misleading link %s', async (source, host) => {
+    expect(await render(source)).toContain(`<small class="link-host">${host}</small>`)
+  })
+
+  it.each([
+    '[README.md](https://example.com)',
+    '[pub.dev](https://pub.dev/x)',
+    '<https://www.example.com/a>',
+    '[Dart 3.9](https://dart.dev)',
+    '[v1.2.3](https://dart.dev)',
+  ])('does not name the host of %s', async (source) => {
+    expect(await render(source)).not.toContain('link-host')
+  })
+
+  it.each([
+    '<span class="hl-k">x</span><div class="code-block heading-link">x</div>',
+    '<p style="position:fixed">x</p><style>*{display:none}</style>',
+    '<b id="app" class="fixed">x</b><a name="__proto__">x</a>',
+    '> [!NOTE] <img src=x onerror=alert(1)>\n> x',
+    '```<script>\nalert(1)\n```',
+    '```dart" onclick="x\n"</code><script>alert(1)</script>"\n```',
+    '# <a href="javascript:x" title="\'&quot;><script>">x</a> "&lt;script&gt;',
+    ':smile" onclick=x:',
+    '[^"><script>]: x\n\n[^"><script>]',
+    '<img src="a.png" alt="&quot;><script>x</script>">',
+    '<picture><source srcset="javascript:x 1x"></picture>',
+  ])('sanitizes %s', async (source) => {
+    const html = await render(source)
+    expect(html).not.toMatch(/<(script|style|iframe)/i)
+    expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]*\s(on\w+|style)\s*=/i)
+    expect(
+      html.replaceAll(/ class="(markdown-alert[\w -]*|heading|heading-link|code-block|language-\w*|footnote-\w+|footnotes|hl-[ks])"/g, ''),
+    ).not.toContain('class=')
+    expect(html).not.toMatch(/ id="(?!doc-)| href="(?!https?:|#doc-|\/own\/)/i)
+    if (!source.startsWith('```')) expect(html).not.toContain('hl-k')
+  })
+
+  it('does not insert highlighted code at a placeholder that the author wrote', async () => {
+    expect(await render('\u{FDD0}code-0 <b>&#xFDD0;code-0</b>\n\n```dart\nfinal\n```')).toMatch(/^<p>code-0 <b>.?code-0<\/b><\/p>/u)
+  })
+
+  it('renders large and deeply nested documents in bounded time', async () => {
+    const texts = [
+      '# a\n'.repeat(20_000),
+      '<h2>a</h2>\n'.repeat(20_000),
+      `${'[^1]'.repeat(20_000)}\n\n[^1]: x`,
+      '^['.repeat(10_000),
+      '> [!NOTE]\n> x\n\n'.repeat(10_000),
+      '```dart\nfinal a = 1;\n```\n'.repeat(3000),
+      '<table><pre><h1>'.repeat(10_000),
+      `<picture><source srcset="${'a,'.repeat(50_000)}">`,
+      `${'www.'.repeat(20_000)} ${':a'.repeat(20_000)} ${'a@'.repeat(20_000)}`,
+    ]
+    const start = process.threadCpuUsage()
+    for (const text of texts) await renderDocument(text, resolve, null)
+    const { user, system } = process.threadCpuUsage(start)
+    expect((user + system) / 1000).toBeLessThan(8000)
+  })
+})
