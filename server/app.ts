@@ -2,10 +2,11 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { mountDocsAssets } from './analysis/docs/binary.ts'
 import { mountDoctor } from './operations/checks/doctor/answer.ts'
-import { mountConsole } from './platform/console/serve.ts'
+import { consoleSender, mountConsole } from './platform/console/serve.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
 import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './platform/graphql/server.ts'
+import { readDocuments } from './platform/graphql/trusted-documents.ts'
 import { mountProbes } from './operations/checks/readiness.ts'
 import { limitConnections, limitPipelining } from './platform/http/connections/limits.ts'
 import { proxyTrust, readForwardedHeaders } from './platform/http/client-address.ts'
@@ -71,11 +72,13 @@ export async function createApp(
 
 /** Mounts all routes below the path of SERVER_URL. */
 async function mountRegistry(scope: FastifyInstance, services: Services): Promise<void> {
+  const documents = readDocuments()
+  const sendConsole = consoleSender(services, schema, documents)
   mountRoutes(scope, services, schema, routes)
-  await mountGraphql(scope, services, schema)
+  await mountGraphql(scope, services, { schema, documents, sendExplorer: sendConsole })
   await mountReference(scope, services, schema, routeGroups)
   mountDocsAssets(scope)
-  await mountConsole(scope, services)
+  await mountConsole(scope, services, sendConsole)
 }
 
 /** Sets up request logging, metrics and tracing, depending on the settings. */

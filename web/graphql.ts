@@ -10,6 +10,7 @@ import {
   useQuery as useUrqlQuery,
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
+import { csrfCookie, csrfHeader } from './csrf.ts'
 import { asPersistedQuery, send } from './documents.ts'
 import { sendMutation, sendQuery } from './read-your-writes.ts'
 
@@ -126,7 +127,7 @@ const unmetRequirements: Record<Requirement, Failure> = {
 
 function requirementOf({ code, proof }: Failure): Requirement | undefined {
   if (code === 'MissingAuthentication') return 'session'
-  if (code === 'CsrfMismatch' && csrfCookie() !== csrfToken) return 'account'
+  if (code === 'CsrfMismatch' && csrfCookie() !== csrfHeader()['X-CSRF-Token']) return 'account'
   return proof === 'password' ? 'password' : undefined
 }
 
@@ -154,18 +155,4 @@ function onOperation(sent: Operation): Operation {
 function onError(error: CombinedError, { kind, context }: Operation) {
   if (kind === 'mutation' || context.isBackground) return
   if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
-}
-
-let csrfToken: string | undefined
-
-/** Returns the CSRF header for the session that the page was loaded with. The server rejects the token after a new sign-in in another tab. */
-export const csrfHeader = (): Record<string, string> => (csrfToken === undefined ? {} : { 'X-CSRF-Token': csrfToken })
-
-/** Sets the CSRF token that this page sends with its requests. */
-export const setCsrfToken = (token: string | undefined) => void (csrfToken = token)
-
-/** Returns the CSRF token of the browser's current session, which another tab may have replaced. */
-export function csrfCookie(): string | undefined {
-  const token = /(?:^|; )(?:__Host-)?svc_csrf=([^;]*)/.exec(document.cookie)?.[1]
-  return token && decodeURIComponent(token)
 }

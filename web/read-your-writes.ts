@@ -1,10 +1,12 @@
 import { send } from './documents.ts'
+import { forgetFirstAnswers, takeFirstAnswer } from './first-answers.ts'
 
 /** Number of mutations completed since the page was loaded. */
 let completedMutations = 0
 
 /** Sends a mutation and counts its completion. */
 export const sendMutation: typeof fetch = async (address, request) => {
+  forgetFirstAnswers()
   try {
     return await send(address, request)
   } finally {
@@ -14,9 +16,11 @@ export const sendMutation: typeof fetch = async (address, request) => {
 
 /**
  * Sends a query, and repeats it if a mutation completed before the response arrived, because the response may predate the mutation. urql refetches
- * affected queries after a mutation, but skips queries that are already in flight.
+ * affected queries after a mutation, but skips queries that are already in flight. Answers that the server embedded in the page need no request.
  */
 export const sendQuery: typeof fetch = async (address, request) => {
+  const embedded = takeFirstAnswer(request?.body)
+  if (embedded) return embedded
   for (;;) {
     const before = completedMutations
     const response = await send(address, request)

@@ -5,6 +5,7 @@ import vue from '@vitejs/plugin-vue'
 import { defineConfig, type Plugin } from 'vite'
 import { typedOperations } from './codegen.ts'
 import { helpPages } from './help-pages.ts'
+import { pageIndex } from './page-index.ts'
 import { precompress, referenceViewer } from './precompress.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
@@ -33,6 +34,7 @@ export default defineConfig({
     themeScript(),
     referenceViewer(),
     precompress(),
+    pageIndex(),
     vue(),
     ui({
       root: resolve(import.meta.dirname, '..'), // stores its generated theme in the root node_modules

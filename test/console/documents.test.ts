@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readDocuments } from '../../server/platform/console/documents.ts'
+import { readDocuments } from '../../server/platform/graphql/trusted-documents.ts'
 import { sha256 } from '../../server/platform/http/keys.ts'
 import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'

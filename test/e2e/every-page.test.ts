@@ -114,8 +114,8 @@ it('has a unique title, one main heading, no axe violations and no overflow on e
 it('has no accessibility violations or overflow in dialogs, without results and on missing pages', async () => {
   await using app = await consoleApp()
   await fill(app)
-  // The browser logs the 404 response of the page that does not exist.
-  const page = await openPage(app.url, { tolerate: [/status of 404 .*\/no\/such\/page/] })
+  // The browser logs the 404 responses of pages about something that does not exist.
+  const page = await openPage(app.url, { tolerate: [/status of 404 .*\/(no\/such\/page|packages\/nope)/] })
   const owner = await app.owner()
   await startSession(page, app.url, owner.email)
   for (const [name, address] of Object.entries({ ...states, owner: `/admin/users/${owner.id}` })) {

@@ -1,5 +1,6 @@
 import { ref, shallowRef } from 'vue'
-import { csrfHeader, type Failure, runWithProof, unreachable } from '../graphql.ts'
+import { csrfHeader } from '../csrf.ts'
+import { type Failure, runWithProof, unreachable } from '../graphql.ts'
 import { bytes } from '../shared/format.ts'
 import { loadSession } from '../sign-in/session.ts'
 

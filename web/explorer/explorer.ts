@@ -1,5 +1,5 @@
 import { ref, shallowRef } from 'vue'
-import { csrfHeader } from '../graphql.ts'
+import { csrfHeader } from '../csrf.ts'
 import { queryHistory, rememberQuery } from './history.ts'
 import { ensureSameAccount } from '../sign-in/session.ts'
 

@@ -1,7 +1,8 @@
 import type { CombinedError } from '@urql/vue'
 import { computed, shallowRef } from 'vue'
 import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
-import { client, csrfCookie, csrfHeader, type Failure, failureOf, setCsrfToken, useMutation } from '../graphql.ts'
+import { csrfCookie, csrfHeader, setCsrfToken } from '../csrf.ts'
+import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
 
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()

@@ -1,14 +1,18 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { GraphQLSchema } from 'graphql'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { unknownAddress } from '../../errors.ts'
 import { compressText } from '../http/caching/compression.ts'
-import { prefers } from '../http/caching/conditional.ts'
+import { noStore, prefers } from '../http/caching/conditional.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import { isBrowsingOn } from '../access/audience.ts'
+import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
+import { type FirstAnswers, firstAnswerer, isMissing } from './first-answers.ts'
+import { readPageIndex } from './page-index.ts'
 
 /**
  * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
@@ -18,7 +22,7 @@ const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
 /** Serves the console: hashed files, cached permanently by browsers, and its single HTML page for all paths that no other route matches. */
-export async function mountConsole(app: FastifyInstance, services: Services): Promise<void> {
+export async function mountConsole(app: FastifyInstance, services: Services, sendPage: RouteHandlerMethod): Promise<void> {
   const { config } = services
   const base = `${basePath(config.SERVER_URL)}/`
   if (existsSync(root)) {
@@ -51,7 +55,6 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
       .header('cache-control', 'no-cache')
       .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
   )
-  const sendPage = consoleSender(services)
   const exists = (request: FastifyRequest) => {
     const path = pathBelow(base, request)
     return !isApiPath(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
@@ -62,13 +65,18 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
   app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
 }
 
-/** Returns a handler that serves the console's HTML page, whose scripts render the page of the requested path. */
-export function consoleSender(services: Services): RouteHandlerMethod {
-  const base = `${basePath(services.config.SERVER_URL)}/`
+/**
+ * Returns a handler that serves the console's HTML page, whose scripts render the page of the requested path. The page names the files and contains
+ * the answers that the console needs to show its content at once. A page about something that does not exist has the status 404.
+ */
+export function consoleSender(services: Services, schema: GraphQLSchema, documents: TrustedDocuments): RouteHandlerMethod {
+  const { SERVER_URL } = services.config
+  const base = `${basePath(SERVER_URL)}/`
   const page = existsSync(join(root, 'index.html'))
     ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
     : notBuilt
-  const { SERVER_URL } = services.config
+  const needsOf = readPageIndex(join(root, 'pages.json'))
+  const answersTo = firstAnswerer(services, schema, documents)
   return async (request, reply) => {
     const path = pathBelow(base, request)
     if (isApiPath(path)) throw unknownAddress(SERVER_URL)
@@ -76,13 +84,32 @@ export function consoleSender(services: Services): RouteHandlerMethod {
     // Browsers get the console's "not found" page; other clients get a JSON error.
     if (!isPage && !prefers(request, 'text/html')) throw unknownAddress(SERVER_URL)
     if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
+    const needs = needsOf(path, request.url.split('?')[1] ?? '')
+    const known = await answersTo(request, reply, needs)
+    // Callers who may not see the page are sent to the sign-in page.
+    const files = known.isComplete ? needs.files : known.isSignedIn ? [] : needsOf('/login', '').files
     return reply
-      .code(isPage ? 200 : 404)
+      .code(isPage && !known.answers.some(isMissing) ? 200 : 404)
       .type('text/html; charset=utf-8')
       .header('content-security-policy', policy)
-      .header('cache-control', 'no-cache')
-      .send(page)
+      .header('cache-control', known.answers.length > 0 ? noStore : 'no-cache')
+      .send(pageWith(page, files, known))
   }
+}
+
+/** Adds the files and answers that a page needs to the HTML page. */
+function pageWith(page: string, files: string[], { session, answers }: FirstAnswers): string {
+  const links = files.map((file) =>
+    file.endsWith('.css')
+      ? `<link rel="stylesheet" crossorigin href="./${file}">`
+      : `<link rel="modulepreload" crossorigin href="./${file}">`,
+  )
+  const data = { session, answers: answers.map(({ hash, variables, data: answer }) => ({ hash, variables, data: answer })) }
+  // No `<` can end the element or begin a comment in it.
+  const json = JSON.stringify(data).replaceAll('<', String.raw`\u003c`)
+  return page
+    .replace('</head>', () => `${links.join('')}</head>`)
+    .replace('</body>', () => `<script type="application/json" id="first-answers">${json}</script></body>`)
 }
 
 const root = join(import.meta.dirname, '../../../web/dist')

@@ -1,10 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { GraphQLParams, Plugin } from 'graphql-yoga'
 import { Readable } from 'node:stream'
 import { withinBudget } from '../access/budget.ts'
-import { queryOf, readDocuments, type TrustedDocuments } from '../console/documents.ts'
-import { consoleSender } from '../console/serve.ts'
+import { queryOf, type TrustedDocuments } from './trusted-documents.ts'
 import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
 import { refuseExpensive, executeInTurn } from './cost.ts'
@@ -34,9 +33,12 @@ const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
 type Call = { caller: Context; sent: GraphQLParams | undefined }
 
 /** Serves `/graphql`: operations by POST, queries also by GET, and the explorer, a console page, to browsers. */
-export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
-  const { fetch } = await openYoga(services, schema)
-  const sendConsole = consoleSender(services)
+export async function mountGraphql(
+  app: FastifyInstance,
+  services: Services,
+  { schema, documents, sendExplorer }: { schema: GraphQLSchema; documents: TrustedDocuments; sendExplorer: RouteHandlerMethod },
+): Promise<void> {
+  const { fetch } = await openYoga(services, schema, documents)
   await app.register(async (scope) => {
     // The body is parsed only after the caller is known and counted toward the rate limit.
     scope.removeAllContentTypeParsers()
@@ -46,7 +48,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     })
     scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
     async function handler(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-      if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
+      if (wantsExplorer(request)) return sendExplorer.call(this, request, reply)
       const caller = await createContext(services, request, reply)
       caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
       refuseUselessCredential(caller)
@@ -96,7 +98,7 @@ async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   yield* body
 }
 
-async function openYoga(services: Services, schema: GraphQLSchema) {
+async function openYoga(services: Services, schema: GraphQLSchema, documents: TrustedDocuments) {
   const [{ YogaServer }, { createServerAdapter }, { EnvelopArmor }] = await Promise.all([
     import('graphql-yoga'),
     import('@whatwg-node/server'),
@@ -125,7 +127,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     plugins: [
       useParsedParameters,
       cacheDocuments(services.caches),
-      readQuery(readDocuments()),
+      readQuery(documents),
       logOperation,
       reportInvalidLiterals,
       limitQueries,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { readDocuments } from '../../../server/platform/console/documents.ts'
+import { readDocuments } from '../../../server/platform/graphql/trusted-documents.ts'
 import { root } from '../../support/sources.ts'
 
 const documents = readDocuments()

@@ -1,0 +1,43 @@
+import { csrfCookie } from './csrf.ts'
+
+interface FirstAnswers {
+  /** The last characters of the CSRF cookie that the answers belong to. */
+  session: string
+  answers: { hash: string; variables: Record<string, unknown>; data: unknown }[]
+}
+
+/** Time in milliseconds after which the answers are too old to be used. */
+const maxAgeMs = 10_000
+
+/** Length of `session`. */
+const sessionCharacters = 8
+
+let known = readAnswers()
+setTimeout(forgetFirstAnswers, maxAgeMs)
+
+/** Forgets the answers that the server embedded in the page. Call this after a change. */
+export function forgetFirstAnswers() {
+  known = undefined
+}
+
+/** Returns the answer to a query that the server embedded in the page, once, or undefined. `body` is the body of the request. */
+export function takeFirstAnswer(body: BodyInit | null | undefined): Response | undefined {
+  if (!known || typeof body !== 'string' || (csrfCookie()?.slice(-sessionCharacters) ?? '') !== known.session) return undefined
+  const { variables = {}, extensions } = JSON.parse(body) as Sent
+  const wanted = keyOf(variables)
+  const place = known.answers.findIndex((one) => one.hash === extensions.persistedQuery.sha256Hash && keyOf(one.variables) === wanted)
+  const [answer] = place < 0 ? [] : known.answers.splice(place, 1)
+  return answer && Response.json({ data: answer.data })
+}
+
+interface Sent {
+  variables?: Record<string, unknown>
+  extensions: { persistedQuery: { sha256Hash: string } }
+}
+
+const keyOf = (variables: Record<string, unknown>) => JSON.stringify(Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
+function readAnswers(): FirstAnswers | undefined {
+  const text = document.getElementById('first-answers')?.textContent
+  return text ? (JSON.parse(text) as FirstAnswers) : undefined
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { OutputBundle, OutputChunk } from 'rolldown'
+import type { Plugin } from 'vite'
+import { firstQueries, type FirstQuery } from './first-queries.ts'
+import { pageModules } from './route-modules.ts'
+
+/** Modules of the frame around every page, which the entry script loads asynchronously. */
+const frameModules: string[] = []
+
+/**
+ * Vite plugin that writes `pages.json`, from which the server assembles the HTML page of each path: the files that the browser loads in addition
+ * to those of index.html, and the queries whose answers are embedded.
+ */
+export function pageIndex(): Plugin {
+  return {
+    name: 'page-index',
+    apply: 'build',
+    enforce: 'post',
+    generateBundle(_options, bundle) {
+      const queries = queryReader()
+      // A frame has the same path as its first page, which follows it and replaces it here.
+      const modulesOf = new Map(pageModules().map(({ path, modules }) => [path, modules]))
+      const pages = Array.from(modulesOf, ([path, modules]) => ({
+        path,
+        files: filesOf([...frameModules, ...modules], bundle),
+        queries: modules.flatMap((module) => firstQueries[module] ?? []).map(queries),
+      }))
+      const session = queries({ name: 'Session', variables: {} })
+      this.emitFile({ type: 'asset', fileName: 'pages.json', source: JSON.stringify({ session, pages }) })
+    },
+  }
+}
+
+/** Returns a function that replaces the name of a query with the hash of its text, which the console sends. */
+function queryReader() {
+  const texts = JSON.parse(readFileSync(join(import.meta.dirname, 'generated/documents.json'), 'utf8')) as Record<string, string>
+  const hashes = new Map(Object.entries(texts).map(([hash, text]) => [/^query (\w+)/.exec(text)?.[1], hash]))
+  return ({ name, ...query }: FirstQuery) => {
+    const hash = hashes.get(name)
+    if (hash === undefined) throw new Error(`web/first-queries.ts names an unknown query: ${name}`)
+    return { hash, ...query }
+  }
+}
+
+/** Returns the scripts and style sheets that contain these modules and everything they import, except files that index.html names. */
+function filesOf(modules: string[], bundle: OutputBundle): string[] {
+  const chunks = Object.values(bundle).filter((file) => file.type === 'chunk')
+  const named = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
+  const loaded = closure(
+    chunks.filter(({ isEntry }) => isEntry),
+    named,
+  )
+  const wanted = modules.map((module) => {
+    const path = join(import.meta.dirname, module)
+    const chunk = chunks.find(({ moduleIds }) => moduleIds.includes(path))
+    if (!chunk) throw new Error(`The build does not contain ${module}.`)
+    return chunk
+  })
+  const added = [...closure(wanted, named)].filter((chunk) => !loaded.has(chunk))
+  return added.flatMap((chunk) => [chunk.fileName, ...(chunk.viteMetadata?.importedCss ?? [])])
+}
+
+/** Returns chunks and all chunks that they import statically. */
+function closure(chunks: OutputChunk[], named: ReadonlyMap<string, OutputChunk>, known = new Set<OutputChunk>()): Set<OutputChunk> {
+  for (const chunk of chunks) {
+    if (known.has(chunk)) continue
+    known.add(chunk)
+    closure(
+      chunk.imports.flatMap((name) => named.get(name) ?? []),
+      named,
+      known,
+    )
+  }
+  return known
+}
