@@ -1,6 +1,6 @@
 /**
  * The queries that pages send when they open, by component. The server embeds their answers in the HTML page, so that a page needs no request
- * before it shows its content. If the variables differ from those that the component sends, the component sends a request as usual.
+ * before it shows its content. If the component uses other variables, it sends a request as usual.
  */
 export const firstQueries: Record<string, FirstQuery[]> = {
   'packages/home-page.vue': [{ name: 'Home', variables: { signedIn: { isSignedIn: true } } }],
