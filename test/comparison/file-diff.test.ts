@@ -60,6 +60,17 @@ it('compares a file line by line and marks the changed words', async () => {
   for (const path of ['old.txt', 'LICENSE', 'missing.txt', '../../etc/passwd', '']) expect(await diff(alice, path), path).toBeNull()
 })
 
+it('highlights the lines of a difference', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publishBoth(alice, { 'lib/a.dart': '/*\nint a = 1;\n*/\n' }, { 'lib/a.dart': '/*\nint a = <2>;\n*/\n' })
+  const { hunks } = await diff(alice, 'lib/a.dart', 0)
+  expect(hunks[0].lines.map(({ html }: { html: string }) => html)).toEqual([
+    '<span class="hl-c">int a = <mark>1</mark>;</span>',
+    '<span class="hl-c">int a = <mark>&lt;2&gt;</mark>;</span>',
+  ])
+})
+
 it('does not compare binary, very large and entirely different files', async () => {
   await using app = await testApp()
   const alice = await app.member()

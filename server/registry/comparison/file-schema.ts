@@ -1,8 +1,10 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { notNegative } from '../../platform/graphql/connections.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { highlightLines } from '../markdown/service.ts'
 import type { DiffHunk, DiffLine } from './diff-texts.ts'
 import type { FileChange, FileStatus } from './file-changes.ts'
-import { markText } from './marked-html.ts'
+import { markHtml, markText } from './marked-html.ts'
 import { type Comparison, diffFile, type FileComparison, type FileDiff } from './service.ts'
 
 /** Maximum number of changed files that a query returns. */
@@ -40,7 +42,7 @@ const DiffLineKind = builder.enumType('DiffLineKind', {
   } satisfies Record<Uppercase<DiffLine['kind']>, { value: DiffLine['kind']; description: string }>,
 })
 
-type NumberedLine = DiffLine & { oldLine: number | null; newLine: number | null; html: string }
+type NumberedLine = DiffLine & { oldLine: number | null; newLine: number | null; html: (context: Context) => Promise<string> }
 
 const DiffLineRef = builder.objectRef<NumberedLine>('DiffLine').implement({
   description: 'A line in a difference.',
@@ -49,7 +51,10 @@ const DiffLineRef = builder.objectRef<NumberedLine>('DiffLine').implement({
     oldLine: t.exposeInt('oldLine', { nullable: true, description: 'Line number in the earlier version; null if it was added.' }),
     newLine: t.exposeInt('newLine', { nullable: true, description: 'Line number in the later version; null if it was removed.' }),
     text: t.exposeString('text', { description: 'The text, cut to 2,000 characters.' }),
-    html: t.exposeString('html', { description: 'The text as HTML: highlighted, with changed words in `<mark>`.' }),
+    html: t.string({
+      description: 'The text as HTML: tokens are `<span>` elements with classes such as `hl-k`, changed words are `<mark>` elements.',
+      resolve: ({ html }, _args, context) => html(context),
+    }),
     hasNoNewline: t.exposeBoolean('hasNoNewline', { description: 'Whether the file ends with this line, without a line break.' }),
   }),
 })
@@ -92,25 +97,40 @@ const FileDiffRef = builder.objectRef<FileDiff>('FileDiff').implement({
       type: [DiffHunkRef],
       extensions: { size: 5 },
       description: 'The differences, in order. Empty unless `state` is TEXT.',
-      resolve: (file) => (file.state === 'text' ? numbered(file.diff.hunks) : []),
+      resolve: (file) => (file.state === 'text' ? numbered(file) : []),
     }),
   }),
 })
 
-/** Adds line numbers and HTML to the lines. */
-function numbered(hunks: readonly DiffHunk[]): NumberedHunk[] {
-  return hunks.map(({ lines, ...hunk }) => {
+/** Adds line numbers and HTML to the lines. Both sides are highlighted when the HTML of a line is requested for the first time. */
+function numbered({ diff, before, after, change }: FileDiff & { state: 'text' }): NumberedHunk[] {
+  const highlighted = once((context) =>
+    Promise.all([
+      highlightLines(context, { source: before, path: change.previousPath ?? change.path }),
+      highlightLines(context, { source: after, path: change.path }),
+    ]),
+  )
+  const htmlOf = async (line: DiffLine, old: number, current: number, context: Context) => {
+    const [oldLines, newLines] = await highlighted(context)
+    const html = line.kind === 'removed' ? oldLines[old - 1] : newLines[current - 1]
+    // A line whose text was cut or has a visible line ending is not in the file as such.
+    return html === undefined || /[…␍]$/u.test(line.text) ? markText(line.text, line.marks) : markHtml(html, line.marks)
+  }
+  return diff.hunks.map(({ lines, ...hunk }) => {
     let [old, current] = [hunk.oldStart, hunk.newStart]
     return {
       ...hunk,
-      lines: lines.map((line) => ({
-        ...line,
-        oldLine: line.kind === 'added' ? null : old++,
-        newLine: line.kind === 'removed' ? null : current++,
-        html: markText(line.text, line.marks),
-      })),
+      lines: lines.map((line) => {
+        const [oldLine, newLine] = [line.kind === 'added' ? null : old++, line.kind === 'removed' ? null : current++]
+        return { ...line, oldLine, newLine, html: (context) => htmlOf(line, oldLine ?? 0, newLine ?? 0, context) }
+      }),
     }
   })
+}
+
+function once<Value>(work: (context: Context) => Promise<Value>): (context: Context) => Promise<Value> {
+  let result: Promise<Value> | undefined
+  return (context) => (result ??= work(context))
 }
 
 /** The changed files of a comparison. */
