@@ -50,7 +50,8 @@ export const router = createRouter({
       children: [
         ...packageTabs('package'),
         { path: 'versions', name: 'package-versions', component: () => import('./package/versions-page.vue') },
-        { path: 'changes', name: 'package-changes', component: () => import('./api-changes/api-changes-page.vue') },
+        { path: 'compare', name: 'package-compare', component: () => import('./compare/compare-page.vue') },
+        { path: 'changes', redirect: ({ params, query }) => ({ name: 'package-compare', params, query }) },
         { path: 'advisories', name: 'package-advisories', component: () => import('./advisories/package-advisories-page.vue') },
         {
           path: 'dependents',

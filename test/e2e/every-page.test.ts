@@ -8,8 +8,8 @@ import { consoleRoutes } from '../support/console-routes.ts'
 import { expectSound, showAs } from '../support/looks.ts'
 import { reportOf, storeReport } from '../support/reports.ts'
 
-/** Routes that are skipped: they redirect a signed-in owner, or are layouts of other pages. */
-const skippedRoutes = new Set(['/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
+/** Routes that are skipped: they redirect a signed-in owner or to another page, or are layouts of other pages. */
+const skippedRoutes = new Set(['/packages/:name/changes', '/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
 
 const table = '| a | b | c | d | e | f |\n| - | - | - | - | - | - |\n| 1 | 2 | 3 | 4 | 5 | 6 |\n'
 const code = `\`\`\`dart\nfinal ${'long'.repeat(60)} = 1;\n\`\`\`\n`

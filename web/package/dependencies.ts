@@ -15,8 +15,10 @@ export function useDependencies() {
   return { ...state, direct: of('DIRECT'), dev: of('DEV'), isEmpty: computed(() => all.value?.length === 0) }
 }
 
+type StatedSource = Pick<ResolvedDependencyFragment, 'source' | 'sdk' | 'isHostedHere' | 'hostedUrl'>
+
 /** Returns the source of a dependency for display. */
-export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: ResolvedDependencyFragment): string {
+export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: StatedSource): string {
   if (source === 'SDK') return `${sdk === 'flutter' ? 'Flutter' : sdk === 'dart' ? 'Dart' : sdk} SDK`
   if (source === 'GIT') return 'Git'
   if (source === 'PATH') return 'Path'

@@ -40,13 +40,12 @@ export function usePackageTabs(shown: () => Shown) {
     ofVersion('Files', 'files', { params: { path: [] } }).map((one) => (one.to ? { ...one, above: router.resolve(one.to).path } : one))
 
   const tabs = computed(() => {
-    const { name, pkg, version } = shown()
+    const { pkg, version } = shown()
     return [
       ...ofVersion('Readme', 'readme'),
       ...ofVersion('Changelog', 'changelog', { has: version?.changelog != null }),
       ...ofPackage('Versions', 'versions', {
         ...(pkg && { count: count(pkg.versions.totalCount) }),
-        above: `/packages/${name}/changes`,
       }),
       ...ofVersion('Install', 'install'),
       ...ofVersion('Score', 'score'),

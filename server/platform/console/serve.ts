@@ -150,7 +150,7 @@ export const consolePages: readonly string[] = [
   ...below('/help', ['', '/:page']),
   ...below('/packages', ['', '/:name']),
   ...below('/packages/:name', ['/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
-  ...below('/packages/:name', ['/versions', '/changes', '/advisories', '/dependents', '/downloads', '/activity', '/admin']),
+  ...below('/packages/:name', ['/versions', '/compare', '/changes', '/advisories', '/dependents', '/downloads', '/activity', '/admin']),
   ...below('/packages/:name/versions/:version', ['', '/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
   ...below('/me', ['', '/packages', '/publishers', '/activity']),

@@ -1,28 +1,45 @@
 import { refDebounced } from '@vueuse/core'
 import { computed, ref } from 'vue'
-import { useRoute } from 'vue-router'
-import { ApiChangesDocument, type ApiChangesOfVersionFragment, VersionNumbersDocument } from '../generated/graphql.ts'
+import { useRoute, useRouter } from 'vue-router'
+import { type ApiChangesOfVersionFragment, CompareDocument, type CompareQuery, VersionNumbersDocument } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
 import { counted } from '../shared/format.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** Compares the public APIs of the versions in the URL parameters `from` and `to`. Defaults: the latest version and its predecessor. */
-export function useApiChanges() {
-  const route = useRoute()
+/** The views of the compare page. The first one is the default. */
+export const views = ['api', 'files', 'dependencies', 'changelog', 'upgrade'] as const
+export type View = (typeof views)[number]
+
+/** What the views show of the compared versions. */
+export type Compared = NonNullable<NonNullable<CompareQuery['package']>['displayedVersion']>
+
+/**
+ * Compares the versions in the URL parameters `from` and `to`, as far as the view in the parameter `view` needs. Defaults: the latest version and its
+ * predecessor.
+ */
+export function useComparison() {
+  const [route, router] = [useRoute(), useRouter()]
+  const view = useQueryParam<View>('view', 'api', { allowed: views, resets: ['file'] })
   const chosen = { from: useQueryParam<string>('from', ''), to: useQueryParam<string>('to', '') }
-  const { data, ...state } = useQuery(ApiChangesDocument, () => ({
+  const { data, ...state } = useQuery(CompareDocument, () => ({
     name: String(route.params.name),
     version: chosen.to.value || '0.0.0', // placeholder for the required variable `version`; ignored by the query
     exact: chosen.to.value !== '',
     from: chosen.from.value || null,
+    ...(view.value !== 'upgrade' && { [view.value]: true }),
   }))
-  const pkg = computed(() => data.value?.package)
-  const version = computed(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined)
-  const changes = computed(() => version.value?.apiChanges ?? undefined)
-  const from = computed({ get: () => chosen.from.value || (changes.value?.from ?? ''), set: (number) => (chosen.from.value = number) })
-  const to = computed({ get: () => chosen.to.value || (version.value?.version ?? ''), set: (number) => (chosen.to.value = number) })
+  const pkg = computed(() => data.value?.package ?? undefined)
+  const compared = computed<Compared | undefined>(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined)
+  const choose = (query: { from?: string | undefined; to?: string | undefined }) =>
+    void router.push({ query: { ...route.query, ...query, file: undefined } })
+  const from = computed({
+    get: () => chosen.from.value || (compared.value?.comparison?.from.version ?? ''),
+    set: (number) => choose({ from: number }),
+  })
+  const to = computed({ get: () => chosen.to.value || (compared.value?.version ?? ''), set: (number) => choose({ to: number }) })
   const isOnly = computed(() => pkg.value?.versions.totalCount === 1)
-  return { ...state, pkg, version, changes, from, to, isOnly }
+  const swap = () => choose({ from: to.value, to: from.value })
+  return { ...state, view, pkg, compared, chosen, from, to, isOnly, swap }
 }
 
 /** Returns the version numbers that match the typed text, highest first. */
@@ -52,3 +69,9 @@ export const countsText = ({ removedCount, changedCount, addedCount }: Changes) 
     .filter(([, amount]) => amount > 0)
     .map(([what, amount]) => `${counted(amount, 'element')} ${what}`)
     .join(', ')
+
+/** Formats a difference of sizes: "+1.2 kB", "−340 B", "no change". */
+export function sizeChange(before: number, after: number, format: (amount: number) => string): string {
+  if (before === after) return 'no change'
+  return `${after > before ? '+' : '−'}${format(Math.abs(after - before))}`
+}
