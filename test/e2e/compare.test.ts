@@ -84,7 +84,7 @@ it('compares the files, dependencies and changelogs of two versions', async () =
   await views.getByRole('link', { name: 'Files' }).click()
   await page.getByText('5 changed files').waitFor()
   const changed = page.getByRole('list', { name: 'Changed files' })
-  await changed.getByRole('button', { name: 'Renamed: lib/src/old.dart → lib/src/new.dart' }).waitFor()
+  await changed.getByRole('button', { name: 'Renamed: lib/src/old.dart to lib/src/new.dart' }).waitFor()
   await changed.getByRole('button', { name: 'lib/src/limiter.dart' }).press('Enter')
   const table = page.getByRole('table', { name: 'Changes in lib/src/limiter.dart' })
   await table.getByRole('deletion').getByText('final int limit = 10;').waitFor()

@@ -1,5 +1,7 @@
 import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
-import type { FileDigest } from './digests.ts'
+import type { PackageFile } from '../files/service.ts'
+
+type ComparedFile = Pick<PackageFile, 'path' | 'bytes' | 'sha256'>
 
 export type FileStatus = 'added' | 'removed' | 'modified' | 'renamed'
 
@@ -10,23 +12,23 @@ export type FileChange = { path: string; previousPath: string | null; status: Fi
  * Compares two lists of files that are ordered by path. Returns the changes ordered by path. A removed file with the content of an added one counts
  * as renamed. Yields to other requests, because archives can have tens of thousands of files.
  */
-export async function compareFiles(earlier: readonly FileDigest[], later: readonly FileDigest[]): Promise<FileChange[]> {
-  const pairs: (readonly [FileDigest | null, FileDigest | null])[] = []
+export async function compareFiles(earlier: readonly ComparedFile[], later: readonly ComparedFile[]): Promise<FileChange[]> {
+  const pairs: (readonly [ComparedFile | null, ComparedFile | null])[] = []
   for (let [at, to] = [0, 0]; at < earlier.length || to < later.length;) {
     const [before, after] = pairAt(earlier[at], later[to])
-    if (before?.digest !== after?.digest) pairs.push([before, after])
+    if (before?.sha256 !== after?.sha256) pairs.push([before, after])
     if (before) at++
     if (after) to++
     if (isSliceOver()) await nextSlice()
   }
   const sources = Map.groupBy(
-    pairs.flatMap(([before, after]) => (before && !after && before.size > 0 ? [before] : [])),
-    ({ digest }) => digest,
+    pairs.flatMap(([before, after]) => (before && !after && before.bytes > 0 ? [before] : [])),
+    ({ sha256 }) => sha256,
   )
-  const renamed = new Set<FileDigest>()
+  const renamed = new Set<ComparedFile>()
   const changes: FileChange[] = []
   for (const [before, after] of pairs) {
-    const source = after && !before ? sources.get(after.digest)?.shift() : undefined
+    const source = after && !before ? sources.get(after.sha256)?.shift() : undefined
     if (source) renamed.add(source)
     changes.push(changeOf(source ?? before, after))
     if (isSliceOver()) await nextSlice()
@@ -38,19 +40,19 @@ export async function compareFiles(earlier: readonly FileDigest[], later: readon
 }
 
 /** Returns the files with the lower path of the two, or both if their paths are equal. */
-function pairAt(before: FileDigest | undefined, after: FileDigest | undefined): readonly [FileDigest | null, FileDigest | null] {
+function pairAt(before: ComparedFile | undefined, after: ComparedFile | undefined): readonly [ComparedFile | null, ComparedFile | null] {
   if (!before || !after) return [before ?? null, after ?? null]
   if (before.path === after.path) return [before, after]
   return before.path < after.path ? [before, null] : [null, after]
 }
 
-function changeOf(before: FileDigest | null, after: FileDigest | null): FileChange {
+function changeOf(before: ComparedFile | null, after: ComparedFile | null): FileChange {
   const isRenamed = before && after && before.path !== after.path
   return {
     path: (after ?? before)?.path ?? '',
     previousPath: isRenamed ? before.path : null,
     status: !before ? 'added' : !after ? 'removed' : isRenamed ? 'renamed' : 'modified',
-    before: before?.size ?? null,
-    after: after?.size ?? null,
+    before: before?.bytes ?? null,
+    after: after?.bytes ?? null,
   }
 }

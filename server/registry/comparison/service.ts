@@ -7,7 +7,7 @@ import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { loadPackage } from '../packages/service.ts'
 import { findVersion, previousVersion } from '../packages/versions/service.ts'
-import { digestFiles, readEntry } from './digests.ts'
+import { listFiles, readFile } from '../files/service.ts'
 import type { DiffTask, TextDiff } from './diff-texts.ts'
 import { compareFiles, type FileChange } from './file-changes.ts'
 
@@ -33,21 +33,19 @@ export async function findComparison(context: Context, to: PackageVersion, from:
 
 /**
  * Compares the files of two versions. Archives are immutable, so results are cached.
- * @throws ApiError ServiceUnavailable when too many comparisons are waiting, or an archive cannot be read.
+ * @throws ApiError ServiceUnavailable if an archive cannot be read.
  */
 export async function changedFiles(context: Context, { from, to }: Comparison): Promise<FileComparison> {
   const key = `${from.archiveSha256} ${to.archiveSha256}`
   const known = context.caches.file_changes.get(key)
   if (known) return known
-  const found = await waiting(context, async () => {
-    const [earlier, later] = [await digestFiles(context, from), await digestFiles(context, to)]
-    return { changes: await compareFiles(earlier, later), before: totalSize(earlier), after: totalSize(later) }
-  })
+  const [earlier, later] = [await listFiles(context, from), await listFiles(context, to)]
+  const found = { changes: await compareFiles(earlier, later), before: totalSize(earlier), after: totalSize(later) }
   context.caches.file_changes.set(key, found)
   return found
 }
 
-const totalSize = (files: readonly { size: number }[]) => files.reduce((sum, { size }) => sum + size, 0)
+const totalSize = (files: readonly { bytes: number }[]) => files.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /** The text difference of a changed file, or why there is none. */
 export type FileDiff = { change: FileChange } & (
@@ -76,10 +74,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Returns the text of a file, or null if it is binary: not UTF-8, or with a NUL character, as in Git. */
 async function readText(context: Context, version: PackageVersion, path: string): Promise<string | null> {
-  const content = await waiting(context, () => readEntry(context, version, path))
-  if (!content || content.includes(0)) return null
+  const found = await readFile(context, version, path)
+  if (!found || found.content.includes(0)) return null
   try {
-    return decoder.decode(content)
+    return decoder.decode(found.content)
   } catch {
     return null
   }
@@ -98,12 +96,6 @@ const inTurn = createFairLimiter({
   refusal: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
 })
 
-/** Runs work when it is the caller's turn, without counting the time as the request's own. */
-function waiting<Result>(context: Context, work: () => Promise<Result>): Promise<Result> {
-  const result = inTurn(context.viewer?.id ?? turnKey(context.ip), work)
-  return context.budget?.uncounted(result) ?? result
-}
-
 const line = z.object({
   kind: z.enum(['context', 'added', 'removed']),
   text: z.string(),
@@ -121,14 +113,17 @@ const answer = z
   .object({ hunks: z.array(hunk), added: z.number(), removed: z.number(), isTruncated: z.boolean() })
   .nullable() satisfies z.ZodType<TextDiff | null>
 
-/** Compares texts in a worker thread. Returns null if that takes too long or too much memory. */
-function diffInThread(context: Context, task: DiffTask): Promise<TextDiff | null> {
-  return waiting(context, async () => {
-    try {
-      return answer.parse(await ask(task))
-    } catch (error) {
-      if (error instanceof ThreadFailed && error.wasAtWork) return null
-      throw Object.assign(serviceUnavailable('The files could not be compared. Try again in a minute.', 60), { cause: error })
-    }
-  })
+/**
+ * Compares texts in a worker thread. Returns null if that takes too long or too much memory.
+ * @throws ApiError ServiceUnavailable when too many comparisons are waiting, or no thread can be started.
+ */
+async function diffInThread(context: Context, task: DiffTask): Promise<TextDiff | null> {
+  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(task))
+  try {
+    return answer.parse(await (context.budget?.uncounted(work) ?? work))
+  } catch (error) {
+    if (!(error instanceof ThreadFailed)) throw error
+    if (error.wasAtWork) return null
+    throw Object.assign(serviceUnavailable('The files could not be compared. Try again in a minute.', 60), { cause: error })
+  }
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../../platform/access/context.ts'
 import { loadPackage } from './service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import type { Dependency } from '../archive/dependencies.ts'
 import type { Package, PackageVersion, Visibility } from './entity.ts'
 import { canSee } from './policy.ts'
 import type { Document } from './versions/documents.ts'
@@ -36,3 +37,14 @@ export const packageOfRow = {
 
 /** GraphQL reference for documents. Declared before the type is implemented, because other types refer to it. */
 export const DocumentRef = builder.objectRef<Document>('PackageDocument')
+
+/** GraphQL reference for dependencies. Declared before the type is implemented, because other types refer to it. */
+export const DependencyRef = builder.objectRef<Dependency>('Dependency')
+
+export const DependencyKind = builder.enumType('DependencyKind', {
+  description: 'Kind of a dependency.',
+  values: {
+    DIRECT: { value: 'direct', description: 'Required by all users of the package.' },
+    DEV: { value: 'dev', description: 'Required only to develop the package itself (dev dependency).' },
+  } satisfies Record<Uppercase<Dependency['kind']>, { value: Dependency['kind']; description: string }>,
+})

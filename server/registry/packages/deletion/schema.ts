@@ -1,11 +1,10 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { done } from '../../../platform/graphql/payload.ts'
 import { anyText, pageByKey } from '../../../platform/graphql/connections.ts'
-import { VisibilityEnum, PackageRef, packageOfRow } from '../refs.ts'
+import { DependencyKind, VisibilityEnum, PackageRef, packageOfRow } from '../refs.ts'
 import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
 import { affectedByDeletion, type AffectedDependent } from '../dependents/breakage.ts'
 import { packageName } from '../parameters.ts'
-import { DependencyKind } from '../versions/schema.ts'
 
 builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
   t.withAuth({ scope: 'admin' }).field({

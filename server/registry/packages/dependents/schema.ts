@@ -4,8 +4,7 @@ import { builder } from '../../../platform/graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../../platform/graphql/connections.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { countDependents, type Dependent, listDependents, loadResolvedVersion } from './service.ts'
-import { DependencyKind, DependencyRef } from '../versions/schema.ts'
-import { PackageRef, packageOfRow } from '../refs.ts'
+import { DependencyKind, DependencyRef, PackageRef, packageOfRow } from '../refs.ts'
 import { loadReadablePackage } from '../service.ts'
 
 const risk =

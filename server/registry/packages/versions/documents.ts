@@ -29,16 +29,23 @@ export async function readSource(context: Context, { version, kind, bytes }: Doc
 export async function renderDocument(context: Context, document: Document, excerpt?: string): Promise<string> {
   const source = excerpt ?? (await readSource(context, document))
   const { version, path } = document
-  if (/\.(md|markdown|mkd)$/i.test(path) || /^(readme|changelog)$/i.test(path)) {
-    const { name, repository, homepage } = pubspecOf(version)
-    const { SERVER_URL: serverUrl } = context.config
-    const links = { kind: 'package', serverUrl, path, repository: repository ?? homepage, images: null } as const
-    const html = await renderText(context, { source, links })
-    return insertAddresses(html, { basePath: basePath(serverUrl), name, version: version.version })
-  }
+  if (isMarkdown(path) || /^(readme|changelog)$/i.test(path)) return renderMarkdownFile(context, version, { path, source })
   const language = /\.dart$/i.test(path) ? ' class="language-dart"' : ''
   return `<pre><code${language}>${escapeHtml(source)}</code></pre>`
 }
+
+/** Whether a file is Markdown according to its name. */
+export const isMarkdown = (path: string): boolean => /\.(md|markdown|mkd)$/i.test(path)
+
+/** Renders a Markdown file of a version as sanitized HTML. Relative links point to its files. */
+export async function renderMarkdownFile(context: Context, version: PackageVersion, { path, source }: Source): Promise<string> {
+  const { name, repository, homepage } = pubspecOf(version)
+  const { SERVER_URL: serverUrl } = context.config
+  const links = { kind: 'package', serverUrl, path, repository: repository ?? homepage, images: null } as const
+  const html = await renderText(context, { source, links })
+  return insertAddresses(html, { basePath: basePath(serverUrl), name, version: version.version })
+}
+type Source = { path: string; source: string }
 
 type Place = { version_id: string; kind: DocumentKind; path: string; bytes: number | string }
 

@@ -6,7 +6,7 @@ import type { PackageVersion, DocumentKind } from '../entity.ts'
 import { installation, pubspecOf, type Installation } from './pubspec.ts'
 import { archiveUrl } from '../../../platform/pub/package-name.ts'
 import type { Pubspec } from '../../archive/pubspec.ts'
-import { ofPublicVersion, PackageRef, PackageVersionRef, DocumentRef } from '../refs.ts'
+import { DependencyKind, DependencyRef, DocumentRef, ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
 import { loadPackage } from '../service.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
@@ -140,14 +140,6 @@ function documentOf(kind: DocumentKind) {
   return (version: PackageVersion, _args: object, context: Context) => findDocument(context, version, kind)
 }
 
-export const DependencyKind = builder.enumType('DependencyKind', {
-  description: 'Kind of a dependency.',
-  values: {
-    DIRECT: { value: 'direct', description: 'Required by all users of the package.' },
-    DEV: { value: 'dev', description: 'Required only to develop the package itself (dev dependency).' },
-  } satisfies Record<Uppercase<Dependency['kind']>, { value: Dependency['kind']; description: string }>,
-})
-
 const DependencySource = builder.enumType('DependencySource', {
   description: 'Where a dependency comes from.',
   values: {
@@ -158,7 +150,7 @@ const DependencySource = builder.enumType('DependencySource', {
   } satisfies Record<Uppercase<Dependency['source']>, { value: Dependency['source']; description: string }>,
 })
 
-export const DependencyRef = builder.objectRef<Dependency>('Dependency').implement({
+DependencyRef.implement({
   description: 'A dependency, as declared in the pubspec.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Name of the package.' }),
