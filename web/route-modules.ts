@@ -22,7 +22,12 @@ export function pageModules(): PageModules[] {
   }
   look(source)
   if (!routes) throw new Error('web/router.ts has no routes.')
-  return pagesIn(routes, { path: '', modules: [] }, names).filter(({ path }) => !path.includes('('))
+  // A parameter for any number of segments is written as `**`.
+  const pages = pagesIn(routes, { path: '', modules: [] }, names).map((page) => ({
+    ...page,
+    path: page.path.replace('/:path(.*)*', '/**'),
+  }))
+  return pages.filter(({ path }) => path !== '/**')
 }
 
 type Names = ReadonlyMap<string, ts.Node>

@@ -21,6 +21,7 @@ const packageTabs = (prefix: string): RouteRecordRaw[] => [
   { path: 'dependencies', name: `${prefix}-dependencies`, component: () => import('./package/dependencies-page.vue') },
   { path: 'install', name: `${prefix}-install`, component: () => import('./package/install-page.vue') },
   { path: 'score', name: `${prefix}-score`, component: () => import('./score/score-page.vue') },
+  { path: 'files/:path(.*)*', name: `${prefix}-files`, component: () => import('./files/files-page.vue') },
 ]
 const legalPage = () => import('./legal/legal-page.vue')
 const legalEditor = () => import('./legal/legal-editor-page.vue')
@@ -134,6 +135,7 @@ export const router = createRouter({
   ],
   scrollBehavior: (to, from, saved) => {
     if (saved) return saved
+    if (to.name?.toString().endsWith('-files') && /^#L\d/.test(to.hash)) return undefined // the page scrolls to its lines
     if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]`, top: headerHeight() }
     return to.path === from.path || isSameSubject(to, from) ? undefined : { top: 0 }
   },

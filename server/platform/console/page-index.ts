@@ -37,7 +37,7 @@ export function readPageIndex(file: string): (path: string, search: string) => P
   const { session, pages } = index.parse(JSON.parse(readFileSync(file, 'utf8')))
   // Literal segments take precedence over parameters, as in the console's router.
   const known = pages
-    .map((page) => ({ ...page, pattern: new RegExp(`^${page.path.replace(/\/$/, '').replace(/:(\w+)/g, '(?<$1>[^/]+)')}/?$`, 'i') }))
+    .map((page) => ({ ...page, pattern: patternOf(page.path) }))
     .toSorted((a, b) => a.path.split(':').length - b.path.split(':').length)
   return (path, search) => {
     const page = known.find(({ pattern }) => pattern.test(path))
@@ -52,6 +52,15 @@ export function readPageIndex(file: string): (path: string, search: string) => P
     }
   }
 }
+
+const patternOf = (path: string): RegExp =>
+  new RegExp(
+    `^${path
+      .replace(/\/$/, '')
+      .replace('/**', '(?:/.*)?')
+      .replace(/:(\w+)/g, '(?<$1>[^/]+)')}/?$`,
+    'i',
+  )
 
 function valuesOf(variables: FirstQuery['variables'], params: Record<string, string>, isSignedIn: boolean): Record<string, unknown> {
   const valueOf = (value: z.infer<typeof variable>): unknown => {

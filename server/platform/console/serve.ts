@@ -135,7 +135,7 @@ const notBuilt =
 
 const below = (path: string, ends: string[]): string[] => ends.map((end) => path + end)
 
-/** Paths of the console's pages; `:name` matches one segment. A test compares them with the console's router. */
+/** Paths of the console's pages; `:name` matches one segment, `/**` any number of them. A test compares them with the console's router. */
 export const consolePages: readonly string[] = [
   '/',
   '/setup',
@@ -149,9 +149,10 @@ export const consolePages: readonly string[] = [
   '/terms',
   ...below('/help', ['', '/:page']),
   ...below('/packages', ['', '/:name']),
-  ...below('/packages/:name', ['/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
+  ...below('/packages/:name', ['/changelog', '/example', '/license', '/dependencies', '/install', '/score', '/files/**']),
   ...below('/packages/:name', ['/versions', '/compare', '/changes', '/advisories', '/dependents', '/downloads', '/activity', '/admin']),
   ...below('/packages/:name/versions/:version', ['', '/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
+  '/packages/:name/versions/:version/files/**',
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
   ...below('/me', ['', '/packages', '/publishers', '/activity']),
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
@@ -163,5 +164,5 @@ export const consolePages: readonly string[] = [
 /** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. */
 export const isConsolePage = (path: string): boolean => pattern.test(path)
 
-const sources = consolePages.map((page) => page.replace(/\/$/, '').replace(/:\w+/g, '[^/]+'))
+const sources = consolePages.map((page) => page.replace(/\/$/, '').replace('/**', '(?:/.*)?').replace(/:\w+/g, '[^/]+'))
 const pattern = new RegExp(`^(?:${sources.join('|')})/?$`, 'i')

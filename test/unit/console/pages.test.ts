@@ -8,12 +8,25 @@ it('lists exactly the pages of the console', () => {
   expect([...consolePages].toSorted()).toEqual([...routes].toSorted())
 })
 
-it.each(['/', '/packages/', '/Packages/acme', '/packages/acme/versions/1.0.0+1/install', '/admin/users/x', '/oauth/consent'])(
-  'recognizes the page %s',
-  (path) => expect(isConsolePage(path)).toBe(true),
-)
+it.each([
+  '/',
+  '/packages/',
+  '/Packages/acme',
+  '/packages/acme/versions/1.0.0+1/install',
+  '/admin/users/x',
+  '/oauth/consent',
+  '/packages/acme/files',
+  '/packages/acme/versions/1.0.0/files/lib/src/a.dart',
+])('recognizes the page %s', (path) => expect(isConsolePage(path)).toBe(true))
 
-it.each(['/nothing', '/packages/acme/nothing', '/packages//', '/admin/users/x/y', '/login/x', '/wp-login.php', '/.env', '//'])(
-  'does not recognize %s as a page',
-  (path) => expect(isConsolePage(path)).toBe(false),
-)
+it.each([
+  '/nothing',
+  '/packages/acme/nothing',
+  '/packages//',
+  '/packages/acme/filesystem',
+  '/admin/users/x/y',
+  '/login/x',
+  '/wp-login.php',
+  '/.env',
+  '//',
+])('does not recognize %s as a page', (path) => expect(isConsolePage(path)).toBe(false))
