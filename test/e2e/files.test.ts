@@ -60,7 +60,8 @@ it('shows the files of a version: tree, highlighted source with links to lines, 
 
   await page.goto('/packages/acme/versions/1.0.0/files/doc/logo.png')
   const image = page.getByRole('img', { name: 'doc/logo.png' })
-  await expect.poll(() => image.evaluate('(element) => element.naturalWidth')).toBe(40)
+  await image.waitFor()
+  await expect.poll(() => page.evaluate(`document.querySelector('img[alt="doc/logo.png"]').naturalWidth`)).toBe(40)
   await expectSound(page, 'files-image')
   for (const [path, text] of [
     ['data.bin', 'Binary file'],
@@ -68,7 +69,7 @@ it('shows the files of a version: tree, highlighted source with links to lines, 
   ]) {
     await page.goto(`/packages/acme/versions/1.0.0/files/${path}`)
     await page.getByText(text ?? '', { exact: true }).waitFor()
-    expect(await page.getByRole('link', { name: 'Download', exact: true }).getAttribute('href')).toBe(
+    expect(await page.getByRole('region', { name: path }).getByRole('link', { name: 'Download' }).getAttribute('href')).toBe(
       `${app.url}/raw/acme/1.0.0/${path}?download=1`,
     )
   }
