@@ -17,6 +17,7 @@ export const graphql: Record<string, Access> = {
   'Query.legalPreview': 'owner',
   'Query.package': 'read',
   'Query.packages': 'read',
+  'Query.upgradeCheck': 'read',
   'Query.packageNames': 'read',
   'Query.searchPackages': 'read',
   'Query.completePackageNames': 'read',
