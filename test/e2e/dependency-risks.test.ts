@@ -13,8 +13,8 @@ it('marks dependencies that do not name a registry, and copies the dependency wi
   await page.goto('/packages/icons/dependents')
   await page.getByRole('row', { name: /tool .*\^1\.0\.0 No registry named/ }).waitFor()
   await page.getByText(/Some of them depend on icons without naming this server/).waitFor()
-  await page.getByRole('button', { name: 'Copy the dependency on icons for pubspec.yaml' }).click()
-  const copied = `dependencies:\n  icons:\n    hosted: ${app.url}\n    version: ^1.0.0`
+  await page.getByRole('button', { name: 'Copy command' }).click()
+  const copied = `dart pub add 'icons:{"hosted":"${app.url}","version":"^1.0.0"}'`
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(copied)
   await page.goto('/packages/tool/dependencies')
   await page.getByRole('row', { name: /icons .*No registry named/ }).waitFor()

@@ -41,7 +41,7 @@ it('shows a package with all data of its pubspec', async () => {
         version isPrerelease isRetracted retractedAt publishedBy { displayName } archiveUrl archiveSha256 archiveBytes pubspec
         description homepage repository issueTracker documentation topics funding platforms executables needsFlutter
         environment { sdk constraint } dependencies { name constraint kind source hostedUrl sdk }
-        install { tokenCommand addCommand pubspecYaml importStatement activateCommand }
+        install { tokenCommand addCommand windows: addCommand(shell: POWERSHELL) prompt: addCommand(shell: CMD) pubspecYaml importStatement activateCommand }
         package { name }
       }
     }
@@ -75,6 +75,8 @@ it('shows a package with all data of its pubspec', async () => {
     install: {
       tokenCommand: 'dart pub token add http://localhost:8080',
       addCommand: `flutter pub add 'acme:{"hosted":"http://localhost:8080","version":"^1.2.0"}'`,
+      windows: 'flutter pub add "acme:{hosted: http://localhost:8080, version: ^1.2.0}"',
+      prompt: 'flutter pub add "acme:{hosted: http://localhost:8080, version: ^1.2.0}"',
       pubspecYaml: 'dependencies:\n  acme:\n    hosted: http://localhost:8080\n    version: ^1.2.0\n',
       importStatement: "import 'package:acme/acme.dart';",
       activateCommand: 'dart pub global activate --hosted-url http://localhost:8080 acme 1.2.0',

@@ -1,13 +1,7 @@
 import { computed } from 'vue'
-import { LikePackageDocument, PackagePopularityDocument, UnlikePackageDocument } from '../generated/graphql.ts'
-import { useMutation, useQuery } from '../graphql.ts'
+import { LikePackageDocument, UnlikePackageDocument } from '../generated/graphql.ts'
+import { useMutation } from '../graphql.ts'
 import { announce } from '../shared/announce.ts'
-
-/** Returns the downloads and likes of a package. */
-export function usePopularity(name: () => string) {
-  const { data, ...state } = useQuery(PackagePopularityDocument, () => ({ name: name() }))
-  return { ...state, popularity: computed(() => data.value?.package ?? undefined) }
-}
 
 /** Likes or unlikes a package. The response contains the new count, which updates the page. */
 export function useLike() {

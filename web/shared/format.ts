@@ -34,7 +34,7 @@ export const dayOf = (moment: Date) => day.format(moment)
 export const count = (amount: number) => plain.format(amount)
 
 /** Formats a count with its noun: "1 package", "2 packages". */
-export const counted = (amount: number, noun: string) => `${count(amount)} ${noun}${amount === 1 ? '' : 's'}`
+export const counted = (amount: number, noun: string, plural = `${noun}s`) => `${count(amount)} ${amount === 1 ? noun : plural}`
 
 /** Formats a size in bytes with SI units (powers of 1,000): "812 B", "4.2 kB", "1.3 MB". */
 export function bytes(amount: number): string {

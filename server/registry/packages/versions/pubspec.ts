@@ -16,9 +16,12 @@ export function storedPubspec(text: string): Pubspec {
 
 const pubspecs = new WeakMap<PackageVersion, Pubspec>()
 
+/** Shells that quote arguments differently. */
+export type Shell = 'posix' | 'powershell' | 'cmd'
+
 export type Installation = {
   tokenCommand: string
-  addCommand: string
+  addCommands: Record<Shell, string>
   pubspecYaml: string
   importStatement: string
   activateCommand: string | null
@@ -30,9 +33,15 @@ type Wanted = { name: string; version: string; needsFlutter: boolean; executable
 export function installation({ name, version, needsFlutter, executables }: Wanted, serverUrl: string): Installation {
   const tool = needsFlutter ? 'flutter' : 'dart'
   const constraint = `^${version}`
+  // Windows PowerShell drops double quotes inside an argument, so the descriptor is YAML without any. cmd keeps `^` inside double quotes.
+  const unquoted = `${tool} pub add "${name}:{hosted: ${serverUrl}, version: ${constraint}}"`
   return {
     tokenCommand: `dart pub token add ${serverUrl}`,
-    addCommand: `${tool} pub add '${name}:{"hosted":"${serverUrl}","version":"${constraint}"}'`,
+    addCommands: {
+      posix: `${tool} pub add '${name}:{"hosted":"${serverUrl}","version":"${constraint}"}'`,
+      powershell: unquoted,
+      cmd: unquoted,
+    },
     pubspecYaml: `dependencies:\n  ${name}:\n    hosted: ${serverUrl}\n    version: ${constraint}\n`,
     importStatement: `import 'package:${name}/${name}.dart';`,
     activateCommand: executables.length ? `dart pub global activate --hosted-url ${serverUrl} ${name} ${version}` : null,

@@ -3,7 +3,7 @@ import { builder } from '../../../platform/graphql/builder.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { UserRef } from '../../../accounts/users/refs.ts'
 import type { PackageVersion, DocumentKind } from '../entity.ts'
-import { installation, pubspecOf, type Installation } from './pubspec.ts'
+import { installation, pubspecOf, type Installation, type Shell } from './pubspec.ts'
 import { archiveUrl } from '../../../platform/pub/package-name.ts'
 import type { Pubspec } from '../../archive/pubspec.ts'
 import { DependencyKind, DependencyRef, DocumentRef, ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
@@ -170,11 +170,26 @@ export const EnvironmentRef = builder.objectRef<{ sdk: string; constraint: strin
   }),
 })
 
+const ShellEnum = builder.enumType('Shell', {
+  description: 'A command-line shell.',
+  values: {
+    POSIX: { value: 'posix', description: 'sh, bash, zsh and fish.' },
+    POWERSHELL: { value: 'powershell', description: 'PowerShell.' },
+    CMD: { value: 'cmd', description: 'The Windows command prompt.' },
+  } satisfies Record<Uppercase<Shell>, { value: Shell; description: string }>,
+})
+
 export const InstallationRef = builder.objectRef<Installation>('Installation').implement({
   description: 'Commands and snippets for using a version.',
   fields: (t) => ({
     tokenCommand: t.exposeString('tokenCommand', { description: 'Command that adds a token for this server to the client. Needed once.' }),
-    addCommand: t.exposeString('addCommand', { description: 'Command that adds the package to a pubspec.' }),
+    addCommand: t.string({
+      description: 'Command that adds the package to a pubspec.',
+      args: {
+        shell: t.arg({ type: ShellEnum, required: true, defaultValue: 'posix', description: 'Shell that the command is quoted for.' }),
+      },
+      resolve: ({ addCommands }, { shell }) => addCommands[shell],
+    }),
     pubspecYaml: t.exposeString('pubspecYaml', { description: 'Dependency to add to a pubspec by hand.' }),
     importStatement: t.exposeString('importStatement', { description: 'Import statement for the main library.' }),
     activateCommand: t.exposeString('activateCommand', {
