@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -8,8 +8,10 @@ const files = { 'example/example.md': '# How to\n' }
 
 /** Opens the menu with the keyboard and waits for the first versions. */
 async function openMenu(page: Page) {
+  await settled(page)
   await page.getByRole('button', { name: /switch version$/ }).press('Enter')
   await page.getByRole('option').first().waitFor()
+  await settled(page)
 }
 
 it('lists all versions page by page and finds them, and marks the latest, pre-releases and retracted ones', async () => {
