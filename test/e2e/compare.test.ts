@@ -112,6 +112,45 @@ it('compares the files, dependencies and changelogs of two versions', async () =
   await page.getByRole('row', { name: 'http Dependency Changed ^2.0.0 ^1.0.0' }).waitFor()
 })
 
+it('shows which packages of a pubspec.lock can be upgraded', async () => {
+  await using app = await consoleApp()
+  const [{ email, secret = '' }, owner] = [await app.member(), await app.owner()]
+  await publishTo(app.url, secret, ...['1.0.0', '2.0.0'].map((version) => ({ name: 'acme', version })))
+  await publishTo(app.url, secret, { name: 'zeta', version: '1.0.0' })
+  await storeSurface(app, '1.0.0', surfaceOf({ one: 'void one()', two: 'void two()' }))
+  await storeSurface(app, '2.0.0', surfaceOf({ one: 'void one(int times)' }))
+  const affected = [{ package: { ecosystem: 'Pub', name: 'acme' }, versions: ['1.0.0'] }]
+  const osv = JSON.stringify({ id: 'GHSA-1', modified: '2026-01-01T00:00:00Z', summary: 'Leaks memory', affected })
+  await owner.graphql('mutation ($osv: String!) { importAdvisories(input: { osv: $osv }) { imported } }', { osv })
+  const entry = (name: string, url: string) =>
+    `  ${name}:\n    dependency: "direct main"\n    description: {name: ${name}, url: "${url}"}\n    source: hosted\n    version: "1.0.0"\n`
+  const lock = `packages:\n${entry('acme', app.url)}${entry('zeta', app.url)}${entry('gone', app.url)}${entry('http', 'https://pub.dev')}`
+  const page = await openPage(app.url, { tolerate: [/status of 400/] })
+  await startSession(page, app.url, email)
+  await page.goto('/packages/acme/compare?view=upgrade')
+  await expectSound(page, 'upgrade-empty')
+  await page.getByLabel('Content of pubspec.lock').fill('name: acme\nenvironment:\n  sdk: any\n')
+  await page.getByRole('button', { name: 'Check' }).click()
+  await page.getByRole('alert').getByText('This is a pubspec.yaml.').waitFor()
+  await page.getByLabel('Choose a file').setInputFiles({ name: 'pubspec.lock', mimeType: 'text/plain', buffer: Buffer.from(lock) })
+  await page
+    .getByRole('status')
+    .getByText('1 of 3 packages of this server can be upgraded. 1 package with open security advisories.')
+    .waitFor()
+  const behind = page.getByRole('region', { name: 'Can be upgraded' })
+  await behind.getByText('Public API: 1 element removed, 1 changed, 0 added.').waitFor()
+  await behind.getByText('two was removed').waitFor()
+  await behind.getByText('Leaks memory').waitFor()
+  await page.getByText('The package does not exist on this server, or you cannot see it.').waitFor()
+  await expectSound(page, 'upgrade')
+  await behind.getByRole('link', { name: 'Compare acme 1.0.0 with 2.0.0' }).click()
+  await page
+    .getByRole('region', { name: /^Removed/ })
+    .getByText('two', { exact: true })
+    .waitFor()
+  expect(new URL(page.url()).search).toBe('?from=1.0.0&to=2.0.0')
+})
+
 it('shows an error when the versions cannot be listed, and retries', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
