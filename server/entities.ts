@@ -25,7 +25,7 @@ import { PublisherClaim } from './registry/publishers/entity.ts'
 import { DomainCheck } from './registry/publishers/entity.ts'
 import { Publisher, PublisherMember } from './registry/publishers/entity.ts'
 import { SdkInstall } from './analysis/sdks/entity.ts'
-import { ScoreReport, ScoringLogEntry, VersionSurface } from './analysis/scoring/entity.ts'
+import { ScoreReport, ScoringLogEntry, VersionApiVerdict, VersionSurface } from './analysis/scoring/entity.ts'
 import { Session, SignInOrigin } from './accounts/sessions/entity.ts'
 import { ServerSetting } from './platform/settings/entity.ts'
 import { SetupCode } from './accounts/setup/entity.ts'
@@ -77,5 +77,6 @@ export const entities = [
   SdkInstall,
   ScoreReport,
   VersionSurface,
+  VersionApiVerdict,
   ScoringLogEntry,
 ]

@@ -27,6 +27,20 @@ export const apiChangesSchema = z.object({
 })
 export type ApiChanges = z.infer<typeof apiChangesSchema>
 
+/** What the differences mean for code that uses the package. */
+export const apiVerdicts = ['breaking', 'additive', 'none'] as const
+
+/** How the public API changed since the version `from`. `isHonest` is null unless `from` is an earlier version. */
+export const apiVerdictSchema = z.object({ from: z.string(), verdict: z.enum(apiVerdicts), isHonest: z.boolean().nullable() })
+export type ApiVerdict = z.infer<typeof apiVerdictSchema>
+
+/** Summarizes the differences between the public APIs of two versions. */
+export function apiVerdictOf(earlier: string, later: string, changes: ApiChanges): ApiVerdict {
+  const isBreaking = changes.removed.length > 0 || changes.changed.some(({ breaks }) => breaks.length > 0)
+  const verdict = isBreaking ? 'breaking' : changes.added.length + changes.changed.length > 0 ? 'additive' : 'none'
+  return { from: earlier, verdict, isHonest: judgeVersion(earlier, later, changes)?.isHonest ?? null }
+}
+
 /** Kinds of version increments, smallest first. `build` changes only the part after `+`. */
 const steps = ['build', 'prerelease', 'patch', 'minor', 'major'] as const
 type Step = (typeof steps)[number]

@@ -43,8 +43,8 @@ export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: Analy
     })
     await pool.release(worker, outcome)
     if ('refused' in outcome) throw new AnalysisFailed(outcome.refused)
-    const { report, surface, docs, docsFailure, usage } = outcome
-    return { report, surface, docs, docsFailure, usage }
+    const { report, surface, apiVerdict, docs, docsFailure, usage } = outcome
+    return { report, surface, apiVerdict, docs, docsFailure, usage }
   }
   return {
     analyze: (task) => inTurn(() => analyze(task)),
@@ -124,10 +124,10 @@ async function exchange(process: AnalysisProcess, { archive, facts, docs, earlie
   const held = { residentBytes, hasEnded: failure !== null }
   const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
   if ('refused' in read) return { refused: read.refused, usage, ...held }
-  const { report, surface } = read
+  const { report, surface, apiVerdict } = read
   const docsFailure = failure ?? read.docsFailure
   const path = docs && docsFailure === null ? await movePages(pages, docs.folder) : null
-  return { report, surface, docs: path, docsFailure, usage, ...held }
+  return { report, surface, apiVerdict, docs: path, docsFailure, usage, ...held }
 }
 
 /** Provides the archive in the process folder: as a hard link if possible, else as a copy. */

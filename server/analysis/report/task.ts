@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Report, reportSchema } from './report.ts'
+import { type ApiVerdict, apiVerdictSchema } from '../dart/changes.ts'
 import type { StoredPackage } from '../dart/surface.ts'
 
 /** Registry data about a hosted dependency. */
@@ -40,6 +41,8 @@ export type AnalysisResult = {
   report: Report
   /** Summary of the public API as gzipped JSON, for comparing versions. */
   surface: Uint8Array
+  /** How the public API differs from that of the earlier version; null without one. */
+  apiVerdict: ApiVerdict | null
   /** Path of the packed pages in the requested folder; null when none were requested or they exceed a limit. */
   docs: string | null
   /** Reason why requested pages are missing. */
@@ -65,6 +68,7 @@ export const answerSchema = z.union([
     ...usage,
     docsFailure: z.string().nullable(),
     report: reportSchema,
+    apiVerdict: apiVerdictSchema.nullable(),
     surface: z.instanceof<typeof Uint8Array<ArrayBufferLike>>(Uint8Array),
   }),
   z.object({ ...usage, refused: z.string() }),

@@ -5,7 +5,7 @@ import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
 import { readPackages, readSurface, type Surface, surfaceOf, surfaceSchema } from '../dart/surface.ts'
 import { ApiError } from '../../errors.ts'
-import { counted, judgeVersion } from '../dart/changes.ts'
+import { type ApiChanges, apiVerdictOf, counted, judgeVersion } from '../dart/changes.ts'
 import { compareSurfaces } from '../dart/compare/compare.ts'
 import { buildReport } from './build-report.ts'
 import { code, firstOf, type Subject } from './judge.ts'
@@ -27,12 +27,14 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
     const subject: Subject = { contents, facts, api, packages: readPackages(facts.packages) }
     usage.sample()
     const outline = surfaceOf(api)
-    const change = apiChangeNote(earlier, facts.version, outline)
+    const changes = changesSince(earlier, outline)
+    const change = earlier && changes && apiChangeNote(earlier.version, facts.version, changes)
+    const apiVerdict = earlier && changes && apiVerdictOf(earlier.version, facts.version, changes)
     const report = buildReport(subject, change === null ? [] : [change])
     const surface = gzipSync(JSON.stringify(outline))
-    if (wantsDocs) keep({ report, surface, docsFailure: null, ...usage.totals() })
+    if (wantsDocs) keep({ report, surface, apiVerdict, docsFailure: null, ...usage.totals() })
     const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
-    return { report, surface, docsFailure, ...usage.totals() }
+    return { report, surface, apiVerdict, docsFailure, ...usage.totals() }
   } catch (error) {
     if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.totals() }
     throw error
@@ -77,17 +79,20 @@ function measure() {
   }
 }
 
-/** Describes in Markdown how the public API changed since an earlier version; null if it did not change. */
-function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): string | null {
+/** Compares the public API with that of the earlier version; null if it is unknown. */
+function changesSince(earlier: AnalysisTask['earlier'], surface: Surface): ApiChanges | null {
   const before = earlier && readSurface(earlier.surface, surfaceSchema)
-  if (!earlier || !before) return null
-  const changes = compareSurfaces(before, surface)
+  return before && compareSurfaces(before, surface)
+}
+
+/** Describes in Markdown how the public API changed since an earlier version; null if it did not change. */
+function apiChangeNote(earlier: string, version: string, changes: ApiChanges): string | null {
   const { added, removed, changed } = changes
   const counts = [[added.length, 'addition'] as const, [removed.length, 'removal'] as const, [changed.length, 'change'] as const]
   const amounts = counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : []))
   if (amounts.length === 0) return null
-  const summary = `The public API has ${amounts.join(', ')} since ${code(earlier.version)}.`
-  const verdict = judgeVersion(earlier.version, version, changes)
+  const summary = `The public API has ${amounts.join(', ')} since ${code(earlier)}.`
+  const verdict = judgeVersion(earlier, version, changes)
   if (!verdict || verdict.isHonest) return summary
   const broken = [...removed, ...changed.filter(({ breaks }) => breaks.length > 0)].map(({ name }) => name)
   const named = broken.length > 0 ? ` (${firstOf(broken.map(code))})` : ''

@@ -86,11 +86,12 @@ async function storePages(
 function storeReport(services: Services, work: Work, { run, result, dependentsOf }: ReportInput): Promise<void> {
   const versionId = work.subject
   const { generation, panaFollows, keepsPanaReport } = run
+  const { report, apiVerdict } = result
   const surface = Buffer.from(result.surface)
   return services.database.fork().transactional(async (em) => {
     const isStored = keepsPanaReport
-      ? await storeSurface(em, services.config, versionId, { generation, surface })
-      : await storeFindings(em, services.config, versionId, { generation, report: result.report, surface })
+      ? await storeSurface(em, services.config, versionId, { generation, surface, apiVerdict })
+      : await storeFindings(em, services.config, versionId, { generation, report, surface, apiVerdict })
     if (isStored && panaFollows) await requestPana(em, work, services.now())
     if (isStored && dependentsOf) await requestRepeats(em, await versionsToRepeat(em, services.config, dependentsOf), services.now())
   })

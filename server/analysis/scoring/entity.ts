@@ -46,6 +46,20 @@ export const VersionSurface = defineEntity({
 })
 export type VersionSurface = InferEntity<typeof VersionSurface>
 
+/** How the public API of a version differs from that of an earlier one, found by its last analysis. */
+export const VersionApiVerdict = defineEntity({
+  name: 'VersionApiVerdict',
+  tableName: 'version_api_verdicts',
+  properties: {
+    version: () => p.manyToOne(PackageVersion).deleteRule('cascade').primary(),
+    comparedWith: p.string().length(64),
+    verdict: p.string().length(16),
+    /** Whether the version number reflects the changes; null if it is not later than the other one. */
+    isHonest: p.boolean().nullable(),
+  },
+})
+export type VersionApiVerdict = InferEntity<typeof VersionApiVerdict>
+
 export const logLevels = ['info', 'warning', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
 

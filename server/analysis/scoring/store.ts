@@ -1,4 +1,5 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { ApiVerdict } from '../dart/changes.ts'
 import { pointsOf, type Report, reportSchema } from '../report/report.ts'
 import { recordEvents, audit } from '../../accounts/audit/service.ts'
 import { changeRows, readRow, insertRows } from '../../platform/db/statements.ts'
@@ -10,6 +11,7 @@ import { mentionablePackages } from './report.ts'
 import { beginAttempt, type DocsEngine } from '../docs/service.ts'
 import { storePages } from '../docs/store.ts'
 import type { Services } from '../../services.ts'
+import { writeApiVerdict } from './api-changes/verdict.ts'
 import type { Subject } from './facts.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { currentTimeOf, newId } from '../../platform/db/base.ts'
@@ -27,7 +29,13 @@ export async function beginRun(em: EntityManager, versionId: string): Promise<nu
   return row?.runs ?? null
 }
 
-export type Findings = { generation: number; report: Report; surface?: Buffer | undefined; log?: string | undefined }
+export type Findings = {
+  generation: number
+  report: Report
+  surface?: Buffer | undefined
+  apiVerdict?: ApiVerdict | null
+  log?: string | undefined
+}
 
 /** Stores the result of an analysis in the transaction of `em`. Returns false if the version was deleted or has a later result. */
 export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
@@ -46,17 +54,22 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
 }
 
 /** Stores only the public API; a report by another engine stays. Returns false if the version was deleted or has a later result. */
-export async function storeSurface(em: EntityManager, here: Here, versionId: string, { generation, surface }: Surface): Promise<boolean> {
+export async function storeSurface(
+  em: EntityManager,
+  here: Here,
+  versionId: string,
+  { generation, surface, apiVerdict }: Surface,
+): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
   const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
   if ((await changeRows(em, update, [generation, currentTimeOf(em), versionId, generation])) === 0) return false
-  await writeSurface(em, versionId, surface)
+  await writeSurface(em, versionId, surface, apiVerdict)
   if (about.isLatest) await refreshIndex(em, here, about.packageId)
   return true
 }
 
-type Surface = { generation: number; surface: Buffer }
+type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null }
 
 /** Returns whether the last report of a version is by this engine. */
 export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
@@ -128,7 +141,11 @@ async function lockVersion(em: EntityManager, versionId: string): Promise<About 
   return row ? { name: row.name, version: row.version, packageId: row.package_id, isLatest: row.version === row.latest_version } : null
 }
 
-async function writeReport(em: EntityManager, versionId: string, { generation, report, surface, log }: Findings): Promise<boolean> {
+async function writeReport(
+  em: EntityManager,
+  versionId: string,
+  { generation, report, surface, apiVerdict, log }: Findings,
+): Promise<boolean> {
   const { granted, maximum } = pointsOf(report)
   const percent = maximum > 0 ? Math.floor((100 * granted) / maximum) : null
   const text = JSON.stringify(report)
@@ -143,14 +160,15 @@ async function writeReport(em: EntityManager, versionId: string, { generation, r
     [generation, currentTimeOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
   )
   if (written === 0) return false
-  if (surface) await writeSurface(em, versionId, surface)
+  if (surface) await writeSurface(em, versionId, surface, apiVerdict ?? null)
   return true
 }
 
-async function writeSurface(em: EntityManager, versionId: string, surface: Buffer): Promise<void> {
+async function writeSurface(em: EntityManager, versionId: string, surface: Buffer, verdict: ApiVerdict | null): Promise<void> {
   const upsert =
     'insert into version_surfaces (version_id, surface) values (?, ?) on conflict (version_id) do update set surface = excluded.surface'
   await changeRows(em, upsert, [versionId, surface])
+  await writeApiVerdict(em, versionId, verdict)
 }
 
 /** Maximum length of a report in UTF-16 code units: about ten times that of real reports. */

@@ -1,7 +1,9 @@
-import type { ApiChanges } from '../../dart/changes.ts'
+import type { ApiChanges, ApiVerdict } from '../../dart/changes.ts'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { ofPublicVersion, PackageVersionRef } from '../../../registry/packages/refs.ts'
+import { wordEnum } from '../../../platform/graphql/payload.ts'
 import { type Comparison, compareVersions } from './service.ts'
+import { loadApiVerdict } from './verdict.ts'
 
 const ElementRef = builder.objectRef<ApiChanges['added'][number]>('ApiElement').implement({
   description: 'An element of the public API of a version.',
@@ -75,7 +77,38 @@ builder.objectField(PackageVersionRef, 'apiChanges', (t) =>
     type: ApiChangesRef,
     nullable: true,
     description: 'Differences to the public API of another version. Null if either version was not analyzed or is not visible to you.',
-    args: { from: t.arg({ type: 'SemVer', description: 'The version to compare with. Defaults to the previous one, as for `comparison`.' }) },
+    args: {
+      from: t.arg({ type: 'SemVer', description: 'The version to compare with. Defaults to the previous one, as for `comparison`.' }),
+    },
     resolve: (version, { from }, context) => compareVersions(context, version, from ?? null),
+  }),
+)
+
+const VerdictEnum = wordEnum<ApiVerdict['verdict']>('ApiCompatibility', 'What changes of a public API mean for code that uses it.', {
+  breaking: 'Something was removed, or changed so that existing code can break.',
+  additive: 'Something was added or changed compatibly.',
+  none: 'Nothing changed.',
+})
+
+const ApiVerdictRef = builder.objectRef<ApiVerdict>('ApiVerdict').implement({
+  description: 'How the public API of a version differs from that of an earlier one, as found by its last analysis.',
+  fields: (t) => ({
+    from: t.expose('from', { type: 'SemVer', description: 'The earlier version.' }),
+    compatibility: t.expose('verdict', { type: VerdictEnum, description: 'What the changes mean.' }),
+    isHonest: t.exposeBoolean('isHonest', {
+      nullable: true,
+      description: 'Whether the version number reflects the changes, by semantic versioning. Null if that is unknown.',
+    }),
+  }),
+})
+
+builder.objectField(PackageVersionRef, 'apiVerdict', (t) =>
+  t.field({
+    ...ofPublicVersion,
+    type: ApiVerdictRef,
+    nullable: true,
+    description:
+      'How the public API changed since the previous version. Null until the version is analyzed, and without an earlier version. Cheaper than `apiChanges`.',
+    resolve: ({ id }, _args, context) => loadApiVerdict(context, id),
   }),
 )

@@ -6,10 +6,12 @@ import type { PackageVersion, DocumentKind } from '../entity.ts'
 import { installation, pubspecOf, type Installation, type Shell } from './pubspec.ts'
 import { archiveUrl } from '../../../platform/pub/package-name.ts'
 import type { Pubspec } from '../../archive/pubspec.ts'
-import { DependencyKind, DependencyRef, DocumentRef, ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
+import { DependencyKind, DependencyRef, DocumentRef, ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
 import { loadPackage } from '../service.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
+import { changelogLine } from './changelog-line.ts'
+import { type VersionGroup, versionGroups } from './groups.ts'
 import { findDocument, readSource, renderDocument } from './documents.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 
@@ -135,6 +137,37 @@ builder.objectFields(PackageVersionRef, (t) => ({
   license: t.field({ ...document, description: 'The license.', resolve: documentOf('license') }),
   example: t.field({ ...document, description: 'The example.', resolve: documentOf('example') }),
 }))
+
+builder.objectField(PackageVersionRef, 'changelogLine', (t) =>
+  t.string({
+    ...optional,
+    description:
+      'First line about the version in its changelog, as plain text of at most 200 characters. Null if the changelog does not start with the version.',
+    resolve: (version, _args, context) => changelogLine(context, version),
+  }),
+)
+
+const VersionGroupRef = builder.objectRef<VersionGroup>('VersionGroup').implement({
+  description: 'The versions of a package with the same major version.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Name of the group, such as 2.x.' }),
+    constraint: t.exposeString('constraint', {
+      description: 'Constraint that allows these versions, for the argument `filter` of `versions`.',
+    }),
+    count: t.exposeInt('count', { description: 'Number of versions.' }),
+    highest: t.expose('highest', { type: 'SemVer', description: 'The highest version.' }),
+  }),
+})
+
+builder.objectField(PackageRef, 'versionGroups', (t) =>
+  t.field({
+    ...ofPublicPackage,
+    extensions: { size: 10 },
+    type: [VersionGroupRef],
+    description: 'All versions by major version, highest first.',
+    resolve: (pkg, _args, context) => versionGroups(context, pkg),
+  }),
+)
 
 function documentOf(kind: DocumentKind) {
   return (version: PackageVersion, _args: object, context: Context) => findDocument(context, version, kind)
