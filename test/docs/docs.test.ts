@@ -39,7 +39,7 @@ it('serves the documentation of a version and of the latest one to signed-in use
   expect(await session.get('/documentation/acme/latest/search.html')).toMatchObject({ status: 200 })
 })
 
-it('sends stored pages unchanged and compressed only once', async () => {
+it('sends the same page compressed and uncompressed', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -57,6 +57,31 @@ it('sends stored pages unchanged and compressed only once', async () => {
     status: 200,
     headers: { 'cross-origin-resource-policy': 'cross-origin' },
   })
+})
+
+it('links pages to the package and to the same page of other versions with documentation', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '1.1.0', '1.2.0', '1.3.0+1']) await publish(alice, { name: 'acme', version })
+  for (const version of ['1.0.0', '1.1.0', '1.3.0+1']) await documentVersion(app, 'acme', version)
+  expect((await alice.put('/api/packages/acme/versions/1.1.0/options', { isRetracted: true })).status).toBe(200)
+  const path = '/documentation/acme/1.0.0/shapes/index.html'
+  const { body, headers } = await alice.get(path)
+  const links = /<nav class="site".*?<\/nav>/s.exec(body)?.[0] ?? ''
+  expect(Array.from(links.matchAll(/href="([^"]+)"/g), ([, href]) => href)).toEqual([
+    '/packages',
+    '/packages/acme/versions/1.0.0',
+    '/documentation/acme/1.3.0%2B1/shapes/',
+    '/documentation/acme/1.1.0/shapes/',
+    '/documentation/acme/1.0.0/shapes/',
+    '/packages/acme/versions',
+  ])
+  expect(links).toContain('/documentation/acme/1.0.0/shapes/" aria-current="page">1.0.0</a>')
+  expect(links.match(/retracted/g)).toHaveLength(1)
+  // The list is part of the page, so its ETag changes with it.
+  await documentVersion(app, 'acme', '1.2.0')
+  const later = await alice.get(path, { headers: { 'if-none-match': String(headers.etag) } })
+  expect(later).toMatchObject({ status: 200, body: expect.stringContaining('/documentation/acme/1.2.0/shapes/') })
 })
 
 it('sandboxes pages over https without the header that browsers refuse with a sandbox', async () => {

@@ -63,8 +63,10 @@ it.each(['', '/registry'])('shows and searches documentation without access to s
 it('works without JavaScript', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
-  await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
-  await documentVersion(app, 'shapes', '1.2.0')
+  for (const version of ['1.1.0', '1.2.0']) {
+    await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version })
+    await documentVersion(app, 'shapes', version)
+  }
   const { cookies } = await alice.session()
   const page = await openPage(app.url, { javaScriptEnabled: false })
   await page.context().addCookies(Object.entries(cookies).map(([name, value]) => ({ name, value, url: app.url })))
@@ -74,6 +76,31 @@ it('works without JavaScript', async () => {
   await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Circle.around' }).click()
   await expect.poll(() => page.url()).toMatch(/Circle\.html#Circle\.around$/)
   expect(await page.getByRole('button').count()).toBe(0)
+  await page.getByText('Version 1.2.0', { exact: true }).click()
+  await page.getByRole('link', { name: '1.1.0', exact: true }).click()
+  await page.waitForURL('**/documentation/shapes/1.1.0/shapes/Circle.html')
+  await page.getByRole('navigation', { name: 'Package' }).getByRole('link', { name: 'shapes' }).click()
+  await page.waitForURL('**/packages/shapes/versions/1.1.0')
+})
+
+it('closes the list of versions with Escape and a click elsewhere', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member()
+  await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
+  await documentVersion(app, 'shapes', '1.2.0')
+  const page = await openPage(app.url)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/documentation/shapes/latest/?theme=dark')
+  const [toggle, all] = [page.getByText('Version 1.2.0', { exact: true }), page.getByRole('link', { name: 'All versions' })]
+  for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('heading', { name: 'API documentation' }).click()]) {
+    await toggle.click()
+    await all.waitFor()
+    await expectAccessible(page)
+    await close()
+    await all.waitFor({ state: 'hidden' })
+  }
+  await toggle.click()
+  await screenshot(page, 'docs-versions')
 })
 
 it('neutralizes hostile content in the output of dartdoc', async () => {

@@ -35,7 +35,7 @@ export function useFiles() {
 /** Whether a file is Markdown according to its name. */
 const isMarkdown = (path: string) => /\.(md|markdown|mkd)$/i.test(path)
 
-/** Returns the file in the URL; null if there is none. Markdown is shown as a preview, unless the URL asks for the source or names lines. */
+/** Returns the file in the URL; null if it does not exist. Markdown is shown as a preview, unless the URL asks for the source or names lines. */
 export function useFile() {
   const packageParams = usePackageParams()
   const path = useFilePath()

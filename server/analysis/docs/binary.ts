@@ -11,6 +11,7 @@ import { parseVersion } from '../../platform/pub/version.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { findDocs, type FoundVersion, type KnownDocs } from './service.ts'
 import { pageHeaders, sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
+import { insertLinks, siteLinks } from './switcher.ts'
 import { PagesLost, regenerateLost, findPage, readPage } from './read-page.ts'
 import type { FastifyInstance } from 'fastify'
 import { createHash } from 'node:crypto'
@@ -86,7 +87,13 @@ async function sendPacked(context: Context, version: FoundVersion, packed: Packe
     if (prefers(context.request, 'text/html')) return sendNoPage(context, name, wanted, version.version)
     throw notFound(`The documentation of ${name} ${version.version} does not contain this page.`)
   }
-  return send(context, `W/"${page.etag}"`, page.size, () => readPage(context, packed, page))
+  const links = await siteLinks(context, { name, version: version.version, path, size: page.size })
+  const read = async () => {
+    const gzipped = await readPage(context, packed, page)
+    return links ? insertLinks(gzipped, links) : gzipped
+  }
+  const etag = links ? `W/"${page.etag}-${links.etag}"` : `W/"${page.etag}"`
+  return send(context, etag, page.size + Buffer.byteLength(links?.html ?? ''), read)
 }
 
 type Packed = { sha256: string; bytes: number }

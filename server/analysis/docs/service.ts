@@ -112,6 +112,24 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
 const docsSql = `select ${docsColumns}, ${isAnalysisAwaited} as awaited from package_versions v join packages p on p.id = v.package_id
   left join version_docs d on d.version_id = v.id where p.name = ? and v.version = ?`
 
+/** Maximum number of versions in the list of a documentation page. */
+const maxDocumented = 100
+
+/** Returns the versions of a package that have documentation pages and that the audience may read, highest first. */
+export async function listDocumented(
+  { database: { reads }, config }: Reader,
+  audience: Audience,
+  name: string,
+): Promise<{ version: string; isRetracted: boolean }[]> {
+  const sql = `select v.version, v.retracted_at from package_versions v join packages p on p.id = v.package_id
+    join version_docs d on d.version_id = v.id where p.name = ? and d.sha256 is not null`
+  const order = `order by v.sort_key desc limit ${maxDocumented}`
+  const rows = await (audience === 'members'
+    ? reads.all<{ version: string; retracted_at: unknown }>(`${sql} ${order}`, name)
+    : reads.all<{ version: string; retracted_at: unknown }>(`${sql} and ${isPublicVersion} ${order}`, name, hostedHere(config)))
+  return rows.map(({ version, retracted_at }) => ({ version, isRetracted: retracted_at !== null }))
+}
+
 async function latestVersion({ database: { reads }, config }: Reader, audience: Audience, name: string): Promise<string | null> {
   if (audience === 'members')
     return (await reads.recall<{ version: string }>('select latest_version as version from packages where name = ?', name))?.version ?? null

@@ -5,7 +5,7 @@ export type ChangelogExcerpt = { source: string; versions: string[] }
 
 /**
  * Returns the sections of a Markdown changelog about versions above `after` up to `to`. A section starts with a heading that contains its version.
- * Sections of the highest heading level that names versions count. Null if there are none.
+ * Sections of the highest heading level that names versions count. Returns null without such a section.
  */
 export function changelogBetween(source: string, after: string, to: string): ChangelogExcerpt | null {
   const [low, high] = [parseVersion(after), parseVersion(to)]

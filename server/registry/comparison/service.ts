@@ -24,7 +24,7 @@ declare module '../../platform/caches/caches.ts' {
   }
 }
 
-/** Returns the pair of a version and `from`, or its previous version. Null if the caller may not read the other version, or there is none. */
+/** Returns the pair of a version and `from`, or its previous version. Null if the other version does not exist for the caller. */
 export async function findComparison(context: Context, to: PackageVersion, from: string | null): Promise<Comparison | null> {
   const pkg = await loadPackage(context, to.package.id)
   const other = pkg && (from === null ? await previousVersion(context, pkg, to) : await findVersion(context, pkg, from))
@@ -47,7 +47,7 @@ export async function changedFiles(context: Context, { from, to }: Comparison): 
 
 const totalSize = (files: readonly { bytes: number }[]) => files.reduce((sum, { bytes }) => sum + bytes, 0)
 
-/** The text difference of a changed file, or why there is none. */
+/** The text difference of a changed file, or why it was not computed. */
 export type FileDiff = { change: FileChange } & (
   | { state: 'text'; diff: TextDiff; before: string; after: string }
   | { state: 'binary' | 'too_large' | 'too_different' }

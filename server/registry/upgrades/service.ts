@@ -22,7 +22,7 @@ export type CheckedPackage = LockedPackage & {
   latest: PackageVersion | null
 }
 
-/** Packages of this registry, those that are behind first. Of the others, only their numbers. */
+/** Packages of this registry, outdated ones first. Other packages are only counted. */
 export type UpgradeCheck = { packages: CheckedPackage[]; elsewhere: number; otherSources: number }
 
 /** Maximum number of packages of this registry in a lock file. */

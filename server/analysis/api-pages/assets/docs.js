@@ -15,8 +15,8 @@
     return url.href
   }
 
-  // Links are updated when they are followed, since a page may have thousands.
-  const docs = new URL('.', new URL(searchPage, location.href)).href
+  // Links to pages of this and other versions are updated when they are followed, since a page may have thousands.
+  const docs = new URL('..', new URL(searchPage, location.href)).href
   const carry = ({ target }) => {
     const link = target instanceof Element ? target.closest('a[href]') : null
     if (link && theme !== null && link.href.startsWith(docs) && !link.getAttribute('href').startsWith('#')) link.href = withTheme(link.href)
@@ -100,6 +100,15 @@
       }
     }
   }
+
+  // The list of versions closes when the focus or a click is elsewhere, and with Escape.
+  const closeVersions = ({ target, key }) => {
+    const list = document.querySelector('.versions[open]')
+    if (!list || (key !== undefined ? key !== 'Escape' : list.contains(target))) return
+    list.open = false
+    if (key === 'Escape' && list.contains(target)) list.querySelector('summary').focus()
+  }
+  for (const kind of ['click', 'focusin', 'keydown']) addEventListener(kind, closeVersions)
 
   addEventListener('DOMContentLoaded', () => {
     const tools = document.querySelector('.tools')
