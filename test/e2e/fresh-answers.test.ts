@@ -28,7 +28,8 @@ it('shows the result of a change even when a query was in flight during the chan
   await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor() // cached data, while the query runs again
   await read.promise
   const row = page.getByRole('row', { name: /^1\.1\.0/ })
-  await row.getByRole('button', { name: 'Retract 1.1.0' }).click()
+  await row.getByRole('button', { name: 'Actions for 1.1.0' }).click()
+  await page.getByRole('menuitem', { name: /^Retract/ }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Retract' }).click()
   await row.getByText(/^Retracted /).waitFor()
   retracted.resolve()

@@ -57,7 +57,8 @@ async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
   await upload(alice, await packageArchive({ name: 'acme', version: '1.2.0' }))
   const paths = ['/api/packages/acme', '/api/archives/acme-1.0.0.tar.gz', '/documentation/acme/latest/shapes/index.html']
   for (const path of paths) expect((await alice.get(path, zipped)).status).toBe(200)
-  const query = '{ package(name: "acme") { latest { readme { html } apiChanges { addedCount } comparison { files { totalCount } } score { report { notes } } } } }'
+  const query =
+    '{ package(name: "acme") { latest { readme { html } apiChanges { addedCount } comparison { files { totalCount } } score { report { notes } } } } }'
   expect((await alice.graphql(query)).body.errors).toBeUndefined()
 }
 

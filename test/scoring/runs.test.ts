@@ -198,7 +198,14 @@ it('limits the size of a report', async () => {
   const report = reportOf(1, 2, { notes: ['x'.repeat(600_000)] })
   app.services.analyzer = {
     ...analyzer,
-    analyze: async () => ({ report, surface: new Uint8Array(), apiVerdict: null, docs: null, docsFailure: null, usage: { cpuMs: 1, peakBytes: 1, ms: 1 } }),
+    analyze: async () => ({
+      report,
+      surface: new Uint8Array(),
+      apiVerdict: null,
+      docs: null,
+      docsFailure: null,
+      usage: { cpuMs: 1, peakBytes: 1, ms: 1 },
+    }),
   }
   await runJobs(app, analyses)
   expect((await latest(alice)).score).toMatchObject({ status: 'FAILED', error: expect.stringContaining('at most 524288') })

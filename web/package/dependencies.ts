@@ -1,6 +1,11 @@
 import { computed } from 'vue'
 import { useRoute } from 'vue-router'
-import { DependenciesDocument, DependentsDocument, type ResolvedDependencyFragment } from '../generated/graphql.ts'
+import {
+  type DependencyOriginFragment,
+  DependenciesDocument,
+  DependentsDocument,
+  type ResolvedDependencyFragment,
+} from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
 import { usePackageParams } from './package.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
@@ -15,15 +20,25 @@ export function useDependencies() {
   return { ...state, direct: of('DIRECT'), dev: of('DEV'), isEmpty: computed(() => all.value?.length === 0) }
 }
 
-type StatedSource = Pick<ResolvedDependencyFragment, 'source' | 'sdk' | 'isHostedHere' | 'hostedUrl'>
+/** What is known of a dependency's source. */
+type StatedSource = Pick<DependencyOriginFragment, 'source' | 'sdk' | 'isHostedHere' | 'hostedUrl'>
+
+/** Hosts of the public registry of Dart. Clients use it for dependencies that name no registry. */
+const pubDev = new Set(['pub.dev', 'pub.dartlang.org'])
 
 /** Returns the source of a dependency for display. */
 export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: StatedSource): string {
   if (source === 'SDK') return `${sdk === 'flutter' ? 'Flutter' : sdk === 'dart' ? 'Dart' : sdk} SDK`
   if (source === 'GIT') return 'Git'
   if (source === 'PATH') return 'Path'
-  return isHostedHere ? 'This server' : hostedUrl ? new URL(hostedUrl).host : 'The default registry'
+  if (isHostedHere) return 'This server'
+  const host = hostedUrl ? new URL(hostedUrl).host : 'pub.dev'
+  return pubDev.has(host) ? 'pub.dev' : host
 }
+
+/** Returns the URL of a package on pub.dev, for dependencies that clients get there. */
+export const pubDevUrl = (dependency: DependencyOriginFragment) =>
+  sourceOf(dependency) === 'pub.dev' ? `https://pub.dev/packages/${dependency.name}` : undefined
 
 /** Returns a page of the packages that depend on the package in the URL. */
 export function useDependents() {

@@ -1,13 +1,10 @@
-import type { Dependency } from '../../archive/dependencies.ts'
-import { isThisServer } from '../hosting.ts'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../../platform/graphql/connections.ts'
-import type { Context } from '../../../platform/access/context.ts'
-import { countDependents, type Dependent, listDependents, loadResolvedVersion } from './service.ts'
-import { DependencyKind, DependencyRef, PackageRef, packageOfRow } from '../refs.ts'
-import { loadReadablePackage } from '../service.ts'
+import { countDependents, type Dependent, listDependents } from './service.ts'
+import { DependencyKind, PackageRef, packageOfRow } from '../refs.ts'
 
-const risk =
+/** Risk of a dependency that names no registry, for descriptions. */
+export const confusionRisk =
   'clients use their default registry (pub.dev): anyone can publish a package of the same name there and take its place (dependency confusion).'
 
 const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
@@ -18,7 +15,7 @@ const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
     constraint: t.exposeString('constraint', { description: 'The version constraint, such as ^1.2.0; `any` for all versions.' }),
     kind: t.expose('kind', { type: DependencyKind, description: 'Kind of the dependency.' }),
     isBare: t.exposeBoolean('isBare', {
-      description: `Whether the dependency names no registry, so that ${risk}`,
+      description: `Whether the dependency names no registry, so that ${confusionRisk}`,
     }),
   }),
 })
@@ -45,36 +42,3 @@ builder.objectField(PackageRef, 'dependents', (t) =>
     { description: 'A dependent in a page.' },
   ),
 )
-
-const isHere = ({ hostedUrl }: Dependency, context: Context) => isThisServer(context, hostedUrl)
-
-builder.objectFields(DependencyRef, (t) => ({
-  isHostedHere: t.boolean({
-    description: 'Whether the dependency is hosted on this server.',
-    resolve: (dependency, _args, context) => isHere(dependency, context),
-  }),
-  isBare: t.boolean({
-    description: `Whether the dependency names no registry although you can read a package of this name on this server, so that ${risk}`,
-    resolve: async ({ name, source, hostedUrl }, _args, context) => {
-      return source === 'hosted' && hostedUrl === null && (await loadReadablePackage(context, name)) !== null
-    },
-  }),
-  package: t.field({
-    type: PackageRef,
-    nullable: true,
-    description: 'The package, if it is hosted on this server and you can read it.',
-    resolve: async (dependency, _args, context) => {
-      return (await isHere(dependency, context)) ? loadReadablePackage(context, dependency.name) : null
-    },
-  }),
-  servedBy: t.field({
-    type: 'SemVer',
-    nullable: true,
-    description:
-      'For dependencies hosted on this server: the highest version that satisfies the constraint and is not retracted. Null without signing in.',
-    resolve: async (dependency, _args, context) =>
-      context.viewer && (await isHere(dependency, context))
-        ? loadResolvedVersion(context, `${dependency.name} ${dependency.constraint}`)
-        : null,
-  }),
-}))

@@ -1,7 +1,5 @@
 import { type Here, hostedHere, isHostedHere } from '../hosting.ts'
 import type { Reads } from '../../../platform/db/reads.ts'
-import { batched } from '../../../platform/db/batched.ts'
-import { allows, type Constraint, parseConstraint } from '../../../platform/pub/constraint.ts'
 
 /** A package whose latest version depends on another one here. `isBare`: without a registry URL, so clients use their default registry. */
 export type Dependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev'; isBare: boolean }
@@ -36,28 +34,3 @@ const fromDependents = `from package_dependencies d
     select 1 from package_dependencies o
     where o.version_id = d.version_id and o.kind = 'direct' and o.name = d.name and o.sdk is null and (
       o.hosted_url is null or o.hosted_url = d.hosted_url or o.hosted_url in (select address from server_addresses))))`
-
-type VersionRow = { name: string; version: string; isPrerelease: boolean | number }
-
-/** Loads the highest stable version, or else pre-release, that is not retracted and satisfies a constraint, by `<name> <constraint>`. */
-export const loadResolvedVersion = batched(async (em, keys) => {
-  const wanted = keys.map((key) => ({
-    key,
-    name: key.slice(0, key.indexOf(' ')),
-    constraint: parseConstraint(key.slice(key.indexOf(' ') + 1)),
-  }))
-  const names = [...new Set(wanted.map(({ name }) => name))]
-  const rows: VersionRow[] = await em.execute(
-    `select p.name, v.version, v.is_prerelease as "isPrerelease" from package_versions v join packages p on p.id = v.package_id
-     where p.name in (${names.map(() => '?').join(', ')}) and v.retracted_at is null order by v.sort_key desc`,
-    names,
-  )
-  const byName = Map.groupBy(rows, ({ name }) => name)
-  const found = wanted.map(({ key, name, constraint }) => [key, constraint && best(byName.get(name) ?? [], constraint)] as const)
-  return new Map(found.flatMap(([key, version]) => (version ? [[key, version] as const] : [])))
-})
-
-function best(rows: readonly VersionRow[], constraint: Constraint): string | null {
-  const admitted = rows.filter(({ version }) => allows(constraint, version))
-  return (admitted.find(({ isPrerelease }) => !isPrerelease) ?? admitted[0])?.version ?? null
-}

@@ -12,7 +12,7 @@ import { pubspecOf } from './pubspec.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 import { invalidInput } from '../../../errors.ts'
 import { type Constraint, parseConstraint } from '../../../platform/pub/constraint.ts'
-import { versionKey, parseVersion } from '../../../platform/pub/version.ts'
+import { compareParsed, known, versionKey, parseVersion } from '../../../platform/pub/version.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined }
@@ -58,6 +58,17 @@ export async function versionNumbers(reader: Reader, pkg: Package): Promise<Reco
   const { versions: withheld } = await loadWithheld(reader, pkg.id)
   const numbers = (rows: typeof all) => rows.map(({ version }) => version)
   return { readable: numbers(all.filter(({ id }) => !withheld.has(id))), withheld: numbers(all.filter(({ id }) => withheld.has(id))) }
+}
+
+/** Returns the numbers of the versions that clients may select for the caller: readable, not retracted, the highest first. */
+export async function selectableVersions(reader: Reader, pkg: Package): Promise<string[]> {
+  const all = (await loadCandidates(reader, pkg.id)) ?? []
+  const { versions: withheld } = await loadWithheld(reader, pkg.id)
+  return all
+    .filter(({ id, retracted }) => !retracted && !withheld.has(id))
+    .map(({ version }) => ({ version, parsed: known(version) }))
+    .toSorted((a, b) => compareParsed(b.parsed, a.parsed))
+    .map(({ version }) => version)
 }
 
 /** Returns the version that new users get; null when the caller may read none, or all are retracted. */

@@ -1,0 +1,124 @@
+import type { Context } from '../../../platform/access/context.ts'
+import type { Dependency } from '../../archive/dependencies.ts'
+import type { Package, PackageVersion } from '../entity.ts'
+import { loadPackage, loadReadablePackage } from '../service.ts'
+import { findVersion, readableDependencies, selectableVersions } from '../versions/service.ts'
+import { isHostedHere, selectVersion } from './resolve.ts'
+
+/** `conflict`: no version satisfies all packages that need it. `unsatisfied`: no version satisfies the only constraint. */
+export type Problem = 'conflict' | 'unsatisfied'
+
+/** A package of the closure with its selected version, and the direct dependencies of that version. */
+export type ClosureNode = { pkg: Package; version: PackageVersion | null; problem: Problem | null; dependencies: Dependency[] }
+
+/** All packages of this server that a version needs, directly or not. The version itself comes first. */
+export type Closure = { nodes: ClosureNode[]; isTruncated: boolean }
+
+export const maxNodes = 200
+/** A selected version can add constraints that change the selection of others. Selections that do not settle are cut off. */
+const maxRounds = 6
+
+type Known = { pkg: Package; versions: readonly string[] }
+type Selected = { version: PackageVersion; dependencies: Dependency[]; hosted: Dependency[] }
+type Node = ClosureNode & { hosted: Dependency[] }
+type Constraints = ReadonlyMap<string, ReadonlySet<string>>
+
+/** What has been loaded: packages by name, null if the caller can read none, and versions by name and number. */
+type Graph = { packages: Map<string, Known | null>; versions: Map<string, Selected | null> }
+
+/**
+ * Returns the packages of this server that a version needs, each with one version that satisfies all constraints, like package clients select them.
+ * Packages that the caller cannot read are omitted. Each level of the graph takes the same few statements, however many packages it has.
+ */
+export async function dependencyClosure(context: Context, root: PackageVersion): Promise<Closure> {
+  const pkg = await loadPackage(context, root.package.id)
+  if (!pkg) return { nodes: [], isTruncated: false }
+  const graph: Graph = { packages: new Map([[pkg.name, { pkg, versions: [root.version] }]]), versions: new Map() }
+  const first = await nodeOf(context, graph, { pkg, versions: [root.version] }, [])
+  let constraints: Constraints = new Map()
+  for (let round = 1; ; round++) {
+    const { nodes, isTruncated } = await walk(context, graph, first, constraints)
+    const next = constraintsOf(nodes)
+    if (round === maxRounds || isSame(constraints, next)) return { nodes, isTruncated }
+    constraints = next
+  }
+}
+
+/** Visits the graph level by level. `constraints` are those that an earlier visit found. */
+async function walk(
+  context: Context,
+  graph: Graph,
+  first: Node,
+  constraints: Constraints,
+): Promise<{ nodes: Node[]; isTruncated: boolean }> {
+  const found = new Map([[first.pkg.name, first]])
+  let isTruncated = false
+  for (let level = [first]; level.length > 0;) {
+    const needed = Map.groupBy(
+      level.flatMap(({ hosted }) => hosted),
+      ({ name }) => name,
+    )
+    const names = [...needed.keys()].filter((name) => !found.has(name))
+    const added = names.slice(0, maxNodes - found.size)
+    isTruncated ||= added.length < names.length
+    const nodes = await Promise.all(
+      added.map(async (name) => {
+        const known = await knownPackage(context, graph, name)
+        const own = needed.get(name)?.map(({ constraint }) => constraint) ?? []
+        return known && nodeOf(context, graph, known, [...new Set([...own, ...(constraints.get(name) ?? [])])])
+      }),
+    )
+    level = nodes.filter((node) => node !== null)
+    for (const node of level) found.set(node.pkg.name, node)
+  }
+  return { nodes: [...found.values()].map((node) => withRootConflict(node, first, constraints)), isTruncated }
+}
+
+/** Marks the first node if a package that it needs depends on another version of it. */
+function withRootConflict(node: Node, first: Node, constraints: Constraints): Node {
+  if (node !== first || !node.version) return node
+  const fits = selectVersion([node.version.version], constraints.get(node.pkg.name) ?? []) !== null
+  return fits ? node : { ...node, problem: 'conflict' }
+}
+
+async function knownPackage(context: Context, { packages }: Graph, name: string): Promise<Known | null> {
+  const loaded = packages.get(name)
+  if (loaded !== undefined) return loaded
+  const pkg = await loadReadablePackage(context, name)
+  const known = pkg && { pkg, versions: await selectableVersions(context, pkg) }
+  packages.set(name, known)
+  return known
+}
+
+/** Selects a version. In a conflict, the first constraint decides which version is shown. */
+async function nodeOf(context: Context, graph: Graph, { pkg, versions }: Known, constraints: string[]): Promise<Node> {
+  const best = selectVersion(versions, constraints)
+  const number = best ?? selectVersion(versions, constraints.slice(0, 1))
+  const problem = best !== null ? null : constraints.length > 1 ? 'conflict' : 'unsatisfied'
+  const selected = number === null ? null : await selectedVersion(context, graph, pkg, number)
+  return { pkg, version: selected?.version ?? null, problem, dependencies: selected?.dependencies ?? [], hosted: selected?.hosted ?? [] }
+}
+
+async function selectedVersion(context: Context, { versions }: Graph, pkg: Package, number: string): Promise<Selected | null> {
+  const key = `${pkg.name} ${number}`
+  const loaded = versions.get(key)
+  if (loaded !== undefined) return loaded
+  const version = await findVersion(context, pkg, number)
+  const dependencies = version ? (await readableDependencies(context, version)).filter(({ kind }) => kind === 'direct') : []
+  const isHere = await Promise.all(dependencies.map((dependency) => isHostedHere(dependency, context)))
+  const selected = version && { version, dependencies, hosted: dependencies.filter((_, index) => isHere[index]) }
+  versions.set(key, selected)
+  return selected
+}
+
+/** Returns the constraints that the selected versions state, by name. */
+function constraintsOf(nodes: readonly Node[]): Constraints {
+  const byName = Map.groupBy(
+    nodes.flatMap(({ hosted }) => hosted),
+    ({ name }) => name,
+  )
+  return new Map([...byName].map(([name, some]) => [name, new Set(some.map(({ constraint }) => constraint))]))
+}
+
+const isSame = (before: Constraints, after: Constraints): boolean =>
+  before.size === after.size && [...after].every(([name, some]) => before.get(name)?.symmetricDifference(some).size === 0)

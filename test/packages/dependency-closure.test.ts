@@ -1,0 +1,131 @@
+import { v7 as uuid } from 'uuid'
+import { expect, it } from 'vitest'
+import { insertRows } from '../../server/platform/db/statements.ts'
+import type { Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { makePublic, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+
+const hosted = (needs: Record<string, string>) =>
+  Object.keys(needs).length === 0
+    ? ''
+    : `dependencies:\n${Object.entries(needs)
+        .map(([name, constraint]) => `  ${name}:\n    hosted: http://localhost:8080\n    version: '${constraint}'\n`)
+        .join('')}`
+
+const add = (actor: Actor, name: string, version: string, needs: Record<string, string> = {}) =>
+  publish(actor, { name, version, pubspec: hosted(needs) })
+
+type Node = { package: { name: string }; version: { version: string } | null; problem: string | null; dependencies: { name: string }[] }
+
+async function closure(actor: Actor, name: string): Promise<{ nodes: Node[]; isTruncated: boolean }> {
+  const { body } = await actor.graphql(
+    `{ package(name: "${name}") { latest { dependencyClosure { isTruncated nodes { package { name } version { version } problem dependencies { name } } } } } }`,
+  )
+  expect(body.errors).toBeUndefined()
+  return body.data.package.latest.dependencyClosure
+}
+
+/** Returns `name version` of each node, with its problem. */
+const selected = ({ nodes }: { nodes: Node[] }) =>
+  nodes.map(({ package: { name }, version, problem }) => [name, version?.version, problem].filter(Boolean).join(' '))
+
+it('selects one version of each package that satisfies all constraints, like clients do', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '1.5.0', '1.6.0-dev.1', '2.0.0']) await add(alice, 'icons', version)
+  await add(alice, 'ui', '1.0.0', { icons: '>=1.0.0 <1.5.0' })
+  // The version of `ui` that app selects first needs older icons than app itself.
+  await add(alice, 'app', '1.0.0', { icons: '^1.0.0', ui: 'any' })
+  expect(selected(await closure(alice, 'app'))).toEqual(['app 1.0.0', 'icons 1.0.0', 'ui 1.0.0'])
+  await alice.put('/api/packages/icons/versions/1.5.0/options', { isRetracted: true })
+  await add(alice, 'dev', '1.0.0', { icons: '>=1.5.0 <2.0.0-0' })
+  expect(selected(await closure(alice, 'dev'))).toEqual(['dev 1.0.0', 'icons 1.6.0-dev.1'])
+})
+
+it('reports conflicts and constraints that no version satisfies, and ends at cycles', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await add(alice, 'icons', '1.0.0')
+  await add(alice, 'icons', '2.0.0', { app: '^9.0.0' })
+  await add(alice, 'ui', '1.0.0', { icons: '^1.0.0', ghost: 'any', missing: '^3.0.0', http_here: 'any' })
+  await add(alice, 'missing', '1.0.0')
+  await add(alice, 'app', '1.0.0', { icons: '^2.0.0', ui: '^1.0.0' })
+  const found = await closure(alice, 'app')
+  expect(selected(found)).toEqual(['app 1.0.0 CONFLICT', 'icons 2.0.0 CONFLICT', 'ui 1.0.0', 'missing UNSATISFIED'])
+  expect(found.nodes[2]?.dependencies.map(({ name }) => name)).toEqual(['icons', 'ghost', 'missing', 'http_here'])
+})
+
+/** Stores copies of a package with one version, which is faster than publishing them. */
+async function copy({ services }: TestApp, name: string, copies: string[]): Promise<void> {
+  const em = services.database.fork()
+  const [pkg] = await em.execute<[Row]>('select * from packages where name = ?', [name])
+  const [version] = await em.execute<[Row]>('select * from package_versions where package_id = ?', [String(pkg.id)])
+  const packages = copies.map((other) => ({ ...pkg, id: uuid(), name: other }))
+  await em.transactional(async (inside) => {
+    await insertRows(inside, 'packages', packages)
+    await insertRows(
+      inside,
+      'package_versions',
+      packages.map(({ id }) => ({ ...version, id: uuid(), package_id: id })),
+    )
+  })
+}
+type Row = Parameters<typeof insertRows>[2][number] & { id: string }
+
+it('stops at 200 packages', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const names = Array.from({ length: 205 }, (_, index) => `part_${index}`)
+  await add(alice, 'part_0', '1.0.0')
+  await copy(app, 'part_0', names.slice(1))
+  // A version has at most 100 dependencies.
+  const groups = [names.slice(0, 90), names.slice(90, 180), names.slice(180)]
+  for (const [index, group] of groups.entries())
+    await add(alice, `group_${index}`, '1.0.0', Object.fromEntries(group.map((name) => [name, 'any'])))
+  await add(alice, 'app', '1.0.0', { group_0: 'any', group_1: 'any', group_2: 'any' })
+  const { nodes, isTruncated } = await closure(alice, 'app')
+  expect({ count: nodes.length, isTruncated }).toEqual({ count: 200, isTruncated: true })
+})
+
+it('takes the same number of statements for many packages on a level as for a few', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const build = async (root: string, width: number) => {
+    const leaves = Array.from({ length: width }, (_, index) => `${root}_leaf_${index}`)
+    for (const name of leaves) await add(alice, name, '1.0.0')
+    await add(alice, root, '1.0.0', Object.fromEntries(leaves.map((name) => [name, '^1.0.0'])))
+  }
+  await build('few', 2)
+  await build('many', 12)
+  const statements = async (name: string) => {
+    await closure(alice, name)
+    app.queries.length = 0
+    const { nodes } = await closure(alice, name)
+    return { nodes: nodes.length, queries: app.queries.length }
+  }
+  const [few, many] = [await statements('few'), await statements('many')]
+  expect([few.nodes, many.nodes]).toEqual([3, 13])
+  expect(many.queries).toBeLessThanOrEqual(few.queries)
+})
+
+it('treats private packages like missing ones for anonymous callers', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await add(alice, 'secret', '1.0.0')
+  await add(alice, 'icons', '1.0.0')
+  await add(alice, 'icons', '1.1.0', { secret: 'any' })
+  await add(alice, 'app', '1.0.0', { icons: '^1.0.0' })
+  await makePublic(app, 'icons', 'app')
+  expect(selected(await closure(alice, 'app'))).toEqual(['app 1.0.0', 'icons 1.1.0', 'secret 1.0.0'])
+  const seen = await closure(app.anonymous, 'app')
+  expect(selected(seen)).toEqual(['app 1.0.0', 'icons 1.0.0'])
+  expect(JSON.stringify(seen)).not.toContain('secret')
+  const query = '{ package(name: "app") { latest { dependencies { name resolved { version } } } } }'
+  const resolved = async (actor: Actor) => (await actor.graphql(query)).body.data.package.latest.dependencies
+  expect(await resolved(alice)).toEqual([{ name: 'icons', resolved: { version: '1.1.0' } }])
+  expect(await resolved(app.anonymous)).toEqual([{ name: 'icons', resolved: { version: '1.0.0' } }])
+  await makePublic(app, 'secret')
+  await app.services.database.fork().execute("update packages set visibility = 'private' where name = 'icons'")
+  expect((await app.anonymous.graphql('{ package(name: "app") { latest { version } } }')).body.data.package).toBeNull()
+})

@@ -1,0 +1,73 @@
+import { computed } from 'vue'
+import type { TreeItem } from '@nuxt/ui'
+import { type ClosureFragment, DependencyClosureDocument } from '../generated/graphql.ts'
+import { useQuery } from '../graphql.ts'
+import { sourceOf } from './dependencies.ts'
+import { usePackageParams } from './package.ts'
+
+type Node = ClosureFragment['dependencyClosure']['nodes'][number]
+
+export interface Branch extends TreeItem {
+  id: string
+  name: string
+  constraint: string
+  /** The package on this server; undefined for other sources. */
+  node?: Node
+  /** The source of a package that is not on this server. */
+  source?: string
+  /** Why the dependencies are not listed: the package depends on itself, or they are listed further up. */
+  note?: string
+  children?: Branch[]
+}
+
+/** Returns the packages of this server that the displayed version needs, as a tree, and the packages without a usable version. */
+export function useDependencyTree() {
+  const { data, ...state } = useQuery(DependencyClosureDocument, usePackageParams())
+  const version = computed(() => data.value?.package?.version ?? data.value?.package?.displayedVersion)
+  const closure = computed(() => version.value?.dependencyClosure)
+  const tree = computed(() => closure.value && branches(closure.value.nodes))
+  const problems = computed(() => (closure.value ? problemsOf(closure.value.nodes) : []))
+  const isTruncated = computed(() => closure.value?.isTruncated ?? false)
+  return { ...state, tree, problems, isTruncated, count: computed(() => (closure.value?.nodes.length ?? 1) - 1) }
+}
+
+/** Builds the tree. The dependencies of a package are listed where it occurs first, which bounds the size and ends cycles. */
+function branches(nodes: readonly Node[]): Branch[] {
+  const byName = new Map(nodes.map((node) => [node.package.name, node]))
+  const listed = new Set<string>()
+
+  function below(node: Node, path: readonly string[]): Branch[] {
+    return node.dependencies.map((dependency): Branch => {
+      const { name, constraint, isHostedHere } = dependency
+      const common = { id: [...path, name].join('/'), label: name, name, constraint }
+      const target = isHostedHere ? byName.get(name) : undefined
+      if (!target) return { ...common, source: isHostedHere ? 'Not on this server' : sourceOf(dependency) }
+      if (path.includes(name)) return { ...common, node: target, note: 'Cycle' }
+      if (target.dependencies.length === 0) return { ...common, node: target }
+      if (listed.has(name)) return { ...common, node: target, note: 'Listed above' }
+      listed.add(name)
+      return { ...common, node: target, children: below(target, [...path, name]), defaultExpanded: path.length < 3 }
+    })
+  }
+  const [root] = nodes
+  return root ? below(root, [root.package.name]) : []
+}
+
+/** Describes packages without a usable version: which packages need which versions of them. */
+function problemsOf(nodes: readonly Node[]) {
+  const needs = nodes.flatMap(({ package: pkg, dependencies }) =>
+    dependencies
+      .filter(({ isHostedHere }) => isHostedHere)
+      .map(({ name, constraint }) => ({ name, text: `${pkg.name} needs ${constraint}` })),
+  )
+  return nodes
+    .filter(({ problem }) => problem !== null)
+    .map(({ package: { name }, problem }) => ({
+      name,
+      title: problem === 'CONFLICT' ? `No version of ${name} fits all packages` : `No version of ${name} fits`,
+      text: `${needs
+        .filter((need) => need.name === name)
+        .map(({ text }) => text)
+        .join(', ')}.`,
+    }))
+}
