@@ -127,7 +127,10 @@ it('serves the GraphQL explorer and the REST reference from its own files only',
   await using app = await testApp()
   const html = { headers: { accept: 'text/html,*/*;q=0.8' } }
   const explorer = await app.anonymous.get('/graphql', html)
-  expect(explorer).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'private, no-store' } })
+  expect(explorer).toMatchObject({
+    status: 200,
+    headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'private, no-store' },
+  })
   expect(explorer.headers['content-security-policy']).toContain("script-src 'self';")
   expect(explorer.raw.length).toBeLessThan(10_000)
   expect(await app.anonymous.head('/graphql', html)).toMatchObject({ status: 200, body: '' })

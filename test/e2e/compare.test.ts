@@ -17,13 +17,16 @@ it('compares the APIs of two selected versions', async () => {
   const page = await openPage(app.url)
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/versions')
-  await page.getByRole('link', { name: 'Changes in 1.1.0' }).click()
+  await page.getByRole('button', { name: 'Actions for 1.1.0' }).click()
+  await page.getByRole('menuitem', { name: 'Compare with 1.0.0' }).click()
   await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
   await page.getByText('semantic versioning requires a higher version number than 1.1.0.').waitFor()
   const removed = page.getByRole('region', { name: /^Removed/ })
   expect(await removed.getByRole('listitem').allTextContents()).toEqual([expect.stringContaining('two')])
   await expectSound(page, 'compare-api')
 
+  await page.goto('/packages/acme/compare?to=1.1.0')
+  await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
   await page
     .getByRole('combobox', { name: 'To' })
     .or(page.getByRole('button', { name: 'To' }))

@@ -60,7 +60,7 @@ it('reports conflicts and constraints that no version satisfies, and ends at cyc
 async function copy({ services }: TestApp, name: string, copies: string[]): Promise<void> {
   const em = services.database.fork()
   const [pkg] = await em.execute<[Row]>('select * from packages where name = ?', [name])
-  const [version] = await em.execute<[Row]>('select * from package_versions where package_id = ?', [String(pkg.id)])
+  const [version] = await em.execute<[Row]>('select * from package_versions where package_id = ?', [pkg.id])
   const packages = copies.map((other) => ({ ...pkg, id: uuid(), name: other }))
   await em.transactional(async (inside) => {
     await insertRows(inside, 'packages', packages)

@@ -17,7 +17,7 @@ export interface Group {
 
 const noGroup = 'none'
 
-/** Returns the filter and the order from the URL, and what the server says about all versions of the package in the URL. */
+/** Returns the filter and the order from the URL, and the groups of all versions of the package in the URL. */
 export function useVersionGroups() {
   const route = useRoute()
   const shown = useShownVersion()
@@ -87,11 +87,11 @@ function deadline(window: string, until: Date, now: Date): string {
 }
 
 /** Returns the lowest SDK versions that a version supports: "Dart 3.4.0", "Flutter 3.22.0". The titles are the full constraints. */
-export function sdkFloors({ environment }: VersionRowFragment) {
+export function lowestSdks({ environment }: VersionRowFragment) {
   return environment.map(({ sdk, constraint }) => {
     const name = sdk === 'sdk' ? 'Dart' : sdk === 'flutter' ? 'Flutter' : sdk
-    const floor = /^(?:\^|>=?\s*)?(\d[\w.+-]*)/.exec(constraint)?.[1]
-    return { name, title: `${name} ${constraint}`, text: floor ? `${name} ${floor}` : `${name} ${constraint}` }
+    const lowest = /^(?:\^|>=?\s*)?(\d[\w.+-]*)/.exec(constraint)?.[1]
+    return { name, title: `${name} ${constraint}`, text: lowest ? `${name} ${lowest}` : `${name} ${constraint}` }
   })
 }
 

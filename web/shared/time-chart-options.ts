@@ -66,7 +66,7 @@ function seriesOptions({ line, dashed, hidden }: ColoredSeries, { kind, stacked 
   }
 }
 
-/** Leaves room for half a bar at both ends. A single time gets a day on both sides. */
+/** Adds half a period at both ends for the bars, and around a single time. */
 function xRange({ kind, period }: ChartShape, min: number, max: number): [number, number] {
   const half = ((period === 'week' ? 7 : 1) * daySeconds) / 2
   return kind === 'bars' || min === max ? [min - half, max + half] : [min, max]

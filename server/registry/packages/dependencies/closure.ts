@@ -44,7 +44,7 @@ export async function dependencyClosure(context: Context, root: PackageVersion):
   }
 }
 
-/** Visits the graph level by level. `constraints` are those that an earlier visit found. */
+/** Visits the graph level by level. `constraints` come from an earlier visit. */
 async function walk(
   context: Context,
   graph: Graph,

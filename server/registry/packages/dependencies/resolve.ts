@@ -11,7 +11,7 @@ export const isHostedHere = ({ hostedUrl }: Pick<Dependency, 'hostedUrl'>, conte
   isThisServer(context, hostedUrl)
 
 /**
- * Returns the first stable version that all constraints allow, or else the first pre-release; null if there is none. `versions` are ordered from the
+ * Returns the first stable version that all constraints allow, or else the first pre-release, or null. `versions` are ordered from the
  * highest to the lowest.
  */
 export function selectVersion(versions: readonly string[], constraints: Iterable<string>): string | null {

@@ -37,7 +37,7 @@ builder.objectFields(DependencyRef, (t) => ({
     type: PackageVersionRef,
     nullable: true,
     description:
-      'For dependencies hosted on this server: the highest stable version that satisfies the constraint and is not retracted, or else the highest pre-release. Null if there is none that you can read, and for other sources.',
+      'For dependencies hosted on this server: the highest stable version that satisfies the constraint and is not retracted, or else the highest pre-release. Null if you can read no such version, and for other sources.',
     resolve: (dependency, _args, context) => resolveDependency(context, dependency),
   }),
 }))
@@ -54,7 +54,8 @@ const NodeRef = builder.objectRef<ClosureNode>('DependencyNode').implement({
     version: t.expose('version', {
       type: PackageVersionRef,
       nullable: true,
-      description: 'The version that satisfies all constraints. In a conflict, one that satisfies some of them. Null if there is none.',
+      description:
+        'The version that satisfies all constraints. In a conflict, one that satisfies some of them. Null if no version satisfies any.',
     }),
     problem: t.expose('problem', { type: ProblemEnum, nullable: true, description: 'Why no version can be used; null if one can.' }),
     dependencies: t.field({
