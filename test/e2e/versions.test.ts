@@ -38,7 +38,7 @@ it('groups versions by major version, and shows what changed in each', async () 
   await page.keyboard.press('Escape')
   await compare.waitFor({ state: 'hidden' })
   const names = page.getByRole('button', { expanded: false }).or(page.getByRole('button', { expanded: true }))
-  expect((await names.filter({ hasText: /version/ }).allTextContents()).map((text) => text.trim())).toEqual([
+  expect((await names.filter({ hasText: /\d\.x/ }).allTextContents()).map((text) => text.trim())).toEqual([
     expect.stringMatching(/^3\.x.*1 version.*3\.0\.0-dev\.1$/),
     expect.stringMatching(/^2\.x.*2 versions$/),
     expect.stringMatching(/^1\.x.*30 versions.*1\.29\.0$/),
@@ -59,7 +59,7 @@ it('groups versions by major version, and shows what changed in each', async () 
     await settled(page)
     expect(await overflow(page)).toBeLessThanOrEqual(0)
     const cut =
-      "Array.from(document.querySelectorAll('main [role=region]')).filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)"
+      "Array.from(document.querySelectorAll('main [role=region]')).filter((box) => box.querySelector('table') && box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)"
     expect(await page.evaluate(cut), `cut off at ${width}`).toEqual([])
     await screenshot(page, `versions-${width}`)
   }
