@@ -17,6 +17,7 @@ import { VersionDocs } from './analysis/docs/entity.ts'
 import { Invite } from './accounts/invites/entity.ts'
 import { Job } from './platform/jobs/entity.ts'
 import { LegalDocument } from './operations/legal/entity.ts'
+import { CachedImage } from './registry/images/entity.ts'
 import { RenderedText } from './registry/markdown/entity.ts'
 import { PackageLike } from './registry/likes/entity.ts'
 import { ConfusableName, ReservedName } from './registry/names/entity.ts'
@@ -71,6 +72,7 @@ export const entities = [
   PackageLike,
   LegalDocument,
   RenderedText,
+  CachedImage,
   Advisory,
   AdvisoryPackage,
   ServerAddress,

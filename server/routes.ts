@@ -3,6 +3,7 @@ import { badgeBinaries } from './analysis/badges/binary.ts'
 import { docsBinaries } from './analysis/docs/binary.ts'
 import { archiveBinaries } from './registry/downloads/binary.ts'
 import { fileBinaries } from './registry/files/binary.ts'
+import { imageBinaries } from './registry/images/binary.ts'
 import { feedBinaries } from './registry/feeds/binary.ts'
 import { downloadRoutes } from './registry/downloads/rest.ts'
 import { healthRoutes } from './operations/checks/rest.ts'
@@ -42,7 +43,7 @@ export const routeGroups: readonly RouteGroup[] = [
   {
     tag: 'Packages',
     description: 'Packages and their versions: listings, archives, files, options, uploaders and owners.',
-    routes: [...packageBinaries, ...archiveBinaries, ...fileBinaries, ...packageRoutes],
+    routes: [...packageBinaries, ...archiveBinaries, ...fileBinaries, ...imageBinaries, ...packageRoutes],
   },
   { tag: 'Publishing', description: 'Upload endpoints for package clients.', routes: uploadRoutes },
   {

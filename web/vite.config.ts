@@ -65,7 +65,7 @@ export default defineConfig({
     port: 5173,
     strictPort: true,
     proxy: Object.fromEntries(
-      ['^/(api|graphql|documentation)(/|\\?|$)', '^/oauth/(?!consent)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
+      ['^/(api|graphql|documentation|raw|images|thumbnails)(/|\\?|$)', '^/oauth/(?!consent)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
         path,
         // Browsers that open /graphql get the explorer page of the console.
         {

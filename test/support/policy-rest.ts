@@ -90,6 +90,7 @@ export const rest: Record<string, Access> = {
   'GET /api/packages/:pkg/activity-log': 'read',
   'GET /api/archives/:file': 'read',
   'GET /raw/:pkg/:version/*': 'read',
+  'GET /images': 'open',
   'GET /packages/:pkg/versions/:version.tar.gz': 'read',
   'GET /api/packages/:pkg/versions/:version/archive.tar.gz': 'read',
   'GET /api/packages': 'read',

@@ -185,6 +185,12 @@ export const variables = {
     default: '67108864',
     about: 'Total memory for the caches of an instance, in bytes. See "Memory" on the help page "Capacity".',
   },
+  README_IMAGES: {
+    schema: oneOf('proxy', 'direct', 'off'),
+    default: 'proxy',
+    about:
+      'Images of other servers in READMEs: `proxy` (fetched and cached by this server), `direct` (loaded by the browser, which reveals readers) or `off` (links).',
+  },
   GRAPHQL_FREE_QUERIES: {
     schema: oneOf('everybody', 'tokens'),
     default: 'everybody',
@@ -233,7 +239,7 @@ export const variables = {
   DNS_SERVERS: {
     schema: dnsServers,
     default: '',
-    about: 'DNS servers for domain verification. By default, the resolvers of the system are used.',
+    about: 'DNS servers for domain verification and images of other servers. By default, the resolvers of the system are used.',
   },
   ...sdkVariables,
 } satisfies Record<string, Variable>

@@ -18,8 +18,8 @@ import { readPageIndex } from './page-index.ts'
  * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
  * messages of the documentation (analysis/docs/message-page.ts) have their own.
  */
-const policy =
-  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+const policyFor = ({ README_IMAGES }: Pick<Services['config'], 'README_IMAGES'>): string =>
+  `default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:${README_IMAGES === 'direct' ? ' https: http:' : ''}; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'`
 
 /** Serves the console: hashed files, cached permanently by browsers, and its single HTML page for all paths that no other route matches. */
 export async function mountConsole(app: FastifyInstance, services: Services, sendPage: RouteHandlerMethod): Promise<void> {
@@ -75,6 +75,7 @@ export function consoleSender(services: Services, schema: GraphQLSchema, documen
   const page = existsSync(join(root, 'index.html'))
     ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
     : notBuilt
+  const policy = policyFor(services.config)
   const needsOf = readPageIndex(join(root, 'pages.json'))
   const answersTo = firstAnswerer(services, schema, documents)
   return async (request, reply) => {
@@ -128,6 +129,9 @@ Allow: ${base}$
 Allow: ${base}packages
 Allow: ${base}assets/
 Allow: ${base}graphql
+Allow: ${base}raw/
+Allow: ${base}images
+Allow: ${base}thumbnails/
 `
 
 const notBuilt =

@@ -8,6 +8,9 @@ import { binary } from '../../platform/rest/route.ts'
 import { findArchive } from '../packages/listing/archive.ts'
 import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
 import { imageTypes } from './content.ts'
+import { imageSettings, resolveRemote } from '../markdown/images.ts'
+import { fileInRepository } from '../markdown/links.ts'
+import { storedPubspec } from '../packages/versions/pubspec.ts'
 import type { VersionArchive } from './reading/copies.ts'
 import { attachment, restrictContent } from './send.ts'
 import { type PackageFile, readArchiveFile, readPart } from './service.ts'
@@ -22,9 +25,13 @@ export const fileBinaries = [
     access: 'browse',
     summary: 'A file of a version. Images are recognized by their content, SVGs are sanitized, and all other text is plain text.',
     handler: sendFile,
-    query: { download: 'With any value, the original file is sent as a download.' },
+    query: {
+      download: 'With any value, the original file is sent as a download.',
+      image: "With any value, an image that is not in the archive is looked for in the package's repository.",
+    },
     produces: {
       200: { description: 'The file.', type: ['text/plain', 'application/octet-stream', ...imageTypes] },
+      302: { description: 'The image is at `Location`.' },
       304: { description: "The client's copy is current." },
     },
   }),
@@ -38,6 +45,7 @@ async function sendFile(context: Context): Promise<unknown> {
   const etag = etagOf(archive, path, isDownload)
   const answer =
     isFresh(request, etag) && request.headers['if-none-match']?.trim() !== '*' ? null : await answerFor(context, archive, path, isDownload)
+  if (answer === 'missing') return sendFromRepository(context, archive, path)
   restrictContent(reply)
   reply.header('etag', etag).header('vary', 'authorization, cookie')
   reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
@@ -62,14 +70,32 @@ const etagOf = ({ sha256 }: VersionArchive, path: string, isDownload: boolean): 
     .digest('base64url')
     .slice(0, 32)}"`
 
+/** Redirects to an image in the package's repository, for images that authors leave out of the archive. @throws ApiError NotFound */
+async function sendFromRepository(context: Context, { name, version }: VersionArchive, path: string): Promise<unknown> {
+  const isImage = (context.request.query as { image?: unknown }).image !== undefined
+  const repository = isImage ? await repositoryOf(context, name, version) : null
+  const file = repository && fileInRepository(repository, '', path.split('/').map(encodeURIComponent).join('/'))
+  const target = file && resolveRemote(file, imageSettings(context))
+  if (!target) throw notFound(`There is no file ${path} in ${name} ${version}.`)
+  return context.reply.redirect(target, 302)
+}
+
+async function repositoryOf({ database }: Context, name: string, version: string): Promise<string | null> {
+  const sql = 'select v.pubspec from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?'
+  const row = await database.reads.get<{ pubspec: string }>(sql, name, version)
+  if (!row) return null
+  const { repository, homepage } = storedPubspec(row.pubspec)
+  return repository ?? homepage
+}
+
 type Answer = { type: string; bytes: number; isAttachment: boolean; content: () => Buffer | Readable }
 
 /** Larger files are sent in parts of this size. */
 const partBytes = maxSvgBytes
 
-async function answerFor(context: Context, archive: VersionArchive, path: string, isDownload: boolean): Promise<Answer> {
+async function answerFor(context: Context, archive: VersionArchive, path: string, isDownload: boolean): Promise<Answer | 'missing'> {
   const found = await readArchiveFile(context, archive, path, partBytes)
-  if (!found) throw notFound(`There is no file ${path} in ${archive.name} ${archive.version}.`)
+  if (!found) return 'missing'
   const { file, content } = found
   if (file.mediaType === 'image/svg+xml' && !isDownload) {
     const svg = file.bytes > maxSvgBytes ? null : await safeSvg(context, content)

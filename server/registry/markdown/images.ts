@@ -1,10 +1,47 @@
+import { createHmac } from 'node:crypto'
+import type { Config } from '../../platform/config/config.ts'
+import type { Keys } from '../../platform/http/keys.ts'
+import { basePath } from '../../platform/http/public-url.ts'
+import { rawPlaceholder } from './placeholders.ts'
+
 /** How the images of a document are resolved. Part of the cache key of a rendered text. */
-export type ImageSettings = null
+export type ImageSettings =
+  | { mode: 'off' }
+  | { mode: 'direct' }
+  /** `endpoint` is the path of the image proxy. `key` (in hex) signs the URLs of its images. */
+  | { mode: 'proxy'; endpoint: string; key: string }
+
+/** Returns the image settings of the server. */
+export function imageSettings({ config, keys }: { config: Pick<Config, 'README_IMAGES' | 'SERVER_URL'>; keys: Keys }): ImageSettings {
+  const { README_IMAGES: mode, SERVER_URL } = config
+  return mode === 'proxy' ? { mode, endpoint: `${basePath(SERVER_URL)}/images`, key: keys.image.toString('hex') } : { mode }
+}
 
 /**
  * Returns the URL from which the reader's browser loads an image, or null for an image that is not loaded, which becomes a link. `path` is the encoded
  * path in the package that a relative `target` names; the URL for a file of the package is `${rawPlaceholder}/${path}`.
  */
-export function resolveImage(_target: string, _path: string | null, _settings: ImageSettings): string | null {
-  return null
+export function resolveImage(target: string, path: string | null, settings: ImageSettings): string | null {
+  return path === null ? resolveRemote(target, settings) : `${rawPlaceholder}/${path}?image`
 }
+
+/** Returns the URL from which the reader's browser loads an image of another server, or null if the image is not loaded. */
+export function resolveRemote(target: string, settings: ImageSettings): string | null {
+  const url = /^https?:\/\//i.test(target.trim()) ? URL.parse(target.trim()) : null
+  if (!url || settings.mode === 'off' || url.username || url.password) return null
+  url.hash = ''
+  const source = contentUrl(url.href)
+  if (source.length > maxUrl) return null
+  if (settings.mode === 'direct') return source
+  const signature = signatureOf(Buffer.from(settings.key, 'hex'), source)
+  return `${settings.endpoint}?url=${encodeURIComponent(source)}&signature=${signature}`
+}
+
+/** Longest URL of a remote image. */
+export const maxUrl = 2000
+
+/** Signs the URL of a remote image, so that the proxy fetches only images of documents. */
+export const signatureOf = (key: Buffer, url: string): string => createHmac('sha256', key).update(url).digest('base64url')
+
+/** Returns the URL of the file itself for a URL of GitHub's page about it. */
+const contentUrl = (url: string): string => url.replace(/^(https:\/\/github\.com\/[^/]+\/[^/]+)\/blob\//, '$1/raw/')

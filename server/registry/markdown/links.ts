@@ -1,4 +1,5 @@
-import { type ImageSettings, resolveImage } from './images.ts'
+import { type ImageSettings, resolveImage, resolveRemote } from './images.ts'
+import { pagePlaceholder, placeholderMark, rawPlaceholder } from './placeholders.ts'
 
 /**
  * Resolves a link target of a document to a URL. Returns null if the target cannot be resolved. With the purpose `image`, the URL is loaded by the
@@ -33,14 +34,6 @@ function onSite(serverUrl: string, target: string): string | null {
   return /^\/(?![/\\])/.test(target) ? `${serverUrl}${target}` : null
 }
 
-// Rendered texts are cached by content for all packages, so URLs of the version start with a placeholder that `insertAddresses` replaces. The
-// placeholders contain a noncharacter, which `renderMarkdown` removes from the source.
-export const placeholderMark = '\u{FDD0}'
-/** Placeholder for the URL of the version's page in the console. */
-export const pagePlaceholder = `${placeholderMark}page`
-/** Placeholder for the URL under which the files of the version are served as bytes. */
-export const rawPlaceholder = `${placeholderMark}raw`
-
 /** Replaces the placeholders in a rendered text by the URLs of a version. `basePath` is the path of SERVER_URL, without a trailing slash. */
 export function insertAddresses(html: string, { basePath, name, version }: { basePath: string; name: string; version: string }): string {
   if (!html.includes(placeholderMark)) return html
@@ -58,7 +51,8 @@ function packageLinks(links: PackageLinks): LinkResolver {
   const elsewhere = repositoryLinks(repository, path)
   return (target, purpose) => {
     const inside = pathInPackage(target, path)
-    if (purpose === 'image') return resolveImage(target, inside?.path ?? null, images)
+    if (purpose === 'image')
+      return inside ? resolveImage(target, inside.path, images) : resolveRemote(fileInRepository(repository, path, target), images)
     return inside ? pageOf(inside) : elsewhere(target, purpose)
   }
 }
@@ -105,6 +99,16 @@ export function repositoryLinks(repository: string | null, path: string): LinkRe
     // Reject targets with so many `..` segments that they leave the repository.
     return resolved?.href.startsWith(root.blob) ? resolved.href : null
   }
+}
+
+/**
+ * Returns the URL of the content of a file that a relative target names in the package's repository (see `repositoryLinks`). Returns other targets
+ * unchanged.
+ */
+export function fileInRepository(repository: string | null, path: string, target: string): string {
+  if (/^([a-z][a-z0-9+.-]*:|[/\\]{2})/i.test(target.trim())) return target
+  const page = repositoryLinks(repository, path)(target, 'link')
+  return page?.replace(/^(https?:\/\/[^?#]*?)\/blob\//, '$1/raw/') ?? target
 }
 
 type Root = { blob: string; folder: string }

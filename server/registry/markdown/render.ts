@@ -6,7 +6,8 @@ import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
 import { finishDocument, numbered, slugOf } from './finish.ts'
 import { type Language, languageNamed } from './languages.ts'
-import { type LinkResolver, placeholderMark } from './links.ts'
+import type { LinkResolver } from './links.ts'
+import { placeholderMark } from './placeholders.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
 /**

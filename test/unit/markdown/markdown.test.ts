@@ -115,7 +115,7 @@ describe('relative URLs', () => {
 })
 
 describe('links of a package', () => {
-  const links = { kind: 'package', serverUrl: 'https://pub.example/base', repository: null, images: null } as const
+  const links = { kind: 'package', serverUrl: 'https://pub.example/base', repository: null, images: { mode: 'off' } } as const
   const version = { basePath: '/base', name: 'acme', version: '1.0.0+2' }
   const hrefOf = (target: string, { path = 'README.md', repository = null as string | null } = {}) =>
     /href="([^"]*)"/.exec(

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
+import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
 import { turnKey } from '../../../platform/http/limits.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../../platform/threads/pool.ts'
@@ -11,8 +12,8 @@ export const maxSvgBytes = 2 * 1024 ** 2
 
 declare module '../../../platform/caches/caches.ts' {
   interface CachedValues {
-    /** Sanitized SVGs, keyed by the hash of the original. */
-    pictures: string
+    /** Sanitized SVGs by the hash of the original, empty if there is nothing to show, and cached images by their hash. */
+    pictures: Buffer
   }
 }
 
@@ -21,14 +22,15 @@ declare module '../../../platform/caches/caches.ts' {
  * @throws ApiError ServiceUnavailable if too many images are waiting, or no thread can be started.
  */
 export async function safeSvg(context: Pick<Context, 'caches' | 'viewer' | 'ip'>, bytes: Buffer): Promise<Buffer | null> {
+  const turn = context.viewer?.id ?? turnKey(context.ip)
   if (bytes.length > maxSvgBytes) return null
-  const key = createHash('sha256').update(bytes).digest('hex')
-  let text = context.caches.pictures.get(key)
-  if (text === undefined) {
-    text = (await inTurn(context.viewer?.id ?? turnKey(context.ip), () => sanitizeInThread(bytes.toString('utf8')))) ?? ''
-    context.caches.pictures.set(key, text)
+  const key = createHash('sha256').update('svg').update(bytes).digest('hex')
+  let svg = context.caches.pictures.get(key)
+  if (!svg) {
+    svg = Buffer.from((await inTurn(turn, () => sanitizeInThread(bytes.toString('utf8')))) ?? '')
+    context.caches.pictures.set(key, inOwnMemory(svg))
   }
-  return text === '' ? null : Buffer.from(text)
+  return svg.length === 0 ? null : svg
 }
 
 async function sanitizeInThread(source: string): Promise<string | null> {

@@ -4,6 +4,7 @@ import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
 import { insertAddresses } from '../../markdown/links.ts'
+import { imageSettings } from '../../markdown/images.ts'
 import { renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
 import { pubspecOf } from './pubspec.ts'
@@ -41,7 +42,7 @@ export const isMarkdown = (path: string): boolean => /\.(md|markdown|mkd)$/i.tes
 export async function renderMarkdownFile(context: Context, version: PackageVersion, { path, source }: Source): Promise<string> {
   const { name, repository, homepage } = pubspecOf(version)
   const { SERVER_URL: serverUrl } = context.config
-  const links = { kind: 'package', serverUrl, path, repository: repository ?? homepage, images: null } as const
+  const links = { kind: 'package', serverUrl, path, repository: repository ?? homepage, images: imageSettings(context) } as const
   const html = await renderText(context, { source, links })
   return insertAddresses(html, { basePath: basePath(serverUrl), name, version: version.version })
 }

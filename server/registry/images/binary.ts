@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import { notFound } from '../../errors.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { equalSecrets, validKeys } from '../../platform/http/keys.ts'
+import { binary } from '../../platform/rest/route.ts'
+import { imageTypes } from '../files/content.ts'
+import { restrictContent } from '../files/send.ts'
+import { maxUrl, signatureOf } from '../markdown/images.ts'
+import { remoteImage } from './remote/service.ts'
+
+/** Route of the images of other servers in documents. */
+export const imageBinaries = [
+  binary('GET /images', {
+    access: 'open',
+    anyCredential: true,
+    summary: 'An image of another server that a document shows. The URL is part of the rendered document.',
+    handler: sendImage,
+    query: { url: 'URL of the image.', signature: 'Signature of the URL.' },
+    produces: { 200: { description: 'The image.', type: imageTypes }, 304: { description: "The client's copy is current." } },
+    errorStatuses: [404],
+  }),
+]
+
+async function sendImage(context: Context): Promise<unknown> {
+  const { request, reply, config } = context
+  const { url, signature } = request.query as Record<string, unknown>
+  // Only documents have signed URLs, and the setting may have changed since.
+  if (config.README_IMAGES !== 'proxy' || !isSigned(context, url, signature)) throw notFound('There is no such image.')
+  const image = await remoteImage(context, url)
+  if (!image) throw notFound('The image could not be fetched.')
+  const etag = `"${createHash('sha256').update(image.content).digest('base64url')}"`
+  restrictContent(reply)
+  // Documentation pages, which show such images, have an origin of their own.
+  reply.header('cross-origin-resource-policy', 'cross-origin')
+  reply.header('etag', etag).header('cache-control', 'public, max-age=3600')
+  if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+  reply.type(image.mediaType).header('content-length', image.content.length)
+  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(image.content)
+}
+
+function isSigned({ keys }: Context, url: unknown, signature: unknown): url is string {
+  if (typeof url !== 'string' || typeof signature !== 'string' || url.length > maxUrl) return false
+  return validKeys(keys).some(({ image }) => equalSecrets(signature, signatureOf(image, url)))
+}

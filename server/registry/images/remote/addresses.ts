@@ -1,0 +1,48 @@
+import { Resolver } from 'node:dns/promises'
+import ipaddr from 'ipaddr.js'
+
+/** An address to connect to. */
+export type Address = { address: string; family: 4 | 6 }
+
+/** Decides to which addresses and ports images may be fetched from. */
+export type Guard = (address: string, port: number) => boolean
+
+/** Allows public addresses on the ports of HTTP and HTTPS. */
+export const publicOnly: Guard = (address, port) => (port === 80 || port === 443) && isPublicAddress(address)
+
+/**
+ * Returns whether an address is public unicast: not loopback, private, link-local, carrier-grade NAT, multicast, reserved, or an IPv6 form that
+ * contains an IPv4 address.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.parse(address)
+  if (parsed.range() !== 'unicast') return false
+  // Global unicast addresses are in 2000::/3 (RFC 4291, section 2.4).
+  return parsed.kind() === 'ipv4' || ((parsed.toByteArray()[0] ?? 0) & 0xe0) === 0x20
+}
+
+const lookUpMs = 4000
+
+/**
+ * Resolves a host name, or returns the address that it is. Queries DNS servers directly, so that a slow one does not occupy a thread that reads files.
+ * @throws Error if the name has no address.
+ */
+export async function resolveHost(host: string, servers: readonly string[]): Promise<Address[]> {
+  const literal = host.replace(/^\[|\]$/g, '')
+  if (ipaddr.isValid(literal)) return [{ address: literal, family: ipaddr.parse(literal).kind() === 'ipv4' ? 4 : 6 }]
+  const resolver = new Resolver({ timeout: lookUpMs / 2, tries: 2 })
+  if (servers.length > 0) resolver.setServers(servers)
+  const giveUp = setTimeout(() => resolver.cancel(), lookUpMs)
+  try {
+    const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    const found = [...addressesIn(four, 4), ...addressesIn(six, 6)]
+    if (found.length === 0) throw new Error(`The host ${host} has no address.`, { cause: four.status === 'rejected' ? four.reason : six })
+    return found
+  } finally {
+    clearTimeout(giveUp)
+  }
+}
+
+const addressesIn = (result: PromiseSettledResult<string[]>, family: 4 | 6): Address[] =>
+  result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : []
