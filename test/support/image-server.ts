@@ -21,7 +21,7 @@ export async function startImages(listener: RequestListener, { host = '127.0.0.1
   return { requests, port: (server.address() as AddressInfo).port }
 }
 
-/** Lets the server fetch images from these addresses of this machine, which it refuses otherwise. */
+/** Allows the server to fetch images from these addresses of this machine, which it refuses otherwise. */
 export function allowImagesFrom(app: TestApp, isAllowed: Guard, timeoutMs = 5000): void {
   for (const { services } of app.instances) services.state.imageRules = { isAllowed, timeoutMs }
 }

@@ -63,7 +63,7 @@ export async function readImage(store: Store, sha256: string): Promise<Buffer | 
   return content
 }
 
-/** Caches an image, or that there is none. Failures are only logged, because the image can be made again. */
+/** Caches an image, or null if the image cannot be made. Failures are only logged, because the image can be made again. */
 export async function cacheImage(store: Store, key: string, image: Image | null): Promise<void> {
   const { database, log, now } = store
   try {
