@@ -9,7 +9,7 @@ const query = `query ($version: SemVer!, $from: SemVer) { package(name: "acme") 
   dependencies { name kind before { constraint source } after { constraint source } }
   sdks { sdk before after }
   changelog { path versions source html }
-  files { totalCount bytesBefore bytesAfter changes { path previousPath status bytesBefore bytesAfter } }
+  files { totalCount bytesBefore bytesAfter changes { path previousPath status kind bytesBefore bytesAfter } }
 } } } }`
 async function compare(actor: Actor, version: string, from?: string) {
   const { body } = await actor.graphql(query, { version, from })
@@ -71,10 +71,10 @@ it('compares the files, dependencies, SDK constraints and changelogs of two vers
   expect(files.totalCount).toBe(5)
   expect(files.changes).toEqual([
     expect.objectContaining({ path: 'CHANGELOG.md', status: 'MODIFIED', bytesAfter: changelog.length }),
-    { path: 'lib/src/gone.dart', previousPath: null, status: 'REMOVED', bytesBefore: 0, bytesAfter: null },
-    { path: 'lib/src/new.dart', previousPath: 'lib/src/old.dart', status: 'RENAMED', bytesBefore: 16, bytesAfter: 16 },
+    { path: 'lib/src/gone.dart', previousPath: null, status: 'REMOVED', kind: 'TEXT', bytesBefore: 0, bytesAfter: null },
+    { path: 'lib/src/new.dart', previousPath: 'lib/src/old.dart', status: 'RENAMED', kind: 'TEXT', bytesBefore: 16, bytesAfter: 16 },
     expect.objectContaining({ path: 'pubspec.yaml', status: 'MODIFIED' }),
-    { path: 'tool/run.sh', previousPath: null, status: 'MODIFIED', bytesBefore: 7, bytesAfter: 8 },
+    { path: 'tool/run.sh', previousPath: null, status: 'MODIFIED', kind: 'TEXT', bytesBefore: 7, bytesAfter: 8 },
   ])
   const back = await compare(alice, '1.0.0', '2.0.0')
   expect(back.changelog.versions).toEqual(['2.0.0', '1.1.0'])

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { openPage, screenshot } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
+import { plain } from '../support/pictures.ts'
 import { storeSurface, surfaceOf } from '../support/surfaces.ts'
 
 const long = (type: string) =>
@@ -56,6 +57,7 @@ it('compares the APIs of two selected versions', async () => {
 it('compares the files, dependencies and changelogs of two versions', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
+  const logo = await plain({ width: 30, height: 10 }).png().toBuffer()
   const source = (limit: number) => `/// Limits calls.\nclass Limiter {\n  final int limit = ${limit};\n\n  void reset() {}\n}\n`
   await publishTo(
     app.url,
@@ -64,7 +66,12 @@ it('compares the files, dependencies and changelogs of two versions', async () =
       name: 'acme',
       version: '1.0.0',
       pubspec: 'dependencies:\n  http: ^1.0.0\n',
-      files: { 'lib/src/limiter.dart': source(10), 'lib/src/old.dart': 'int moved() => 1;\n', 'asset.bin': Buffer.from([0, 1, 2]) },
+      files: {
+        'lib/src/limiter.dart': source(10),
+        'lib/src/old.dart': 'int moved() => 1;\n',
+        'asset.bin': Buffer.from([0, 1, 2]),
+        'logo.png': logo,
+      },
     },
     {
       name: 'acme',
@@ -74,6 +81,7 @@ it('compares the files, dependencies and changelogs of two versions', async () =
         'lib/src/limiter.dart': source(20),
         'lib/src/new.dart': 'int moved() => 1;\n',
         'asset.bin': Buffer.from([0, 3]),
+        'logo.png': await plain({ width: 60, height: 20 }).png().toBuffer(),
         'CHANGELOG.md': '## 1.1.0\n\n- Raises the limit.\n\n## 1.0.0\n\n- Starts.\n',
       },
     },
@@ -85,7 +93,7 @@ it('compares the files, dependencies and changelogs of two versions', async () =
   await page.getByRole('menuitem', { name: 'Compare versions' }).click()
   const views = page.getByRole('navigation', { name: 'Comparison' })
   await views.getByRole('link', { name: 'Files' }).click()
-  await page.getByText('5 changed files').waitFor()
+  await page.getByText('6 changed files').waitFor()
   const changed = page.getByRole('list', { name: 'Changed files' })
   await changed.getByRole('button', { name: 'Renamed: lib/src/old.dart to lib/src/new.dart' }).waitFor()
   await changed.getByRole('button', { name: 'lib/src/limiter.dart' }).press('Enter')
@@ -102,6 +110,10 @@ it('compares the files, dependencies and changelogs of two versions', async () =
   await table.getByRole('insertion').getByText('final int limit = 20;').waitFor()
   await page.getByRole('button', { name: 'Open all' }).click()
   await page.getByText('This is a binary file, so its content is not compared.').waitFor()
+  await page.getByRole('img', { name: 'logo.png, before' }).waitFor()
+  const widths = () => page.evaluate<number[]>(`Array.from(document.querySelectorAll('figure img'), (image) => image.naturalWidth)`)
+  await expect.poll(widths).toEqual([30, 60])
+  await expectSound(page, 'compare-files-open')
 
   await views.getByRole('link', { name: 'Dependencies' }).click()
   await page.getByRole('row', { name: 'http Dependency Changed ^1.0.0 ^2.0.0' }).waitFor()

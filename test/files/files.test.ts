@@ -32,7 +32,7 @@ it('lists the files of a version and returns their text, highlighted lines and r
   expect(listed.nodes).toEqual(
     expect.arrayContaining([
       { path: 'data.bin', kind: 'BINARY', bytes: 3 },
-      { path: 'doc/a b/guide.md', kind: 'TEXT', bytes: 42 },
+      { path: 'doc/a b/guide.md', kind: 'TEXT', bytes: files['doc/a b/guide.md'].length },
       { path: 'doc/logo.png', kind: 'IMAGE', bytes: files['doc/logo.png'].length },
       { path: 'empty.txt', kind: 'TEXT', bytes: 0 },
     ]),

@@ -5,7 +5,7 @@ export interface Example {
   variables?: string
 }
 
-/** Examples of searching, reading, pagination and mutations. */
+/** Examples of searching, reading, comparison, pagination and mutations. */
 export const examples: Example[] = [
   {
     title: 'Search packages',
@@ -29,6 +29,21 @@ export const examples: Example[] = [
 }
 `,
     variables: '{"name": "acme"}',
+  },
+  {
+    title: 'Compare two versions',
+    query: `query Compare($name: String!, $from: SemVer!, $to: SemVer!) {
+  package(name: $name) {
+    version(version: $to) {
+      comparison(from: $from) {
+        dependencies { name before { constraint } after { constraint } }
+        files { totalCount changes { status path } diff(path: "pubspec.yaml") { hunks { lines { kind text } } } }
+      }
+    }
+  }
+}
+`,
+    variables: '{"name": "acme", "from": "1.0.0", "to": "1.1.0"}',
   },
   {
     title: 'My packages and their users',

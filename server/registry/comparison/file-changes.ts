@@ -1,12 +1,19 @@
 import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
 import type { PackageFile } from '../files/service.ts'
 
-type ComparedFile = Pick<PackageFile, 'path' | 'bytes' | 'sha256'>
+type ComparedFile = Pick<PackageFile, 'path' | 'bytes' | 'kind' | 'sha256'>
 
 export type FileStatus = 'added' | 'removed' | 'modified' | 'renamed'
 
 /** A difference between the files of two versions. Sizes are in bytes; a renamed file has the same content under another path. */
-export type FileChange = { path: string; previousPath: string | null; status: FileStatus; before: number | null; after: number | null }
+export type FileChange = {
+  path: string
+  previousPath: string | null
+  status: FileStatus
+  kind: PackageFile['kind']
+  before: number | null
+  after: number | null
+}
 
 /**
  * Compares two lists of files that are ordered by path. Returns the changes ordered by path. A removed file with the content of an added one counts
@@ -52,6 +59,7 @@ function changeOf(before: ComparedFile | null, after: ComparedFile | null): File
     path: (after ?? before)?.path ?? '',
     previousPath: isRenamed ? before.path : null,
     status: !before ? 'added' : !after ? 'removed' : isRenamed ? 'renamed' : 'modified',
+    kind: (after ?? before)?.kind ?? 'binary',
     before: before?.bytes ?? null,
     after: after?.bytes ?? null,
   }

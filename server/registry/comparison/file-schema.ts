@@ -1,6 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { notNegative } from '../../platform/graphql/connections.ts'
 import type { Context } from '../../platform/access/context.ts'
+import { FileKindEnum } from '../files/refs.ts'
 import { highlightLines } from '../markdown/service.ts'
 import type { DiffHunk, DiffLine } from './diff-texts.ts'
 import type { FileChange, FileStatus } from './file-changes.ts'
@@ -28,6 +29,7 @@ const FileChangeRef = builder.objectRef<FileChange>('FileChange').implement({
     path: t.exposeString('path', { description: 'Path in the archive; for a renamed file the new one.' }),
     previousPath: t.exposeString('previousPath', { nullable: true, description: 'The former path of a renamed file.' }),
     status: t.expose('status', { type: FileStatusEnum, description: 'How it differs.' }),
+    kind: t.expose('kind', { type: FileKindEnum, description: 'Kind of the file; for a file in both versions, in the later one.' }),
     bytesBefore: t.expose('before', { type: 'BigInt', nullable: true, description: 'Size before in bytes; null if it was added.' }),
     bytesAfter: t.expose('after', { type: 'BigInt', nullable: true, description: 'Size after in bytes; null if it was removed.' }),
   }),

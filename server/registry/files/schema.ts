@@ -6,6 +6,7 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { isMarkdown, renderMarkdownFile } from '../packages/versions/documents.ts'
 import { pubspecOf } from '../packages/versions/pubspec.ts'
+import { FileKindEnum } from './refs.ts'
 import { listFiles, type PackageFile, readFile } from './service.ts'
 
 /** Maximum number of files that a query lists. */
@@ -18,15 +19,6 @@ const maxLines = 10_000
 type Listed = { version: PackageVersion; file: PackageFile }
 /** `text` is null if the file is not text, or too large. */
 type Content = Listed & { text: string | null }
-
-const FileKindEnum = builder.enumType('FileKind', {
-  description: 'Kind of a file, determined by its content.',
-  values: {
-    TEXT: { value: 'text', description: 'UTF-8 text.' },
-    IMAGE: { value: 'image', description: 'A PNG, JPEG, GIF, WebP, AVIF or SVG image.' },
-    BINARY: { value: 'binary', description: 'Anything else.' },
-  } satisfies Record<Uppercase<PackageFile['kind']>, { value: PackageFile['kind']; description: string }>,
-})
 
 const FileRef = builder.objectRef<Listed>('PackageFile').implement({
   description: 'A file in the archive of a version.',
