@@ -30,6 +30,12 @@ export function useComparison() {
   }))
   const pkg = computed(() => data.value?.package ?? undefined)
   const compared = computed<Compared | undefined>(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined)
+  /** Whether the answer is about the current view. The answer for the previous view stays until the next one arrives. */
+  const isLoaded = computed(() => {
+    const { comparison, apiChanges } = compared.value ?? {}
+    if (!pkg.value || !comparison || view.value === 'upgrade') return pkg.value !== undefined
+    return (view.value === 'api' ? apiChanges : comparison[view.value]) !== undefined
+  })
   const choose = (query: { from?: string | undefined; to?: string | undefined }) =>
     void router.push({ query: { ...route.query, ...query, file: undefined } })
   const from = computed({
@@ -39,7 +45,7 @@ export function useComparison() {
   const to = computed({ get: () => chosen.to.value || (compared.value?.version ?? ''), set: (number) => choose({ to: number }) })
   const isOnly = computed(() => pkg.value?.versions.totalCount === 1)
   const swap = () => choose({ from: to.value, to: from.value })
-  return { ...state, view, pkg, compared, chosen, from, to, isOnly, swap }
+  return { ...state, view, isLoaded, compared, chosen, from, to, isOnly, swap }
 }
 
 /** Returns the version numbers that match the typed text, highest first. */
