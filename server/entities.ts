@@ -32,6 +32,7 @@ import { ServerSetting } from './platform/settings/entity.ts'
 import { SetupCode } from './accounts/setup/entity.ts'
 import { AccessToken, JobToken } from './accounts/tokens/entity.ts'
 import { Upload } from './registry/uploads/entity.ts'
+import { PackageWatch } from './registry/watching/entity.ts'
 import { Avatar, User } from './accounts/users/entity.ts'
 
 /** All database entities. */
@@ -70,6 +71,7 @@ export const entities = [
   VersionDownloads,
   PackageDownloads,
   PackageLike,
+  PackageWatch,
   LegalDocument,
   RenderedText,
   CachedImage,

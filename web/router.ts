@@ -95,6 +95,8 @@ export const router = createRouter({
       children: [
         { path: 'packages', name: 'my-packages', component: () => import('./me/my-packages-page.vue') },
         { path: 'publishers', name: 'my-publishers', component: () => import('./me/my-publishers-page.vue') },
+        { path: 'liked', name: 'my-likes', component: () => import('./me/liked-page.vue') },
+        { path: 'watching', name: 'my-watches', component: () => import('./me/watching-page.vue') },
         { path: 'activity', name: 'my-activity', component: () => import('./me/my-activity-page.vue') },
       ],
     },

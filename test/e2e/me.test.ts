@@ -57,3 +57,31 @@ it('shows instructions to users without packages', async () => {
   await page.getByRole('heading', { name: 'Use this registry' }).waitFor()
   expect(await page.getByText(/publish_to|dart pub publish/).count()).toBe(0)
 })
+
+it('lists liked packages, and new versions of watched packages', async () => {
+  await using app = await consoleApp()
+  const [alice, bob] = [await app.member(), await app.member({ displayName: 'Bob Builder' })]
+  await publishTo(app.url, bob.secret ?? '', { name: 'acme', version: '1.0.0' })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/me/liked')
+  await page.getByText('No liked packages yet').waitFor()
+  await page.goto('/me/watching')
+  await page.getByText('You watch no packages yet').waitFor()
+  await page.goto('/packages/acme')
+  await page.getByRole('button', { name: /^Like/ }).click()
+  await page.getByRole('button', { name: 'Watch acme' }).click()
+  await page.getByRole('button', { name: 'Watching acme', pressed: true }).waitFor()
+  await publishTo(app.url, bob.secret ?? '', { name: 'acme', version: '1.1.0' })
+  await page.goto('/me/liked')
+  await page.getByRole('link', { name: 'acme' }).waitFor()
+  await expectSound(page, 'my-likes')
+  await page.getByRole('navigation', { name: 'Yours' }).getByRole('link', { name: 'Watching' }).click()
+  await page.getByRole('link', { name: 'acme 1.1.0' }).waitFor()
+  expect(await page.getByRole('link', { name: 'Feed: Versions of packages that you watch' }).getAttribute('href')).toBe(
+    `${app.url}/me/feed.atom`,
+  )
+  await expectSound(page, 'my-watches')
+  await page.getByRole('button', { name: 'Watching acme' }).click()
+  await page.getByText('You watch no packages yet').waitFor()
+})

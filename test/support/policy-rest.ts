@@ -100,6 +100,7 @@ export const rest: Record<string, Access> = {
   'GET /feed.atom': 'read',
   'GET /packages/:pkg/feed.atom': 'read',
   'GET /publishers/:id/feed.atom': 'read',
+  'GET /me/feed.atom': 'read',
   'GET /packages/:pkg/badges/version.svg': 'read',
   'GET /packages/:pkg/badges/score.svg': 'read',
   'GET /packages/:pkg/badges/downloads.svg': 'read',

@@ -158,7 +158,7 @@ export const consolePages: readonly string[] = [
   ...below('/packages/:name/versions/:version', ['', '/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
   '/packages/:name/versions/:version/files/**',
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
-  ...below('/me', ['', '/packages', '/publishers', '/activity']),
+  ...below('/me', ['', '/packages', '/publishers', '/liked', '/watching', '/activity']),
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
   ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/names', '/sdks', '/scoring']),
   ...below('/admin', ['/jobs', '/self-check', '/advisories', '/audit', '/public-packages', '/ownership']),

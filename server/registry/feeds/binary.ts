@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Audience, audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
+import { requireScope } from '../../platform/access/guards.ts'
 import { type Parameter, toDate } from '../../platform/db/reads.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { binary } from '../../platform/rest/route.ts'
@@ -33,6 +34,12 @@ export const feedBinaries = [
     summary: 'Atom feed of the newest versions of a publisher.',
     handler: sendPublisherFeed,
   }),
+  binary('GET /me/feed.atom', {
+    ...feed,
+    access: 'read',
+    summary: 'Atom feed of the newest versions of the packages that you watch.',
+    handler: sendWatchedFeed,
+  }),
 ]
 
 async function sendServerFeed(context: Context): Promise<unknown> {
@@ -53,6 +60,11 @@ async function sendPublisherFeed(context: Context): Promise<unknown> {
   if (!publisher) throw unknownPublisher(id)
   const entries = await newestOfPublisher(context, id)
   return send(context, `/publishers/${id}`, `/publishers/${id}/feed.atom`, `New from ${publisher.displayName}`, entries)
+}
+
+async function sendWatchedFeed(context: Context): Promise<unknown> {
+  const entries = await newestWatched(context, requireScope(context, 'read').viewer.id)
+  return send(context, '/me/watching', '/me/feed.atom', `Watched on ${hostOf(context)}`, entries)
 }
 
 function send(context: Context, page: string, self: string, title: string, entries: Feed['entries']): unknown {
@@ -78,6 +90,10 @@ export const newestVersions = (reader: Reader, audience: Audience): Promise<Entr
 /** Returns the newest versions of a publisher's listed packages, newest first, without retracted ones. */
 export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
   read(reader, 'members', `p.publisher_id = ? and ${isListed('p')}`, id)
+
+/** Returns the newest versions of the packages that a user watches, newest first, without retracted ones. */
+export const newestWatched = (reader: Reader, userId: string): Promise<Entry[]> =>
+  read(reader, 'members', 'p.id in (select package_id from package_watches where user_id = ?)', userId)
 
 /**
  * Returns the newest versions of one package, listed or not; null if the package does not exist for this audience. For the public audience, private

@@ -1,0 +1,81 @@
+import { builder } from '../../platform/graphql/builder.ts'
+import { anyText, newestFirst, pageByKey } from '../../platform/graphql/connections.ts'
+import { payload } from '../../platform/graphql/payload.ts'
+import { PackageVersion } from '../packages/entity.ts'
+import { ofPublicPackage, PackageRef, PackageVersionRef } from '../packages/refs.ts'
+import { PackageWatch } from './entity.ts'
+import { listWatches, loadWatching, setWatching, watchedPackageIds } from './service.ts'
+
+const WatchRef = builder.objectRef<PackageWatch>('PackageWatch').implement({
+  description: 'A package that you watch.',
+  fields: (t) => ({
+    package: t.expose('package', { type: PackageRef, description: 'The package.' }),
+    watchedSince: t.expose('createdAt', { type: 'DateTime', description: 'When you started to watch the package.' }),
+  }),
+})
+
+builder.objectField(PackageRef, 'viewerIsWatching', (t) =>
+  t.boolean({
+    ...ofPublicPackage,
+    description: 'Whether you watch the package.',
+    resolve: async (pkg, _args, context) =>
+      context.viewer !== null && ((await loadWatching(context, `${pkg.id} ${context.viewer.id}`)) ?? false),
+  }),
+)
+
+builder.queryField('watchedPackages', (t) =>
+  t.withAuth({ scope: 'read' }).connection(
+    {
+      type: WatchRef,
+      description: 'Packages that you watch, by name.',
+      resolve: (_root, args, { em, viewer }) =>
+        pageByKey(args, {
+          keyOf: (watch: PackageWatch) => watch.package.name,
+          isKey: anyText,
+          load: (limit, after) => listWatches(em, viewer.id, limit, after),
+          count: () => em.count(PackageWatch, { user: viewer.id }),
+        }),
+    },
+    { description: 'A page of packages that you watch.' },
+    { description: 'A package that you watch, in a page.' },
+  ),
+)
+
+builder.queryField('watchedVersions', (t) =>
+  t.withAuth({ scope: 'read' }).connection(
+    {
+      type: PackageVersionRef,
+      description:
+        'Versions of the packages that you watch, newest first, without retracted ones. Also available as a feed: `/me/feed.atom`.',
+      resolve: async (_root, args, { em, viewer }) =>
+        newestFirst(em, PackageVersion, { package: { $in: await watchedPackageIds(em, viewer.id) }, retractedAt: null }, args),
+    },
+    { description: 'A page of versions of packages that you watch.' },
+    { description: 'A version of a package that you watch, in a page.' },
+  ),
+)
+
+const WatchPackageInput = builder.inputType('WatchPackageInput', {
+  description: 'The package to watch or to stop watching.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Name of the package.', extensions: { maxLength: 64 } }),
+  }),
+})
+
+const WatchPackagePayload = payload('WatchPackagePayload', 'The package after the change.', {
+  package: { type: PackageRef, description: 'The package.' },
+})
+
+for (const [name, watching, description] of [
+  ['watchPackage', true, 'Starts to watch a package. Repeating it changes nothing.'],
+  ['unwatchPackage', false, 'Stops watching a package. Repeating it changes nothing.'],
+] as const) {
+  builder.mutationField(name, (t) =>
+    t.withAuth({ scope: 'read' }).field({
+      type: WatchPackagePayload,
+      description,
+      args: { input: t.arg({ type: WatchPackageInput, required: true, description: 'The package.' }) },
+      resolve: async (_root, { input }, context) => ({ package: await setWatching(context, input.package, watching) }),
+    }),
+  )
+}

@@ -1,0 +1,57 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { conflict } from '../../errors.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { Package } from '../packages/entity.ts'
+import { unknownPackage } from '../packages/parameters.ts'
+import { PackageWatch } from './entity.ts'
+
+/** Maximum number of packages that a user can watch. */
+const maxWatches = 500
+
+/**
+ * Starts or stops watching a package and returns the package. Repeating the call changes nothing.
+ * @throws ApiError NotFound; Conflict if the user watches too many packages.
+ */
+export function setWatching({ em, viewer, now, database }: SignedInContext, name: string, watching: boolean): Promise<Package> {
+  return em.fork().transactional(async (inner) => {
+    // Lock the package before the row, in the same order as package deletion does, to avoid deadlocks.
+    const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
+    if (!pkg) throw unknownPackage(name)
+    if (!watching) {
+      await inner.nativeDelete(PackageWatch, { user: viewer.id, package: pkg.id })
+      return pkg
+    }
+    if ((await inner.count(PackageWatch, { user: viewer.id, package: { $ne: pkg.id } })) >= maxWatches)
+      throw conflict(`You can watch at most ${maxWatches} packages. Stop watching others first.`)
+    const moment = database.backend === 'sqlite' ? now().getTime() : now()
+    await inner.execute(
+      'insert into package_watches (user_id, package_id, created_at) values (?, ?, ?) on conflict (user_id, package_id) do nothing',
+      [viewer.id, pkg.id, moment],
+    )
+    return pkg
+  })
+}
+
+/** Returns the packages that a user watches, ordered by name. `after` is the last name of the previous page. */
+export function listWatches(em: EntityManager, userId: string, limit: number, after: string | undefined): Promise<PackageWatch[]> {
+  return em.find(
+    PackageWatch,
+    { user: userId, ...(after !== undefined && { package: { name: { $gt: after } } }) },
+    { populate: ['package'], orderBy: { package: { name: 'asc' } }, limit },
+  )
+}
+
+/** Returns the ids of the packages that a user watches. */
+export async function watchedPackageIds(em: EntityManager, userId: string): Promise<string[]> {
+  const watches = await em.find(PackageWatch, { user: userId })
+  return watches.map((watch) => watch.package.id)
+}
+
+/** Loads whether a user watches a package, by `<package id> <user id>`. */
+export const loadWatching = batched(async (em, keys) => {
+  const pairs = keys.map((key) => key.split(' '))
+  const watches = await em.find(PackageWatch, { $or: pairs.map(([pkg = '', user = '']) => ({ package: pkg, user })) })
+  return new Map(watches.map((watch) => [`${watch.package.id} ${watch.user.id}`, true]))
+})
