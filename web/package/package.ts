@@ -2,7 +2,6 @@ import { computed, inject, type InjectionKey, type Ref } from 'vue'
 import { useRoute } from 'vue-router'
 import { InstallationDocument, PackageDocument, type VersionDetailsFragment, VersionDocumentDocument } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
-import { preferredShell } from './preferences.ts'
 import { useSession } from '../sign-in/session.ts'
 
 export type DocumentKind = 'readme' | 'changelog' | 'example' | 'license'
@@ -32,11 +31,7 @@ export function usePackage() {
   const packageParams = usePackageParams()
   const { viewer } = useSession()
   // Users are visible only to signed-in users.
-  const { data, ...state } = useQuery(PackageDocument, () => ({
-    ...packageParams.value,
-    signedIn: viewer.value !== undefined,
-    shell: preferredShell.value,
-  }))
+  const { data, ...state } = useQuery(PackageDocument, () => ({ ...packageParams.value, signedIn: viewer.value !== undefined }))
   const pkg = computed(() => data.value?.package ?? undefined)
   // The previous data stays visible until the next response.
   const version = computed(() => [pkg.value?.version, pkg.value?.displayedVersion].find(isDetailed))
@@ -58,7 +53,7 @@ export function useVersionDocument(kind: DocumentKind) {
 /** Returns the commands and snippets for using the displayed version. */
 export function useInstallation() {
   const packageParams = usePackageParams()
-  const { data, ...state } = useQuery(InstallationDocument, () => ({ ...packageParams.value, shell: preferredShell.value }))
+  const { data, ...state } = useQuery(InstallationDocument, packageParams)
   return { ...state, version: computed(() => data.value?.package?.version ?? data.value?.package?.displayedVersion ?? undefined) }
 }
 

@@ -1,12 +1,14 @@
 import { useLocalStorage } from '@vueuse/core'
 import { computed } from 'vue'
-import type { Shell } from '../generated/graphql.ts'
+import type { AddCommandsFragment } from '../generated/graphql.ts'
 
 export type Tool = 'dart' | 'flutter'
 
-const shells: readonly string[] = ['POSIX', 'POWERSHELL', 'CMD'] satisfies Shell[]
-const isShell = (name: string): name is Shell => shells.includes(name)
-const usualShell: Shell = /Windows/.test(navigator.userAgent) ? 'POWERSHELL' : 'POSIX'
+/** A shell that needs its own quoting. */
+export type Shell = 'posix' | 'powershell' | 'cmd'
+
+const isShell = (name: string): name is Shell => name === 'posix' || name === 'powershell' || name === 'cmd'
+const usualShell: Shell = /Windows/.test(navigator.userAgent) ? 'powershell' : 'posix'
 
 const storedShell = useLocalStorage<string>('snug-shell', usualShell)
 /** The shell that commands are shown for: the one that the user selected last. */
@@ -21,6 +23,9 @@ export const preferredTool = computed<Tool>({
   get: () => (storedTool.value === 'flutter' ? 'flutter' : 'dart'),
   set: (tool) => (storedTool.value = tool),
 })
+
+/** Returns the command that adds a package, for the selected shell and tool. */
+export const addCommand = (commands: AddCommandsFragment, tool: Tool) => withTool(commands[preferredShell.value], tool)
 
 /** Replaces the program of a command: `dart pub add acme` becomes `flutter pub add acme`. */
 export const withTool = (command: string, tool: Tool) => command.replace(/^(dart|flutter)\b/, tool)
