@@ -91,7 +91,7 @@ it('shows a package with all data of its pubspec', async () => {
   ])
 })
 
-it('shows the texts of a version sanitized and with links into the repository', async () => {
+it('shows the texts of a version sanitized and with links to its files', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec, files })
@@ -102,13 +102,13 @@ it('shows the texts of a version sanitized and with links into the repository', 
   const { readme, changelog, license, example } = body.data.package.latest
   expect(readme).toMatchObject({ path: 'README.md', source: files['README.md'] })
   expect(readme.html).toContain('<h1 id="doc-acme">Acme</h1>')
-  expect(readme.html).toContain('href="https://github.com/acme/tools/blob/main/packages/acme/doc/guide.md"')
+  expect(readme.html).toContain('href="/packages/acme/versions/1.0.0/files/doc/guide.md"')
   expect(readme.html).not.toContain('alert')
   expect(changelog.html).toContain('<li>First.</li>')
-  expect(license.html).toBe('<pre><code>MIT &lt;b&gt;License&lt;/b&gt;</code></pre>')
+  expect(license.html).toBe('<div class="code-block"><pre><code>MIT &lt;b&gt;License&lt;/b&gt;\n</code></pre></div>')
   expect(example).toMatchObject({
     path: 'example/main.dart',
-    html: expect.stringContaining('<code class="language-dart">void main() =&gt; print(1 &lt; 2);'),
+    html: expect.stringContaining('<code class="language-dart"><span class="hl-k">void </span><span class="hl-f">main</span>()'),
   })
 })
 

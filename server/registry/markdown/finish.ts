@@ -15,7 +15,7 @@ const boxed = (html: string): string =>
 
 function addHeadingLinks(html: string): string {
   const used = new Map(Array.from(html.matchAll(/ id="doc-([^"]*)"/g), ([, id = '']) => [id, 1]))
-  return html.replaceAll(/<(h[1-6])( [^>]*)?>([^]*?)<\/\1>/g, (_all, tag: string, attributes = '', content: string) => {
+  return html.replaceAll(/<(h[1-6])( [^>]*)?>([^]*?)<\/\1>/g, (_all, tag: string, attributes: string | undefined = '', content: string) => {
     const text = textOf(content)
     const own = / id="([^"]*)"/.exec(attributes)?.[1]
     const slug = own === undefined ? slugOf(text) : ''

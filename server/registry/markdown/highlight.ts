@@ -34,7 +34,7 @@ export function highlight(loaded: HighlighterCore, code: string, lang: Language,
   let grammarState: GrammarState | undefined
   while (made.length < lines.length && performance.now() < deadline) {
     const part = lines.slice(made.length, made.length + linesAtOnce)
-    const options = { lang, theme: theme.name ?? '', tokenizeMaxLineLength: highlightLimits.charactersPerLine, tokenizeTimeLimit: 100 }
+    const options = { lang, theme: theme.name ?? '', tokenizeMaxLineLength: highlightLimits.charactersPerLine, tokenizeTimeLimit: 500 }
     const tokens = loaded.codeToTokensBase(part.join('\n'), { ...options, ...(grammarState && { grammarState }) })
     grammarState = loaded.getLastGrammarState(tokens)
     made.push(...tokens.map(lineHtml))

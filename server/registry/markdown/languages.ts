@@ -92,7 +92,7 @@ export function languageOfFile(path: string): Language | null {
 }
 
 /** Limits of highlighting. What exceeds them is shown without colors. */
-export const highlightLimits = { characters: 512 * 1024, charactersPerLine: 2000, milliseconds: 700 }
+export const highlightLimits = { characters: 512 * 1024, charactersPerLine: 2000, milliseconds: 900 }
 
 /** Splits a text into lines. A line break at the end starts no further line. */
 export const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)

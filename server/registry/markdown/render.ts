@@ -1,5 +1,5 @@
 import escapeHtml from 'escape-html'
-import MarkdownIt, { type Env as AnyEnv, type MarkdownIt as Parser } from 'markdown-it'
+import MarkdownIt, { type Env as AnyEnv, type MarkdownIt as Parser, type Token } from 'markdown-it'
 import anchors from 'markdown-it-anchor'
 import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
@@ -42,6 +42,7 @@ const toHtml = (source: string, env: Env): string => markdown.render(source.repl
 const markdown = new MarkdownIt({ html: true, linkify: true })
   .use(emoji, { shortcuts: {} })
   .use(footnotes)
+  // oxlint-disable-next-line typescript/no-unsafe-argument -- its types are those of another major version of markdown-it
   .use(alerts)
   .use(taskLists)
   .use(anchors, { slugifyWithState: unusedSlug, getTokensText: headingText, tabIndex: false })
@@ -52,13 +53,15 @@ markdown.linkify.add('www.', {
     /^[\w-]+(\.[\w-]+)+(\/[^\s<>()"']*[^\s<>()"'.,;:!?])?/.exec(text.slice(position, position + 2000))?.[0].length ?? 0,
   normalize: (match) => void (match.url = `http://${match.url}`),
 })
+/** Returns what a plugin stored in its token. */
+const metaOf = (token: Token | undefined) => token?.meta as { id: number; type: string; title: string }
 const { rules } = markdown.renderer
 rules.alert_open = (tokens, index) => {
-  const { type, title } = tokens[index]?.meta as { type: string; title: string }
+  const { type, title } = metaOf(tokens[index])
   return `<div class="markdown-alert markdown-alert-${type}"><p class="markdown-alert-title">${escapeHtml(title)}</p>`
 }
 rules.footnote_block_open = () => '<section class="footnotes"><ol>\n'
-rules.footnote_caption = (tokens, index) => String((tokens[index]?.meta as { id: number }).id + 1)
+rules.footnote_caption = (tokens, index) => String(metaOf(tokens[index]).id + 1)
 
 // The HTML of highlighted code is inserted after sanitizing, which would take many times as long with it. The author of a document cannot write
 // this placeholder, because it contains a random number.

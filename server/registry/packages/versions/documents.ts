@@ -1,13 +1,14 @@
-import escapeHtml from 'escape-html'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
+import { languageOfFile } from '../../markdown/languages.ts'
 import { insertAddresses } from '../../markdown/links.ts'
 import { imageSettings } from '../../markdown/images.ts'
-import { renderText } from '../../markdown/service.ts'
+import { highlightLines, renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
 import { pubspecOf } from './pubspec.ts'
+import { addReleases } from './releases.ts'
 
 /** Metadata of a version's document. The content is read on demand. */
 export type Document = { version: PackageVersion; kind: DocumentKind; path: string; bytes: number }
@@ -26,13 +27,22 @@ export async function readSource(context: Context, { version, kind, bytes }: Doc
   return row.content
 }
 
-/** Renders a document, or a part of it (`excerpt`), as sanitized HTML. */
+/**
+ * Renders a document, or a part of it (`excerpt`), as sanitized HTML. Texts other than Markdown are one code block. In changelogs, headings of versions
+ * say when they were published.
+ */
 export async function renderDocument(context: Context, document: Document, excerpt?: string): Promise<string> {
   const source = excerpt ?? (await readSource(context, document))
-  const { version, path } = document
-  if (isMarkdown(path) || /^(readme|changelog)$/i.test(path)) return renderMarkdownFile(context, version, { path, source })
-  const language = /\.dart$/i.test(path) ? ' class="language-dart"' : ''
-  return `<pre><code${language}>${escapeHtml(source)}</code></pre>`
+  const { version, path, kind } = document
+  if (!isMarkdown(path) && !/^(readme|changelog)$/i.test(path)) return renderSource(context, source, path)
+  const html = await renderMarkdownFile(context, version, { path, source })
+  return kind === 'changelog' ? addReleases(context, version, html) : html
+}
+
+async function renderSource(context: Context, source: string, path: string): Promise<string> {
+  const language = languageOfFile(path)
+  const lines = await highlightLines(context, { source, path, language })
+  return `<div class="code-block"><pre><code${language === null ? '' : ` class="language-${language}"`}>${lines.join('\n')}\n</code></pre></div>`
 }
 
 /** Whether a file is Markdown according to its name. */

@@ -1,0 +1,62 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Context } from '../../../platform/access/context.ts'
+import { batched } from '../../../platform/db/batched.ts'
+import { toDate } from '../../../platform/db/reads.ts'
+import { basePath } from '../../../platform/http/public-url.ts'
+import { parseVersion } from '../../../platform/pub/version.ts'
+import type { PackageVersion } from '../entity.ts'
+import { pubspecOf } from './pubspec.ts'
+
+/** When a version was published here, and whether it is retracted. */
+type Release = { publishedAt: Date; isRetracted: boolean }
+
+/**
+ * Adds to each version heading of a rendered changelog when the version was published here, with a link to it, or that it was not. Headings of the
+ * highest level that names versions count. A changelog without such headings stays unchanged.
+ */
+export async function addReleases(context: Context, version: PackageVersion, html: string): Promise<string> {
+  const headings = Array.from(html.matchAll(headingPattern), ([, level = '', content = '']) => ({
+    level,
+    version: versionIn(textOf(content)),
+  }))
+  const levels = headings.flatMap((heading) => (heading.version === null ? [] : [heading.level])).sort()
+  const releases = levels.length > 0 ? await loadReleases(context, version.package.id) : null
+  if (!releases) return html
+  const page = `${basePath(context.config.SERVER_URL)}/packages/${pubspecOf(version).name}`
+  return html.replaceAll(headingPattern, (heading, level: string, content: string) => {
+    const named = level === levels[0] ? versionIn(textOf(content)) : null
+    return named === null ? heading : `${heading}${releaseNote(releases.get(named), `${page}/versions/${encodeURIComponent(named)}`)}`
+  })
+}
+
+const headingPattern = /<h([1-6])(?: [^>]*)?>([^]*?)<\/h\1>(?=<a class="heading-link")/g
+
+const textOf = (html: string) => html.replaceAll(/<[^>]*>/g, '').trim()
+
+/** Returns the canonical version that a heading of a changelog names, such as `## [1.2.0] - 2026-01-31`. */
+export function versionIn(heading: string): string | null {
+  const found = /(?:^|[\s[(`*v])(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?)/.exec(heading.slice(0, maxHeading))?.[1]
+  return (found !== undefined && parseVersion(found.replace(/[.+-]+$/, ''))?.text) || null
+}
+
+/** Longer headings are cut off. */
+const maxHeading = 200
+
+function releaseNote(release: Release | undefined, path: string): string {
+  if (!release) return '<p class="release">Not published here</p>'
+  const [iso = ''] = release.publishedAt.toISOString().split('T')
+  const link = `<a href="${path}">Published <time datetime="${iso}">${day.format(release.publishedAt)}</time></a>`
+  return `<p class="release">${link}${release.isRetracted ? ' · Retracted' : ''}</p>`
+}
+
+const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
+
+type Row = { package_id: string; version: string; created_at: Parameters<typeof toDate>[0]; retracted_at: unknown }
+
+const loadReleases = batched(async (em: EntityManager, packageIds) => {
+  const sql = `select package_id, version, created_at, retracted_at from package_versions where package_id in (${packageIds.map(() => '?').join(', ')})`
+  const releases = new Map<string, Map<string, Release>>(packageIds.map((id) => [id, new Map()]))
+  for (const row of await em.execute<Row[]>(sql, packageIds))
+    releases.get(row.package_id)?.set(row.version, { publishedAt: toDate(row.created_at), isRetracted: row.retracted_at !== null })
+  return releases
+})
