@@ -8,8 +8,6 @@ export interface TreeNode {
   children?: TreeNode[]
 }
 
-const icons = { TEXT: 'i-lucide-file-text', IMAGE: 'i-lucide-file-image', BINARY: 'i-lucide-file' }
-
 /** Arranges files, which are ordered by path, as a tree: in each folder, folders come first. */
 export function treeOf(files: readonly ListedFile[]): TreeNode[] {
   const root: TreeNode[] = []
@@ -23,9 +21,9 @@ export function treeOf(files: readonly ListedFile[]): TreeNode[] {
     childrenOf(slash < 0 ? '' : path.slice(0, slash)).push({ label: path.slice(slash + 1), path, children })
     return children
   }
-  for (const { path, kind } of files) {
+  for (const { path } of files) {
     const slash = path.lastIndexOf('/')
-    childrenOf(slash < 0 ? '' : path.slice(0, slash)).push({ label: path.slice(slash + 1), path, icon: icons[kind] })
+    childrenOf(slash < 0 ? '' : path.slice(0, slash)).push({ label: path.slice(slash + 1), path, icon: 'i-lucide-file' })
   }
   for (const children of folders.values()) children.sort((a, b) => Number(!a.children) - Number(!b.children))
   return root
