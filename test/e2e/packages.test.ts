@@ -65,11 +65,15 @@ it('shows every tab of a package at its own URL', async () => {
 
   await tabs.getByRole('link', { name: 'Versions 3' }).click()
   const order = () => page.getByRole('rowheader').allTextContents()
-  await expect.poll(order).toEqual(['2.0.0-dev.1Pre-release', '1.2.0', '1.0.0'])
-  expect(await page.getByRole('columnheader', { name: 'Version' }).getAttribute('aria-sort')).toBe('descending')
-  await page.getByRole('button', { name: 'Version', exact: true }).click()
-  await expect.poll(order).toEqual(['1.0.0', '1.2.0', '2.0.0-dev.1Pre-release'])
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download 1.0.0' }).click()])
+  await page.getByRole('button', { name: /^2\.x/ }).click()
+  await expect.poll(order).toEqual(['2.0.0-dev.1Pre-release', '1.2.0LatestFaster.', '1.0.0'])
+  const ones = page.getByRole('table', { name: 'Versions of acme_http, 1.x' })
+  expect(await ones.getByRole('columnheader', { name: 'Version' }).getAttribute('aria-sort')).toBe('descending')
+  await ones.getByRole('button', { name: 'Version', exact: true }).click()
+  await expect.poll(order).toEqual(['1.0.0', '1.2.0LatestFaster.', '2.0.0-dev.1Pre-release'])
+  await page.getByRole('button', { name: 'Actions for 1.0.0' }).click()
+  const archive = page.getByRole('menuitem', { name: /^Download archive/ })
+  const [download] = await Promise.all([page.waitForEvent('download'), archive.click()])
   expect(download.suggestedFilename()).toBe('acme_http-1.0.0.tar.gz')
 
   await page.getByRole('link', { name: '1.0.0', exact: true }).click()
@@ -80,7 +84,7 @@ it('shows every tab of a package at its own URL', async () => {
   await page.goto('/packages/acme_http/versions/9.9.9')
   await page.getByText('acme_http has no version 9.9.9.').waitFor()
   await page.getByRole('link', { name: 'All versions' }).click()
-  await expect.poll(order).toEqual(['2.0.0-dev.1Pre-release', '1.2.0', '1.0.0'])
+  await expect.poll(order).toEqual(['1.2.0LatestFaster.', '1.0.0'])
 })
 
 it('marks empty documents, and wraps the longest names and versions within the viewport', async () => {

@@ -71,7 +71,7 @@ const ClosureRef = builder.objectRef<Closure>('DependencyClosure').implement({
   description: 'The packages of this server that a version needs, directly or through other packages.',
   fields: (t) => ({
     nodes: t.field({
-      extensions: { size: 20 },
+      extensions: { size: 15 },
       type: [NodeRef],
       description: 'The version itself, followed by the packages that it needs, each once. Packages that you cannot read are omitted.',
       resolve: ({ nodes }) => nodes,
