@@ -10,7 +10,8 @@ export const pageSize = 20
 
 const sorts = {
   relevance: 'RELEVANCE',
-  updated: 'UPDATED',
+  updated: 'PUBLISHED',
+  changed: 'UPDATED',
   created: 'CREATED',
   downloads: 'DOWNLOADS',
   score: 'SCORE',
@@ -22,6 +23,7 @@ type SortName = keyof typeof sorts
 export const sortLabels: Record<SortName, string> = {
   relevance: 'Best match',
   updated: 'Recently updated',
+  changed: 'Recently changed',
   created: 'Newest',
   downloads: 'Most downloads',
   score: 'Highest score',
@@ -47,7 +49,9 @@ export function usePackageSearch() {
     first: pageSize,
     offset: (page.value - 1) * pageSize,
   }))
-  return { ...state, query, words, names, sort, page, result: computed(() => data.value?.searchPackages) }
+  const result = computed(() => data.value?.searchPackages)
+  const packages = computed(() => result.value?.edges.map(({ node, excerpt }) => ({ ...node, excerpt })) ?? [])
+  return { ...state, query, words, names, sort, page, result, packages }
 }
 
 /** Returns the content of the home page: recently updated, most downloaded and the viewer's own packages. */

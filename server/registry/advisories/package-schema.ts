@@ -60,6 +60,14 @@ builder.objectField(PackageVersionRef, 'advisories', (t) =>
   }),
 )
 
+builder.objectField(PackageVersionRef, 'isAffectedByAdvisory', (t) =>
+  t.boolean({
+    ...ofPublicVersion,
+    description: 'Whether a security advisory that is not withdrawn affects the version.',
+    resolve: async (version, _args, context) => (await advisoriesOfVersion(context, version.package.id, version.version)).length > 0,
+  }),
+)
+
 /**
  * Returns an advisory in the form that package clients read (pub's protocol, "Advisories"). Lists every affected version of this package and omits
  * other packages, which may be private. Always includes `summary` and `aliases`, because clients ignore advisories without them.

@@ -6,7 +6,7 @@ import { UserRef } from '../../accounts/users/refs.ts'
 import type { PackageVersion } from './entity.ts'
 import { canAdminister, canPublish, canSeeActivity } from './policy.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
-import { findPackage, findPackageById, listPackageNames, listPackages, loadUploaders, listOwnPackages } from './service.ts'
+import { findPackage, findPackageById, listPackageNames, listPackages, loadHasPublished, loadUploaders, listOwnPackages, type OwnOrder } from './service.ts'
 import {
   countVersions,
   descriptionOf,
@@ -16,6 +16,7 @@ import {
   latestVersion,
   listVersions,
   datesOf,
+  publishedAtOf,
 } from './versions/service.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { listAuditEntries } from '../../accounts/audit/list.ts'
@@ -118,6 +119,12 @@ builder.objectFields(PackageRef, (t) => ({
     description: 'When the package last changed.',
     resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).updatedAt,
   }),
+  publishedAt: t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When the newest version was published.',
+    resolve: (pkg, _args, context) => publishedAtOf(context, pkg),
+  }),
   latest: t.field({
     ...optionalVersion,
     description:
@@ -192,6 +199,24 @@ builder.objectField(PackageRef, 'activity', (t) =>
   ),
 )
 
+builder.objectField(UserRef, 'hasPublished', (t) =>
+  t.boolean({
+    nullable: true,
+    authScopes: { scope: 'read' },
+    description:
+      'Whether the user has published a version of a package that they can still publish to. Null except for the user and administrators.',
+    resolve: (user, _args, context) => (canSeeBelongings(context, user) ? loadHasPublished(context, user.id) : null),
+  }),
+)
+
+const OwnPackageOrder = builder.enumType('OwnPackageOrder', {
+  description: "Sort order of a user's packages.",
+  values: {
+    NAME: { value: 'name', description: 'By name.' },
+    PUBLISHED: { value: 'published', description: 'Most recently published first, by the newest version.' },
+  } satisfies Record<Uppercase<OwnOrder>, { value: OwnOrder; description: string }>,
+})
+
 builder.objectField(UserRef, 'packages', (t) =>
   t.connection(
     {
@@ -199,8 +224,10 @@ builder.objectField(UserRef, 'packages', (t) =>
       nullable: true,
       authScopes: { scope: 'read' },
       description:
-        'Packages that the user can publish to, as an uploader or as a member of the owning publisher, by name. Null except for the user and administrators.',
-      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, args) : null),
+        'Packages that the user can publish to, as an uploader or as a member of the owning publisher. Null except for the user and administrators.',
+      args: { orderBy: t.arg({ type: OwnPackageOrder, description: 'Sort order. Defaults to NAME.' }) },
+      resolve: (user, { orderBy, ...page }, context) =>
+        canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, orderBy ?? 'name', page) : null,
     },
     { description: 'A page of packages that a user can publish to.' },
     { description: 'A package in a page.' },

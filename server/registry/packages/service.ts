@@ -7,7 +7,8 @@ import { User } from '../../accounts/users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
 import { hostedHere } from './hosting.ts'
 import { isListed, hasPublicVersion, listed, isPublicPackage, isPublishedBy } from './policy.ts'
-import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
+import { inOrderOf, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import type { Publisher } from '../publishers/entity.ts'
 import { countByPublisher } from '../publishers/list.ts'
 
@@ -86,9 +87,52 @@ export const loadUploaders = batched(async (em, packageIds) => {
 const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
   new Map(values.map((value) => [keyOf(value), value]))
 
-/** Returns the packages that a user can publish to, as an uploader or as a member of the owning publisher, ordered by name, as a connection. */
-export const listOwnPackages = (em: EntityManager, userId: string, page: PageArguments) =>
-  inOrderOf(em, Package, 'name', { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }, page)
+export type OwnOrder = 'name' | 'published'
+
+/** Returns the packages that a user can publish to, as an uploader or as a member of the owning publisher, as a connection. */
+export const listOwnPackages = (em: EntityManager, userId: string, order: OwnOrder, page: PageArguments) =>
+  order === 'published'
+    ? newestPublishedBy(em, userId, page)
+    : inOrderOf(em, Package, 'name', { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }, page)
+
+/** Sorts by the newest publication, which the search index stores. The few packages that are not indexed yet come last. */
+function newestPublishedBy(em: EntityManager, userId: string, page: PageArguments) {
+  const time = '(select coalesce(max(d.published_at), 0) from package_search_documents d where d.package_id = p.id)'
+  const keys = new Map<string, string>()
+  return pageByKey(page, {
+    keyOf: ({ id }: Package) => keys.get(id) ?? '',
+    isKey: (key) => /^\d{1,15} [\da-f-]{36}$/.test(key),
+    load: async (limit, after) => {
+      const [from = '0', id = ''] = after?.split(' ') ?? []
+      const rows = await readRows<{ id: string; at: number | string }>(
+        em,
+        `select p.id, ${time} as at from packages p where ${isPublishedBy('p')} ${after === undefined ? '' : `and (${time}, p.id) < (?, ?)`}
+         order by at desc, p.id desc limit ?`,
+        [userId, userId, ...(after === undefined ? [] : [Number(from), id]), limit],
+      )
+      for (const row of rows) keys.set(row.id, `${row.at} ${row.id}`)
+      const found = byKey(await em.find(Package, { id: { $in: rows.map((row) => row.id) } }), (pkg) => pkg.id)
+      return rows.flatMap((row) => found.get(row.id) ?? [])
+    },
+    count: () => em.count(Package, { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }),
+  })
+}
+
+/** Loads whether users have published versions of packages that they can publish to. Needs no index on who published a version. */
+export const loadHasPublished = async (request: { em: EntityManager }, userId: string): Promise<boolean> =>
+  (await loadPublished(request, userId)) ?? false
+
+const loadPublished = batched(async (em, userIds) => {
+  const hasPublished = `exists (select 1 from packages p join package_versions v on v.package_id = p.id and v.published_by_id = u.id
+    where p.id in (select package_id from package_uploaders where user_id = u.id)
+      or p.publisher_id in (select publisher_id from publisher_members where user_id = u.id))`
+  const rows = await readRows<{ id: string }>(
+    em,
+    `select u.id from users u where u.id in (${userIds.map(() => '?').join(', ')}) and ${hasPublished}`,
+    userIds,
+  )
+  return new Map(rows.map(({ id }) => [id, true]))
+})
 
 /** Returns a publisher's packages ordered by name, as a connection. Unlisted packages are included only if `seesUnlisted`. */
 export const listPublisherPackages = (em: EntityManager, { id }: Publisher, seesUnlisted: boolean, page: PageArguments) =>

@@ -9,13 +9,19 @@ export type FacetValue = { value: string; count: number }
 /** `isExact`: all matches were counted. Otherwise only the first 1,000 were. */
 export type Facets = { facets: Facet[]; isExact: boolean }
 
-/** Counts filter values among the matches that the searcher can see, in sidebar order. Returns at most ten values per filter. */
+/**
+ * Counts filter values among the matches that the searcher can see. Returns at most ten values per filter. Filters whose values all match every
+ * package come last, because they cannot narrow the search, except those that the query already uses.
+ */
 export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
   const { tags, scores, isExact } = await sample(source, selection)
   const counts = countTags(tags).set('score', countScores(scores))
   const shown = ['sdk', 'platform', 'publisher', 'topic', 'license', 'score', ...(searcher ? (['is'] as const) : [])] as const
   const facets = shown.map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
-  return { facets: facets.filter(({ values }) => values.length > 0), isExact }
+  const used = new Set<string>([...selection.all.flat().map(filterOf), ...(selection.scores.length > 0 ? ['score'] : [])])
+  const isUseful = ({ filter, values }: Facet) => used.has(filter) || values.some(({ count }) => count < tags.length)
+  const found = facets.filter(({ values }) => values.length > 0)
+  return { facets: [...found.filter(isUseful), ...found.filter((facet) => !isUseful(facet))], isExact }
 }
 
 /** A completion of a query: the whole completed query, or a package name. `count`: the number of packages that have the added value, if known. */
@@ -61,11 +67,13 @@ function countScores(scores: number[]): FacetValue[] {
 }
 const scoreSteps = [90, 70, 50]
 
+const filterOf = (tag: string) => tag.slice(0, tag.indexOf(':'))
+
 function countTags(tags: string[]): Map<string, FacetValue[]> {
   const counts = new Map<string, number>()
   for (const tag of tags.flatMap((text) => text.trim().split(' '))) counts.set(tag, (counts.get(tag) ?? 0) + 1)
   const values = Array.from(counts, ([tag, count]) => ({
-    filter: tag.slice(0, tag.indexOf(':')),
+    filter: filterOf(tag),
     value: tag.slice(tag.indexOf(':') + 1),
     count,
   }))

@@ -18,6 +18,8 @@ export type SearchDocument = IndexedTexts & {
   score?: number | null
   createdAt: Date
   updatedAt: Date
+  /** When the newest version was published; `createdAt` by default. */
+  publishedAt?: Date
 }
 
 /**
@@ -25,14 +27,23 @@ export type SearchDocument = IndexedTexts & {
  * length of the texts, not on the number of packages.
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
-  const { packageId, name, tags, shownTo, score, createdAt, updatedAt } = document
+  const { packageId, name, tags, shownTo, score, createdAt, updatedAt, publishedAt = createdAt } = document
   const terms = documentTerms(document)
   const row = await readRow<{ id: number | string }>(
     em,
-    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, score, tags, summary) values (?, ?, ?, ?, ?, ?, ?, ?)
+    `insert into package_search_documents (package_id, name, created_at, updated_at, published_at, shown_to, score, tags, summary)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
-       shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags, summary = excluded.summary returning id`,
-    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `, summaryOf(terms)],
+       published_at = excluded.published_at, shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags, summary = excluded.summary returning id`,
+    [
+      packageId,
+      name,
+      ...[createdAt, updatedAt, publishedAt].map((time) => time.getTime()),
+      shownTo,
+      score ?? -1,
+      ` ${tags.join(' ')} `,
+      summaryOf(terms),
+    ],
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const tagTerms = [everyTerm, ...(shownTo === 0 ? [unlistedTerm] : []), ...tags.map(tagTerm)]
@@ -74,9 +85,10 @@ export async function lockEntries(em: EntityManager, packages: string, parameter
   return rows.map((row) => row.package_id)
 }
 
-/** Updates the modification time of a package's document when neither its latest version nor its tags changed. */
-export async function touchIndex(em: EntityManager, packageId: string, updatedAt: Date): Promise<void> {
-  await changeRows(em, 'update package_search_documents set updated_at = ? where package_id = ?', [updatedAt.getTime(), packageId])
+/** Updates the times of a package's document after publishing a version that changes neither the latest version nor the tags. */
+export async function touchIndex(em: EntityManager, packageId: string, publishedAt: Date): Promise<void> {
+  const time = publishedAt.getTime()
+  await changeRows(em, 'update package_search_documents set updated_at = ?, published_at = ? where package_id = ?', [time, time, packageId])
 }
 
 /** Deletes a package's search document. Deleting the package also deletes the document. */

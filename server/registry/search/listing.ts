@@ -120,6 +120,7 @@ export function scannedDocuments(source: Source, selection: Selection): Statemen
 
 const orders = {
   updated: { column: 'd.updated_at', direction: 'desc', beyond: '<' },
+  published: { column: 'd.published_at', direction: 'desc', beyond: '<' },
   created: { column: 'd.created_at', direction: 'desc', beyond: '<' },
   downloads: { column: 'd.downloads', direction: 'desc', beyond: '<' },
   likes: { column: 'd.likes', direction: 'desc', beyond: '<' },

@@ -45,7 +45,7 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
       done += await indexAfter(indexer, reindexed, allPackages)
       await database.fork().transactional((em) => writeSetting(em, reindexedTo, null))
     }
-    done += await indexAfter(indexer, beforeAll, outdatedPackages)
+    done += await indexAfter(indexer, beforeAll, outdatedPackages(database.backend))
     await recountDependents(services)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
@@ -83,11 +83,16 @@ type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 /** Which packages `p` to index, and how to record progress. */
 type IndexPlan = { where: string; parameters: (here: Here) => string[]; recordProgress: (em: EntityManager, id: string) => Promise<void> }
 
-/** Packages without a document, and packages that an instance of the previous release indexed by other rules of visibility. */
-const outdatedPackages: IndexPlan = {
-  where: `not exists (select 1 from package_search_documents d where d.package_id = p.id and d.shown_to = ${shownTo})`,
-  parameters: (here) => [hostedHere(here)],
-  recordProgress: async () => {},
+/** Packages without a document, and packages that an instance of the previous release indexed by other rules, or without the publication time. */
+function outdatedPackages(backend: Rebuilder['database']['backend']): IndexPlan {
+  const newest = backend === 'sqlite' ? 'max(n.created_at)' : 'floor(extract(epoch from max(n.created_at)) * 1000)::bigint'
+  const publishedAt = `(select ${newest} from package_versions n where n.package_id = p.id)`
+  return {
+    where: `not exists (select 1 from package_search_documents d
+      where d.package_id = p.id and d.shown_to = ${shownTo} and d.published_at = ${publishedAt})`,
+    parameters: (here) => [hostedHere(here)],
+    recordProgress: async () => {},
+  }
 }
 const allPackages: IndexPlan = { where: 'true', parameters: () => [], recordProgress: (em, id) => writeSetting(em, reindexedTo, id) }
 

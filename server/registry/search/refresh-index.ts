@@ -52,6 +52,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     score: latest.score,
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
+    publishedAt: toDate(row.published_at),
   })
 }
 
@@ -60,6 +61,7 @@ type PackageRow = {
   description: string
   created_at: number | string
   updated_at: number | string
+  published_at: number | string
   publisher_id: string | null
   visibility: Visibility
   is_unlisted: boolean | number
@@ -72,7 +74,8 @@ const selectPackage = (
   texts: string,
   analysis: string,
 ) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, ${texts}
-    exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted, ${shownTo} as shown_to
+    exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
+    (select max(n.created_at) from package_versions n where n.package_id = p.id) as published_at, ${shownTo} as shown_to
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version ${analysis} where p.id = ?`
 
 const selectWithTexts = selectPackage(`${textColumns},`, textTables)

@@ -4,6 +4,7 @@ import { notNegative, type PageArguments, pageSizeOf } from '../../platform/grap
 import type { Context } from '../../platform/access/context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
+import { type Excerpt, excerptOf, type Segment } from './excerpt.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
 import type { Searcher } from './selection.ts'
 import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
@@ -12,7 +13,8 @@ export const PackageSort = builder.enumType('PackageSort', {
   description: 'How to sort packages.',
   values: {
     RELEVANCE: { value: 'relevance', description: 'Best match first.' },
-    UPDATED: { value: 'updated', description: 'Most recently changed first.' },
+    PUBLISHED: { value: 'published', description: 'Most recently published first, by the newest version (`Package.publishedAt`).' },
+    UPDATED: { value: 'updated', description: 'Most recently changed first, including changes of options, owners and retractions.' },
     CREATED: { value: 'created', description: 'Newest package first.' },
     DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last 30 days first.' },
     LIKES: { value: 'likes', description: 'Most likes first.' },
@@ -51,8 +53,40 @@ const FacetRef = builder.objectRef<Facet>('Facet').implement({
 const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
   description: 'Filter values that occur in the matching packages, with counts.',
   fields: (t) => ({
-    facets: t.expose('facets', { extensions: { size: 8, cost: 20 }, type: [FacetRef], description: 'Filters with at least one value.' }),
+    facets: t.expose('facets', {
+      extensions: { size: 8, cost: 20 },
+      type: [FacetRef],
+      description: 'Filters with at least one value. Filters that cannot narrow the search come last.',
+    }),
     isExact: t.exposeBoolean('isExact', { description: 'Whether all matches were counted. If false, only the first 1,000 were.' }),
+  }),
+})
+
+const ExcerptSource = builder.enumType('SearchExcerptSource', {
+  description: 'Texts that search covers but lists do not show.',
+  values: {
+    README: { value: 'readme', description: 'The README.' },
+    API: { value: 'api', description: 'Names that the public API declares.' },
+  } satisfies Record<Uppercase<Excerpt['source']>, { value: Excerpt['source']; description: string }>,
+})
+
+const SegmentRef = builder.objectRef<Segment>('SearchExcerptSegment').implement({
+  description: 'A part of an excerpt.',
+  fields: (t) => ({
+    text: t.exposeString('text', { description: 'Plain text.' }),
+    isMatch: t.exposeBoolean('isMatch', { description: 'Whether the text is one of the searched words.' }),
+  }),
+})
+
+const ExcerptRef = builder.objectRef<Excerpt>('SearchExcerpt').implement({
+  description: 'Part of a text that contains searched words.',
+  fields: (t) => ({
+    source: t.expose('source', { type: ExcerptSource, description: 'Which text.' }),
+    segments: t.expose('segments', {
+      extensions: { size: 10 },
+      type: [SegmentRef],
+      description: 'The excerpt, split at the searched words.',
+    }),
   }),
 })
 
@@ -96,6 +130,13 @@ builder.queryField('searchPackages', (t) =>
       description: 'A matching package.',
       fields: (edge) => ({
         score: edge.exposeFloat('score', { description: 'Relevance from 0 (unranked) to 1 (exact name match).' }),
+        excerpt: edge.field({
+          extensions: { cost: 2 },
+          type: ExcerptRef,
+          nullable: true,
+          description: 'Where the package contains words that its name, description and topics do not; null if they contain all words.',
+          resolve: ({ node, terms }, _args, context) => terms && excerptOf(context, node, terms),
+        }),
       }),
     },
   ),
@@ -144,7 +185,7 @@ const searcherOf = ({ viewer, scopes }: Context): Searcher => viewer && { id: vi
 type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher' | 'here'>
 
 async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
-  const { matches, hasNextPage, ...counts } = await searchPackages(context.database, {
+  const { matches, hasNextPage, terms, ...counts } = await searchPackages(context.database, {
     ...request,
     searcher: searcherOf(context),
     here: context.config,
@@ -154,7 +195,7 @@ async function findPage(context: Context, { first, last, before, ...request }: S
   // Skip packages that were deleted between the search and this read.
   const edges = matches.flatMap(({ id, cursor, score }) => {
     const node = packages.get(id)
-    return node ? [{ cursor, node, score }] : []
+    return node ? [{ cursor, node, score, terms }] : []
   })
   const hasPreviousPage = Boolean(request.after) || (request.offset ?? 0) > 0
   return {

@@ -5,7 +5,7 @@ import { completeFilters, type Completion, type Facets, facetsOf } from './facet
 import { countMatches, listPackages, type ListRange, type ListSort, readRank, type SearchMatch, writeCursor } from './listing.ts'
 import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
 import { everything, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
-import { queryTerms } from './terms.ts'
+import { type QueryTerms, queryTerms } from './terms.ts'
 import { correct, suggestNames } from './typos.ts'
 
 export type SearchSort = 'relevance' | ListSort
@@ -29,6 +29,8 @@ export type SearchPage = {
   hasNextPage: boolean
   /** The corrected query that was used instead; null if the query was used as typed. */
   searchedFor: string | null
+  /** The words that were searched for, or null. */
+  terms: QueryTerms | null
   totalCount: () => Promise<number>
   /** Similar package names, when the query as typed has no matches. */
   didYouMean: () => Promise<string[]>
@@ -58,6 +60,7 @@ export async function searchPackages(
     matches: matches.slice(0, limit),
     hasNextPage: matches.length > limit,
     searchedFor: found.searchedFor,
+    terms: found.selection.terms,
     totalCount: () => countMatches(source, found.selection),
     didYouMean: async () => (unknown === null ? [] : suggestNames(source, unknown, selection.reach)),
     facets: () => facetsOf(source, found.selection, searcher),
@@ -113,6 +116,7 @@ const nothing: SearchPage = {
   matches: [],
   hasNextPage: false,
   searchedFor: null,
+  terms: null,
   totalCount: async () => 0,
   didYouMean: async () => [],
   facets: async () => ({ facets: [], isExact: true }),

@@ -83,6 +83,10 @@ export function respelled(terms: QueryTerms, index: number, spelling: string): Q
   return { ...terms, words, names: [...new Set([...terms.names.map(asNamed), ...terms.names])] }
 }
 
+/** Whether any of the terms is the query's word, one of its spellings, or starts like it. */
+export const isRelated = ({ exact, prefixes }: QueryWord, terms: readonly string[]): boolean =>
+  terms.some((term) => exact.includes(term) || prefixes.some((prefix) => term.startsWith(prefix)))
+
 /**
  * Splits a text into index terms, identically for both databases: lower case, without accents, only letters, digits and marks. Camel-case words are
  * indexed whole and in parts. Chinese and Japanese have no spaces between words and become overlapping pairs of characters.
@@ -141,7 +145,8 @@ function partsOf(joined: string): string[] {
   return [joined, ...Array.from({ length: Math.max(0, joined.length - minPartLength) }, (_, index) => joined.slice(index + 1))]
 }
 
-const withoutMarkup = (markdown: string) => markdown.replace(/https?:\/\/[^\s)>\]]+|<[^<>]{0,500}>/g, ' ')
+/** Removes the parts of Markdown that are not indexed: URLs and HTML tags. */
+export const withoutMarkup = (markdown: string): string => markdown.replace(/https?:\/\/[^\s)>\]]+|<[^<>]{0,500}>/g, ' ')
 
 /** Returns the stems that a word shares with its English plural, singular, participle and gerund. Prefix matching needs no further stemming. */
 function stemsOf(term: string): string[] {

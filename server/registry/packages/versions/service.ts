@@ -131,6 +131,23 @@ export async function readableDependencies(reader: Reader, version: PackageVersi
   return dependencies.filter(({ name }) => !names.get(version.id)?.has(name))
 }
 
+/** Returns when the newest version that the caller may read was published. */
+export async function publishedAtOf(reader: Reader, pkg: Package): Promise<Date> {
+  const { versions } = await loadWithheld(reader, pkg.id)
+  if (versions.size === 0) return (await loadNewestPublication(reader, pkg.id)) ?? pkg.createdAt
+  const readable = ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
+  return readable.length === 0 ? pkg.createdAt : new Date(Math.max(...readable.map(({ publishedAt }) => publishedAt)))
+}
+
+const loadNewestPublication = batched(async (em, packageIds) => {
+  const rows = await em.execute<{ id: string; at: Moment }[]>(
+    `select package_id as id, max(created_at) as at from package_versions
+     where package_id in (${packageIds.map(() => '?').join(', ')}) group by package_id`,
+    packageIds,
+  )
+  return new Map(rows.map(({ id, at }) => [id, toDate(at)]))
+})
+
 async function nullIfWithheld(reader: Reader, version: PackageVersion | null): Promise<PackageVersion | null> {
   if (!version) return null
   return (await loadWithheld(reader, version.package.id)).versions.has(version.id) ? null : version
