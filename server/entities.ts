@@ -16,6 +16,7 @@ import { PackageDownloads, VersionDownloads } from './registry/downloads/entity.
 import { VersionDocs } from './analysis/docs/entity.ts'
 import { Invite } from './accounts/invites/entity.ts'
 import { Job } from './platform/jobs/entity.ts'
+import { RegistryLogo } from './operations/identity/entity.ts'
 import { LegalDocument } from './operations/legal/entity.ts'
 import { CachedImage } from './registry/images/entity.ts'
 import { RenderedText } from './registry/markdown/entity.ts'
@@ -73,6 +74,7 @@ export const entities = [
   PackageLike,
   PackageWatch,
   LegalDocument,
+  RegistryLogo,
   RenderedText,
   CachedImage,
   Advisory,

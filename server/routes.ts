@@ -8,6 +8,7 @@ import { feedBinaries } from './registry/feeds/binary.ts'
 import { downloadRoutes } from './registry/downloads/rest.ts'
 import { healthRoutes } from './operations/checks/rest.ts'
 import { inviteRoutes } from './accounts/invites/rest.ts'
+import { logoBinaries } from './operations/identity/binary.ts'
 import { legalRoutes } from './operations/legal/rest.ts'
 import { likeRoutes } from './registry/likes/rest.ts'
 import { nameRoutes } from './registry/names/rest.ts'
@@ -31,7 +32,7 @@ import type { BinaryRoute, Route } from './platform/rest/route.ts'
 
 /** All REST routes by section of the API reference. */
 export const routeGroups: readonly RouteGroup[] = [
-  { tag: 'Server', description: 'Health, version and first-run setup.', routes: [...healthRoutes, ...setupRoutes] },
+  { tag: 'Server', description: 'Health, version, first-run setup and logo.', routes: [...healthRoutes, ...setupRoutes, ...logoBinaries] },
   {
     tag: 'Accounts',
     description: 'Sign-in, sessions, profiles, users and invitations.',

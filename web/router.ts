@@ -128,6 +128,7 @@ export const router = createRouter({
         { path: 'advisories', name: 'admin-advisories', component: () => import('./advisories/advisory-import-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./audit/audit-page.vue') },
         { path: 'public-packages', name: 'admin-public-packages', component: () => import('./visibility/public-packages-page.vue') },
+        { path: 'settings/registry', name: 'admin-registry', component: () => import('./registry/registry-page.vue') },
         { path: 'settings/legal', name: 'admin-legal', component: legalEditor, props: { kind: 'PRIVACY' } },
         { path: 'settings/legal/terms', name: 'admin-legal-terms', component: legalEditor, props: { kind: 'TERMS' } },
         { path: 'ownership', name: 'admin-ownership', component: () => import('./users/ownership-page.vue') },

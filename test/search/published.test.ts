@@ -22,7 +22,7 @@ it('sorts by the newest publication, whichever version it is, and separately by 
   const at = (days: number) => (app.clock.now = new Date(start + days * day))
   const alice = await app.member()
   for (const [index, published] of ['old 1.0.0', 'patched 2.0.0', 'newer 1.0.0', 'patched 1.0.1'].entries()) {
-    const [name = '', version] = published.split(' ')
+    const [name = '', version = ''] = published.split(' ')
     at(index + 1)
     await publish(alice, { name, version })
   }

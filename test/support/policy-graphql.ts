@@ -122,6 +122,8 @@ export const graphql: Record<string, Access> = {
   'Mutation.updateAuditRetention': 'owner',
   'Mutation.updateLegalDocument': 'owner',
   'Mutation.resetLegalDocument': 'owner',
+  'Mutation.updateRegistry': 'admin',
+  'Mutation.removeRegistryLogo': 'admin',
   'Mutation.changeVisibility': 'write',
   'Mutation.updatePublicPackages': 'admin',
   'Mutation.revokeUserSession': 'admin',

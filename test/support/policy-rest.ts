@@ -113,6 +113,8 @@ export const rest: Record<string, Access> = {
   'GET /api/account/likes': 'read',
   'PUT /api/account/likes/:pkg': 'read',
   'DELETE /api/account/likes/:pkg': 'read',
+  'POST /api/admin/logo': 'admin',
+  'GET /api/logo': 'open',
   'GET /api/legal/privacy': 'open',
   'GET /api/legal/terms': 'open',
   'PUT /api/admin/legal/privacy': 'owner',

@@ -1,6 +1,7 @@
-import { inject, type InjectionKey, type MaybeRefOrGetter, onMounted, toValue, useTemplateRef, watch } from 'vue'
+import { inject, type InjectionKey, type MaybeRefOrGetter, onMounted, toValue, useTemplateRef, watch, watchEffect } from 'vue'
 import { type Router, START_LOCATION } from 'vue-router'
 import { announce } from './announce.ts'
+import { registry } from './registry.ts'
 
 let navigated = false
 let hasInteracted = false
@@ -22,14 +23,19 @@ export function trackNavigation(router: Router) {
 /** Injection key of a section name for page titles, such as "Administration". Sections distinguish pages with equal titles. */
 export const titleSectionKey: InjectionKey<string> = Symbol('title section')
 
-/** Sets the document's title, most specific part first ("Changelog · acme · Snug"), and announces it to screen readers. */
+/**
+ * Sets the document's title, most specific part first ("Changelog · acme · Snug"), and announces it to screen readers. The last part is the name of
+ * the registry, which is the whole title if `title` is empty.
+ */
 export function usePageTitle(title: MaybeRefOrGetter<string>) {
   const section = inject(titleSectionKey, '')
+  watchEffect(() => {
+    document.title = [toValue(title), section, registry.value.name].filter(Boolean).join(' · ')
+  })
   watch(
     () => toValue(title),
     (text) => {
-      document.title = text === 'Snug' ? text : [text, section, 'Snug'].filter(Boolean).join(' · ')
-      if (navigated) announce(text)
+      if (navigated) announce(text || registry.value.name)
     },
     { immediate: true },
   )

@@ -84,6 +84,7 @@ const groups: AdminGroup[] = [
         text: 'Archives, configuration, proxy and clocks.',
       },
       { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
+      { label: 'Registry', to: { name: 'admin-registry' }, icon: 'i-lucide-store', text: 'Name, description and logo.' },
       {
         label: 'Legal pages',
         to: { name: 'admin-legal' },

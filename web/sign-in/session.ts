@@ -3,6 +3,7 @@ import { computed, shallowRef } from 'vue'
 import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
 import { csrfCookie, csrfHeader, setCsrfToken } from '../csrf.ts'
 import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
+import { registry } from '../shared/registry.ts'
 
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()
@@ -36,6 +37,7 @@ export async function loadSession({ again = false } = {}): Promise<boolean> {
   setCsrfToken(token)
   // Before the setup, the server returns an error for `viewer` only; the rest of the data is valid.
   session.value = data?.setup ? data : undefined
+  if (session.value) registry.value = session.value.server
   failure.value = session.value || !error ? undefined : failureOf(error)
   return session.value !== undefined
 }

@@ -1,14 +1,12 @@
 import { type Context, guardChange, type SignedInContext } from '../../platform/access/context.ts'
 import { idOf } from '../../platform/db/base.ts'
-import { bodyTooLarge, invalidInput, notFound, unsupportedMediaType } from '../../errors.ts'
-import { acceptFiles, bodyFault } from '../../platform/http/bodies.ts'
+import { notFound } from '../../errors.ts'
+import { acceptFiles } from '../../platform/http/bodies.ts'
+import { readPicture } from '../../platform/pictures/upload.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { findAvatar, setAvatar } from './avatar.ts'
 import { describeUser, userFields } from '../users/refs.ts'
-
-const maxBytes = 5 * 1024 * 1024
-const formOverhead = 64 * 1024
 
 /** Uploads and downloads of avatars. */
 export const avatarBinaries = [
@@ -39,42 +37,9 @@ export const avatarBinaries = [
 async function receive(context: Context): Promise<unknown> {
   const { reply, config } = context
   guardChange(context)
-  const user = await setAvatar(context as SignedInContext, await readPicture(context))
+  const user = await setAvatar(context as SignedInContext, await readPicture(context.request))
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(describeUser(user, config)))
 }
-
-async function readPicture(context: Context): Promise<Buffer> {
-  let picture: Buffer | undefined
-  try {
-    if (!context.request.isMultipart()) throw unsupportedMediaType('multipart/form-data')
-    if (Number(context.request.headers['content-length'] ?? 0) > maxBytes + formOverhead) throw bodyTooLarge(maxBytes)
-    for await (const part of context.request.parts({ limits: formLimits })) {
-      if (part.type !== 'file') continue
-      if (part.fieldname !== 'file') throw missingPicture()
-      picture = await readFile(part.file)
-    }
-  } catch (error) {
-    throw bodyFault(context.request, error)
-  }
-  if (!picture) throw missingPicture()
-  return picture
-}
-
-/** Reads a file of at most `maxBytes`. @throws ApiError (413) as soon as more arrives. */
-async function readFile(file: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of file) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-const formLimits = { fileSize: Infinity, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
-
-const missingPicture = () => invalidInput('file: is required. Send the picture as a file in the form field "file".', 'file')
 
 async function send({ request, reply, database }: Context): Promise<unknown> {
   const { userId } = request.params as { userId: string }

@@ -53,7 +53,7 @@ builder.queryField('health', (t) =>
   }),
 )
 
-const Server = builder.objectRef<object>('Server').implement({
+export const ServerRef = builder.objectRef<object>('Server').implement({
   description: 'This server.',
   fields: (t) => ({
     version: t.string({ description: 'Version of the server.', resolve: () => version }),
@@ -89,7 +89,7 @@ const Server = builder.objectRef<object>('Server').implement({
 
 builder.queryField('server', (t) =>
   t.field({
-    type: Server,
+    type: ServerRef,
     description: 'This server: its version, its URL, and your permissions.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },

@@ -162,7 +162,7 @@ export const consolePages: readonly string[] = [
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
   ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/names', '/sdks', '/scoring']),
   ...below('/admin', ['/jobs', '/self-check', '/advisories', '/audit', '/public-packages', '/ownership']),
-  ...below('/admin', ['/settings/legal', '/settings/legal/terms']),
+  ...below('/admin', ['/settings/registry', '/settings/legal', '/settings/legal/terms']),
 ]
 
 /** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. */

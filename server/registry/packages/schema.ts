@@ -6,7 +6,16 @@ import { UserRef } from '../../accounts/users/refs.ts'
 import type { PackageVersion } from './entity.ts'
 import { canAdminister, canPublish, canSeeActivity } from './policy.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
-import { findPackage, findPackageById, listPackageNames, listPackages, loadHasPublished, loadUploaders, listOwnPackages, type OwnOrder } from './service.ts'
+import {
+  findPackage,
+  findPackageById,
+  listPackageNames,
+  listPackages,
+  loadHasPublished,
+  loadUploaders,
+  listOwnPackages,
+  type OwnOrder,
+} from './service.ts'
 import {
   countVersions,
   descriptionOf,

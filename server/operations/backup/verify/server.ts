@@ -20,6 +20,10 @@ export async function verifyPlace(place: Place): Promise<Verified> {
     findings.count('pictures')
     if (hash('sha256', png) !== sha256) findings.add(`the picture of the account ${id}`, 'does not match its checksum')
   }
+  for (const { png, sha256 } of await place.em.execute<Picture[]>(logo)) {
+    findings.count('pictures')
+    if (hash('sha256', png) !== sha256) findings.add('the logo of the registry', 'does not match its checksum')
+  }
   const isSqlite = place.config.DB_BACKEND === 'sqlite'
   const { verifyReferences } = isSqlite ? await import('./sqlite.ts') : await import('./postgres.ts')
   await verifyReferences(place.config, findings)
@@ -45,6 +49,7 @@ const named = {
   },
 }
 const pictures = 'select user_id as id, png, sha256 from avatars where user_id > ?'
+const logo = 'select key as id, png, sha256 from registry_logos'
 
 async function verifyNamed({ em, stores }: Place, store: keyof Stores, { id, sha256, ...row }: Named, findings: Findings): Promise<void> {
   findings.count(store === 'docs' ? 'documentation' : 'archives')

@@ -1,14 +1,16 @@
 import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../csrf.ts'
 import { type Failure, runWithProof, unreachable } from '../graphql.ts'
-import { bytes } from '../shared/format.ts'
-import { loadSession } from '../sign-in/session.ts'
+import { bytes } from './format.ts'
 
 export const pictureTypes = ['image/png', 'image/jpeg', 'image/webp']
 const maxBytes = 5 * 1024 * 1024
 
-/** Changes the viewer's picture. `chosen` is the picture to upload, with a data URL for the preview. */
-export function useAvatar() {
+/**
+ * Uploads a picture to the path `upload`, or removes it. `refresh` reloads what shows the picture. `chosen` is the picture to upload, with a data URL
+ * for the preview.
+ */
+export function usePicture({ upload: path, remove, refresh }: PictureTarget) {
   const running = ref(false)
   const failure = shallowRef<Failure>()
   const chosen = shallowRef<{ file: File; address: string }>()
@@ -19,20 +21,26 @@ export function useAvatar() {
   }
   async function upload() {
     if (!chosen.value) return false
-    const form = new FormData()
-    form.append('file', chosen.value.file)
-    const done = await send('POST', form)
+    const body = new FormData()
+    body.append('file', chosen.value.file)
+    const done = await change(() => request(path, { method: 'POST', body }))
     if (done) chosen.value = undefined
     return done
   }
-  async function send(method: 'POST' | 'DELETE', body?: FormData) {
+  async function change(send: () => Promise<Failure | undefined>) {
     running.value = true
-    failure.value = await runWithProof(() => request(method, body))
-    const done = !failure.value && (await loadSession({ again: true }))
+    failure.value = await runWithProof(send)
+    const done = !failure.value && (await refresh())
     running.value = false
     return done
   }
-  return { chosen, choose, upload, remove: () => send('DELETE'), running, failure }
+  return { chosen, choose, upload, remove: () => change(remove), running, failure }
+}
+
+export interface PictureTarget {
+  upload: string
+  remove: () => Promise<Failure | undefined>
+  refresh: () => Promise<boolean>
 }
 
 /** Validates a file before the upload, by the same rules as the server. */
@@ -52,11 +60,10 @@ function dataAddress(file: File): Promise<string> {
   })
 }
 
-/** Uploads or deletes the picture with the REST API, because the GraphQL API does not support file uploads. */
-async function request(method: string, body?: FormData): Promise<Failure | undefined> {
+/** Sends a request to the REST API, because the GraphQL API does not support file uploads. Returns the failure, if any. */
+export async function request(path: string, { method, body }: { method: string; body?: FormData }): Promise<Failure | undefined> {
   try {
-    const address = new URL('api/auth/avatar', document.baseURI)
-    const answer = await fetch(address, { method, headers: csrfHeader(), ...(body && { body }) })
+    const answer = await fetch(new URL(path, document.baseURI), { method, headers: csrfHeader(), ...(body && { body }) })
     // Always read the body; otherwise browsers report the request as unfinished.
     const text = await answer.text()
     if (answer.ok) return undefined
