@@ -57,7 +57,10 @@ it('has a logo that administrators upload and remove, cached under its versioned
   expect(body.logoUrl).toMatch(/^\/api\/logo\?v=[0-9a-f]{16}$/)
   expect(await read(app.anonymous)).toEqual({ ...builtIn, logoUrl: body.logoUrl })
   const shown = await app.anonymous.get(body.logoUrl)
-  expect(shown).toMatchObject({ status: 200, headers: { 'content-type': 'image/png', 'cache-control': 'public, immutable, max-age=31536000' } })
+  expect(shown).toMatchObject({
+    status: 200,
+    headers: { 'content-type': 'image/png', 'cache-control': 'public, immutable, max-age=31536000' },
+  })
   expect(await sharp(shown.raw).metadata()).toMatchObject({ format: 'png', width: 512, height: 512, hasAlpha: true })
   const { data } = await sharp(shown.raw).raw().toBuffer({ resolveWithObject: true })
   expect([...data.subarray(0, 4)]).toEqual([0, 0, 0, 0]) // the corner is transparent

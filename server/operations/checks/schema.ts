@@ -1,4 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { ServerRef } from './refs.ts'
 import type { Check } from './cached-check.ts'
 import { checkHealth, clocksOf, type Health, requestFacts, settingsOf, storageOf } from './service.ts'
 import { canActAsOwner, holdsScope } from '../../platform/access/policy.ts'
@@ -53,7 +54,7 @@ builder.queryField('health', (t) =>
   }),
 )
 
-export const ServerRef = builder.objectRef<object>('Server').implement({
+builder.objectType(ServerRef, {
   description: 'This server.',
   fields: (t) => ({
     version: t.string({ description: 'Version of the server.', resolve: () => version }),

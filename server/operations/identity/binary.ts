@@ -29,6 +29,7 @@ export const logoBinaries = [
     handler: send,
     query: { v: 'Version of the logo, as in `logoUrl`. With it, the response may be cached forever.' },
     produces: { 200: { description: 'The logo.', type: 'image/png' }, 304: { description: 'The cached logo is current.' } },
+    errorStatuses: [404],
   }),
 ]
 

@@ -4,7 +4,7 @@ import { basePath } from '../../platform/http/public-url.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { logoPath, readIdentity } from '../../platform/settings/identity.ts'
-import { ServerRef } from '../checks/schema.ts'
+import { ServerRef } from '../checks/refs.ts'
 import { removeLogo, updateIdentity } from './service.ts'
 
 builder.objectFields(ServerRef, (t) => ({

@@ -11,7 +11,7 @@ export type Facets = { facets: Facet[]; isExact: boolean }
 
 /**
  * Counts filter values among the matches that the searcher can see. Returns at most ten values per filter. Filters whose values all match every
- * package come last, because they cannot narrow the search, except those that the query already uses.
+ * package come last, because they cannot narrow the search, except filters that the query already uses.
  */
 export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
   const { tags, scores, isExact } = await sample(source, selection)

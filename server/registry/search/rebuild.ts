@@ -85,7 +85,7 @@ type IndexPlan = { where: string; parameters: (here: Here) => string[]; recordPr
 
 /** Packages without a document, and packages that an instance of the previous release indexed by other rules, or without the publication time. */
 function outdatedPackages(backend: Rebuilder['database']['backend']): IndexPlan {
-  const newest = backend === 'sqlite' ? 'max(n.created_at)' : 'floor(extract(epoch from max(n.created_at)) * 1000)::bigint'
+  const newest = backend === 'sqlite' ? 'max(n.created_at)' : '(extract(epoch from max(n.created_at)) * 1000)::bigint'
   const publishedAt = `(select ${newest} from package_versions n where n.package_id = p.id)`
   return {
     where: `not exists (select 1 from package_search_documents d
