@@ -42,6 +42,6 @@ it('shows the name, description and logo that an administrator chose, in titles,
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('link', { name: 'Snug, home' }).waitFor()
   await settled(page)
-  const summaries = (await admin.get('/api/admin/audit-log?kind=server.settings_updated')).body.entries
+  const summaries = (await admin.get('/registry/api/admin/audit-log?kind=server.settings_updated')).body.entries
   expect(summaries).toHaveLength(4)
 })
