@@ -5,7 +5,7 @@
 export const firstQueries: Record<string, FirstQuery[]> = {
   'packages/home-page.vue': [{ name: 'Home', variables: { signedIn: { isSignedIn: true } } }],
   'packages/packages-page.vue': [
-    { name: 'SearchPackages', variables: { query: '', sort: 'UPDATED', first: 20, offset: 0 }, withoutSearch: true },
+    { name: 'SearchPackages', variables: { query: '', sort: 'PUBLISHED', first: 20, offset: 0 }, withoutSearch: true },
   ],
   'package/package-frame.vue': [
     {

@@ -128,12 +128,6 @@ builder.objectFields(PackageRef, (t) => ({
     description: 'When the package last changed.',
     resolve: async (pkg, _args, context) => (await datesOf(context, pkg)).updatedAt,
   }),
-  publishedAt: t.field({
-    ...ofPublicPackage,
-    type: 'DateTime',
-    description: 'When the newest version was published.',
-    resolve: (pkg, _args, context) => publishedAtOf(context, pkg),
-  }),
   latest: t.field({
     ...optionalVersion,
     description:
@@ -157,6 +151,15 @@ builder.objectFields(PackageRef, (t) => ({
     resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
   }),
 }))
+
+builder.objectField(PackageRef, 'publishedAt', (t) =>
+  t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When the newest version was published.',
+    resolve: (pkg, _args, context) => publishedAtOf(context, pkg),
+  }),
+)
 
 builder.objectField(PackageRef, 'versions', (t) =>
   t.connection(

@@ -4,7 +4,7 @@ import { notNegative, type PageArguments, pageSizeOf } from '../../platform/grap
 import type { Context } from '../../platform/access/context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
-import { type Excerpt, excerptOf, type Segment } from './excerpt.ts'
+import { excerpt } from './excerpt-schema.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
 import type { Searcher } from './selection.ts'
 import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
@@ -62,34 +62,6 @@ const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
   }),
 })
 
-const ExcerptSource = builder.enumType('SearchExcerptSource', {
-  description: 'Texts that search covers but lists do not show.',
-  values: {
-    README: { value: 'readme', description: 'The README.' },
-    API: { value: 'api', description: 'Names that the public API declares.' },
-  } satisfies Record<Uppercase<Excerpt['source']>, { value: Excerpt['source']; description: string }>,
-})
-
-const SegmentRef = builder.objectRef<Segment>('SearchExcerptSegment').implement({
-  description: 'A part of an excerpt.',
-  fields: (t) => ({
-    text: t.exposeString('text', { description: 'Plain text.' }),
-    isMatch: t.exposeBoolean('isMatch', { description: 'Whether the text is one of the searched words.' }),
-  }),
-})
-
-const ExcerptRef = builder.objectRef<Excerpt>('SearchExcerpt').implement({
-  description: 'Part of a text that contains searched words.',
-  fields: (t) => ({
-    source: t.expose('source', { type: ExcerptSource, description: 'Which text.' }),
-    segments: t.expose('segments', {
-      extensions: { size: 10 },
-      type: [SegmentRef],
-      description: 'The excerpt, split at the searched words.',
-    }),
-  }),
-})
-
 const searchArguments = builder.args((t) => ({
   query: t.string({ description: 'Search query.', ...searchText }),
   sort: t.field({ type: PackageSort, description: 'Sort order. Defaults to RELEVANCE, or to UPDATED for a query without words.' }),
@@ -130,13 +102,7 @@ builder.queryField('searchPackages', (t) =>
       description: 'A matching package.',
       fields: (edge) => ({
         score: edge.exposeFloat('score', { description: 'Relevance from 0 (unranked) to 1 (exact name match).' }),
-        excerpt: edge.field({
-          extensions: { cost: 2 },
-          type: ExcerptRef,
-          nullable: true,
-          description: 'Where the package contains words that its name, description and topics do not; null if they contain all words.',
-          resolve: ({ node, terms }, _args, context) => terms && excerptOf(context, node, terms),
-        }),
+        excerpt: edge.field(excerpt),
       }),
     },
   ),
