@@ -34,7 +34,7 @@ it('shows the files of a version: tree, highlighted source with links to lines, 
   await tree.getByRole('treeitem', { name: 'values.dart' }).press('Enter')
   await page.waitForURL('**/files/lib/src/values.dart')
   const code = page.getByRole('region', { name: 'Source of lib/src/values.dart' })
-  await code.locator('.hl-k, .hl-n, .hl-t').first().waitFor()
+  await code.getByText('final int value0 = 0;').waitFor()
   expect(await page.title()).toBe('values.dart · acme 1.0.0 · Snug')
   await page.locator('[data-line="3"]').click()
   await page.locator('[data-line="5"]').click({ modifiers: ['Shift'] })
