@@ -56,15 +56,15 @@ const textOf = (html: string): string =>
 function nameHosts(html: string): string {
   return html.replaceAll(/<a href="(https?:[^"]*)"([^>]*)>([^]*?)<\/a>/g, (all, href: string, attributes: string, content: string) => {
     const host = hostOf(textOf(href))
-    const [named] = /^(https?:\/\/)?[^\s/@]+\.[^\s/@.]{2,}(?=[/?#:]|$)/i.exec(textOf(content)) ?? []
-    const claimed = named === undefined ? null : hostOf(/^https?:/i.test(named) ? named : `https://${named}`)
-    const isMisleading = host !== null && (host.includes('xn--') || (claimed !== null && claimed !== host && isHostName(claimed)))
+    const [claim] = claimedAddress.exec(textOf(content)) ?? []
+    const claimed = claim === undefined ? null : hostOf(/^https?:/i.test(claim) ? claim : `https://${claim}`)
+    const isMisleading = host !== null && (host.includes('xn--') || (claimed !== null && claimed !== host))
     return isMisleading ? `<a href="${href}"${attributes}>${content}</a> <small class="link-host">(${escapeHtml(host)})</small>` : all
   })
 }
 
-const hostOf = (url: string): string | null => URL.parse(url)?.host.replace(/^www\./, '') ?? null
+/** Matches a text that starts with a URL or with the name of a host in a common domain. Names such as `http.Client` and `README.md` are not hosts. */
+const claimedAddress =
+  /^(?:https?:\/\/[^\s/?#]+|(?:[\p{Ll}\d-]+\.)+(?:app|ch|co|com|de|dev|edu|eu|fr|gov|info|io|jp|net|org|uk)(?=[/?#:\s]|$))/u
 
-/** Whether a text such as `example.com` is a host name rather than a file or library name, such as `README.md` or `dart.js`. */
-const isHostName = (text: string): boolean =>
-  !/\.(dart|md|json|yaml|yml|js|ts|kt|html|xml|lock|txt|sh|gradle|plist|swift|png|svg)$/.test(text)
+const hostOf = (url: string): string | null => URL.parse(url)?.host.replace(/^www\./, '') ?? null

@@ -83,6 +83,7 @@ describe('hostile documents', () => {
     '[pub.dev](https://pub.dev/x)',
     '<https://www.example.com/a>',
     '[Dart 3.9](https://dart.dev)',
+    '[`http.Client`](https://pub.dev)',
     '[v1.2.3](https://dart.dev)',
   ])('does not name the host of %s', async (source) => {
     expect(await render(source)).not.toContain('link-host')
