@@ -91,6 +91,7 @@ export const rest: Record<string, Access> = {
   'GET /api/archives/:file': 'read',
   'GET /raw/:pkg/:version/*': 'read',
   'GET /images': 'open',
+  'GET /thumbnails/:pkg/:version/*': 'read',
   'GET /packages/:pkg/versions/:version.tar.gz': 'read',
   'GET /api/packages/:pkg/versions/:version/archive.tar.gz': 'read',
   'GET /api/packages': 'read',

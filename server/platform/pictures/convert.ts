@@ -13,7 +13,7 @@ const maxPixels = 25_000_000
  */
 export async function squarePicture(bytes: Buffer, fit: 'cover' | 'contain'): Promise<Buffer> {
   if (!signatures.some((signature) => signature.test(bytes.toString('latin1', 0, 16)))) throw unreadable()
-  const sharp = await (loading ??= loadSharp())
+  const sharp = await loadSharp()
   return inTurn(async () => {
     await refuseHuge(sharp(bytes, { limitInputPixels: false }))
     const picture = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'error' })
@@ -33,14 +33,16 @@ const signatures = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^RIFF[^]{4}WEBP/]
 const inTurn = pLimit(2)
 let loading: Promise<(typeof import('sharp'))['default']> | undefined
 
-/** Loads the library on first use, so that servers without pictures save its memory. */
-async function loadSharp() {
+/** Loads the library on first use, so that servers without pictures save its memory. Callers check the format of a picture before. */
+export const loadSharp = () => (loading ??= load())
+
+async function load() {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)
   sharp.concurrency(1)
   // Of the decoders in the library, only those of the accepted formats are enabled.
   sharp.block({ operation: ['VipsForeignLoad'] })
-  sharp.unblock({ operation: ['VipsForeignLoadPngBuffer', 'VipsForeignLoadJpegBuffer', 'VipsForeignLoadWebpBuffer'] })
+  sharp.unblock({ operation: ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((format) => `VipsForeignLoad${format}Buffer`) })
   return sharp
 }
 

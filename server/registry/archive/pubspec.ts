@@ -22,6 +22,8 @@ export type Pubspec = {
   platforms: string[]
   /** Platforms for which a Flutter plugin has native code; null if the package is not a plugin. */
   pluginPlatforms: string[] | null
+  /** Pictures of the package. Paths are those of the archive. */
+  screenshots: { path: string; description: string }[]
   /** Whether the package requires Flutter: it has a Flutter constraint or depends on a package of the Flutter SDK. */
   needsFlutter: boolean
 }
@@ -47,6 +49,7 @@ export function describePubspec(document: JsonObject): Pubspec {
     executables: Object.keys(fieldsOf(document.executables)),
     platforms: Object.keys(fieldsOf(document.platforms)),
     pluginPlatforms: pluginPlatformsOf(fieldsOf(document.flutter).plugin),
+    screenshots: screenshotsOf(document.screenshots),
     needsFlutter: 'flutter' in fieldsOf(document.environment) || direct.some(({ sdk }) => sdk === 'flutter'),
   }
 }
@@ -60,6 +63,14 @@ function pluginPlatformsOf(plugin: Json | undefined): string[] | null {
   if (!isObject(plugin)) return null
   // The first plugin format does not list platforms.
   return isObject(plugin.platforms) ? Object.keys(plugin.platforms) : ['android', 'ios']
+}
+
+function screenshotsOf(value: Json | undefined): Pubspec['screenshots'] {
+  if (!Array.isArray(value)) return []
+  return value.flatMap((entry) => {
+    const { path, description } = fieldsOf(entry)
+    return typeof path === 'string' ? [{ path: path.replace(/^(?:\.\/)+/, ''), description: textOf(description) ?? '' }] : []
+  })
 }
 
 const textOf = (value: Json | undefined) => (typeof value === 'string' && value.trim()) || null

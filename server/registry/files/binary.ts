@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { notFound } from '../../errors.ts'
-import { audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
+import { cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { findArchive } from '../packages/listing/archive.ts'
-import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
 import { imageTypes } from './content.ts'
 import { imageSettings, resolveRemote } from '../markdown/images.ts'
 import { fileInRepository } from '../markdown/links.ts'
 import { storedPubspec } from '../packages/versions/pubspec.ts'
 import type { VersionArchive } from './reading/copies.ts'
+import { requestedArchive } from './requested.ts'
 import { attachment, restrictContent } from './send.ts'
 import { type PackageFile, readArchiveFile, readPart } from './service.ts'
 import { maxSvgBytes, safeSvg } from './svg/service.ts'
@@ -54,13 +53,6 @@ async function sendFile(context: Context): Promise<unknown> {
   reply.type(answer.type).header('content-length', answer.bytes)
   if (request.method === 'HEAD') return sendHeadersOnly(request, reply)
   return reply.send(answer.content())
-}
-
-async function requestedArchive(context: Context): Promise<VersionArchive> {
-  const [name, version] = [packageParameter(context.request), versionParameter(context.request)]
-  const archive = await findArchive(context, name, version, audienceOf(context))
-  if (!archive) throw unknownVersion(name, version)
-  return { name, version, ...archive }
 }
 
 /** The file follows from the archive and the path. */

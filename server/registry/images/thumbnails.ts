@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { serviceUnavailable } from '../../errors.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { turnKey } from '../../platform/http/limits.ts'
+import { loadSharp } from '../../platform/pictures/convert.ts'
+import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { isShowable, maxPixels } from '../files/dimensions.ts'
+import type { VersionArchive } from '../files/reading/copies.ts'
+import { readArchiveFile } from '../files/service.ts'
+import { cacheImage, findImage, type Image, readImage } from './store.ts'
+
+declare module '../../services.ts' {
+  interface State {
+    /** Thumbnails that are being made, by cache key. */
+    thumbnails?: Map<string, Promise<Image | null>>
+  }
+}
+
+/** Increment when thumbnails of the same image change. */
+const revision = 1
+/** Largest width and height of a thumbnail in pixels. */
+const [maxWidth, maxHeight] = [480, 480]
+/** Largest image in bytes of which a thumbnail is made. */
+const maxSourceBytes = 5 * 1024 ** 2
+const decoded = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
+const inTurn = createFairLimiter({
+  atOnce: 2,
+  waiting: 1000,
+  waitingPerKey: 100,
+  maxWaitMs: 20_000,
+  refusal: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
+})
+
+/**
+ * Returns a thumbnail of an image in an archive as WebP, without animation. It is made once and cached. Returns null if the file does not exist or is
+ * not a PNG, JPEG, GIF or WebP that can be decoded.
+ * @throws ApiError ServiceUnavailable if the archive cannot be read, or too many thumbnails are being made.
+ */
+export async function thumbnailOf(context: Context, archive: VersionArchive, path: string): Promise<Image | null> {
+  const key = createHash('sha256')
+    .update(JSON.stringify(['thumbnail', revision, archive.sha256, path]))
+    .digest('hex')
+  const cached = await findImage(context, key)
+  if (cached && cached.sha256 === null) return null
+  const content = cached?.sha256 ? await readImage(context, cached.sha256) : null
+  if (content && cached?.mediaType) return { content, mediaType: cached.mediaType }
+  const making = (context.state.thumbnails ??= new Map<string, Promise<Image | null>>())
+  let current = making.get(key)
+  if (!current) {
+    current = make(context, archive, path, key).finally(() => making.delete(key))
+    making.set(key, current)
+  }
+  return current
+}
+
+async function make(context: Context, archive: VersionArchive, path: string, key: string): Promise<Image | null> {
+  const found = await readArchiveFile(context, archive, path, maxSourceBytes)
+  // A missing file takes no place in the cache.
+  if (!found) return null
+  const { file, content } = found
+  const isDecoded = decoded.has(file.mediaType) && content.length === file.bytes && isShowable(content, file.mediaType)
+  const image = isDecoded ? await inTurn(context.viewer?.id ?? turnKey(context.ip), () => shrink(content)) : null
+  await cacheImage(context, key, image)
+  return image
+}
+
+/** Returns a smaller image without metadata, or null if the image is damaged. */
+async function shrink(content: Buffer): Promise<Image | null> {
+  const sharp = await loadSharp()
+  const thumbnail = await sharp(content, { limitInputPixels: maxPixels, failOn: 'error' })
+    .autoOrient()
+    .resize(maxWidth, maxHeight, { fit: 'inside', withoutEnlargement: true })
+    .timeout({ seconds: 20 })
+    .webp({ quality: 80 })
+    .toBuffer()
+    .catch(() => null)
+  return thumbnail && { content: thumbnail, mediaType: 'image/webp' }
+}
