@@ -47,6 +47,16 @@ const ScreenshotRef = builder.objectRef<Screenshot>('Screenshot').implement({
 })
 
 builder.objectFields(PackageVersionRef, (t) => ({
+  thumbnailUrl: t.field({
+    ...ofPublicVersion,
+    type: 'URL',
+    nullable: true,
+    description: 'URL of the thumbnail of the first screenshot; null without screenshots.',
+    resolve: (version, _args, context) => {
+      const [first] = pubspecOf(version).screenshots
+      return first ? addressOf(context, 'thumbnails', { version, ...first }) : null
+    },
+  }),
   screenshots: t.field({
     ...ofPublicVersion,
     type: [ScreenshotRef],
