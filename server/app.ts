@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { mountDocsAssets } from './analysis/docs/binary.ts'
 import { mountDoctor } from './operations/checks/doctor/answer.ts'
 import { consoleSender, mountConsole } from './platform/console/serve.ts'
+import { summarizePage } from './registry/packages/page-summary.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
 import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './platform/graphql/server.ts'
@@ -73,7 +74,7 @@ export async function createApp(
 /** Mounts all routes below the path of SERVER_URL. */
 async function mountRegistry(scope: FastifyInstance, services: Services): Promise<void> {
   const documents = readDocuments()
-  const sendConsole = consoleSender(services, schema, documents)
+  const sendConsole = consoleSender(services, { schema, documents, summarize: summarizePage })
   mountRoutes(scope, services, schema, routes)
   await mountGraphql(scope, services, { schema, documents, sendExplorer: sendConsole })
   await mountReference(scope, services, schema, routeGroups)

@@ -116,6 +116,7 @@ export const rest: Record<string, Access> = {
   'DELETE /api/account/likes/:pkg': 'read',
   'POST /api/admin/logo': 'admin',
   'GET /api/logo': 'open',
+  'GET /sitemap.xml': 'open',
   'GET /api/legal/privacy': 'open',
   'GET /api/legal/terms': 'open',
   'PUT /api/admin/legal/privacy': 'owner',

@@ -12,7 +12,9 @@ import type { Services } from '../../services.ts'
 import { isBrowsingOn } from '../access/audience.ts'
 import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
 import { type FirstAnswers, firstAnswerer, isMissing } from './first-answers.ts'
+import { pageHead, type PageSummarizer } from './page-head.ts'
 import { readPageIndex } from './page-index.ts'
+import { mountSiteFiles, siteFiles } from './site-files.ts'
 
 /**
  * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
@@ -42,22 +44,17 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
       url: '/assets/*',
       handler: (request, reply) => reply.sendFile(request.params['*']),
     })
-    app.get('/favicon.svg', async (_request, reply) =>
-      reply
-        .type('image/svg+xml')
-        .header('cache-control', 'public, max-age=86400')
-        .send(readFileSync(join(root, 'favicon.svg'))),
-    )
   }
+  mountSiteFiles(app, services, root)
   app.get('/robots.txt', async (_request, reply) =>
     reply
       .type('text/plain; charset=utf-8')
       .header('cache-control', 'no-cache')
-      .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
+      .send((await isBrowsingOn(services)) ? robots(base, config.SERVER_URL) : 'User-agent: *\nDisallow: /\n'),
   )
   const exists = (request: FastifyRequest) => {
     const path = pathBelow(base, request)
-    return !isApiPath(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
+    return !isApiPath(path) && (isConsolePage(path) || path === '/robots.txt' || siteFiles.has(path))
   }
   for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
   // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
@@ -65,11 +62,13 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
   app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
 }
 
+type ConsoleParts = { schema: GraphQLSchema; documents: TrustedDocuments; summarize: PageSummarizer }
+
 /**
  * Returns a handler that serves the console's HTML page, whose scripts render the page of the requested path. The page names the files and contains
  * the answers that the console needs to show its content at once. A page about something that does not exist has the status 404.
  */
-export function consoleSender(services: Services, schema: GraphQLSchema, documents: TrustedDocuments): RouteHandlerMethod {
+export function consoleSender(services: Services, { schema, documents, summarize }: ConsoleParts): RouteHandlerMethod {
   const { SERVER_URL } = services.config
   const base = `${basePath(SERVER_URL)}/`
   const page = existsSync(join(root, 'index.html'))
@@ -89,17 +88,18 @@ export function consoleSender(services: Services, schema: GraphQLSchema, documen
     const known = await answersTo(request, reply, needs)
     // Callers who may not see the page are sent to the sign-in page.
     const files = known.isComplete ? needs.files : known.isSignedIn ? [] : needsOf('/login', '').files
+    const head = await pageHead(services, path, summarize)
     return reply
       .code(isPage && !known.answers.some(isMissing) ? 200 : 404)
       .type('text/html; charset=utf-8')
       .header('content-security-policy', policy)
       .header('cache-control', known.answers.length > 0 ? noStore : 'no-cache')
-      .send(pageWith(page, files, known))
+      .send(pageWith(page, { head, files }, known))
   }
 }
 
 /** Adds the files and answers that a page needs to the HTML page. */
-function pageWith(page: string, files: string[], { session, answers }: FirstAnswers): string {
+function pageWith(page: string, { head, files }: { head: string; files: string[] }, { session, answers }: FirstAnswers): string {
   const links = files.map((file) =>
     file.endsWith('.css')
       ? `<link rel="stylesheet" crossorigin href="./${file}">`
@@ -109,9 +109,13 @@ function pageWith(page: string, files: string[], { session, answers }: FirstAnsw
   // No `<` can end the element or begin a comment in it.
   const json = JSON.stringify(data).replaceAll('<', String.raw`\u003c`)
   return page
-    .replace('</head>', () => `${links.join('')}</head>`)
+    .replaceAll(builtInHead, '')
+    .replace('</head>', () => `${head}${links.join('')}</head>`)
     .replace('</body>', () => `<script type="application/json" id="first-answers">${json}</script></body>`)
 }
+
+/** The title, description and icon of index.html, in this order, which the server replaces. */
+const builtInHead = /<title>.*?<\/title>|<meta name="description"[^>]*>|<link rel="icon"[^>]*>/g
 
 const root = join(import.meta.dirname, '../../../web/dist')
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
@@ -123,7 +127,7 @@ const isApiPath = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/
 
 /** Returns a robots.txt that allows package pages and the files they need, for servers with anonymous browsing. */
-const robots = (base: string) => `User-agent: *
+const robots = (base: string, serverUrl: string) => `User-agent: *
 Disallow: ${base}
 Allow: ${base}$
 Allow: ${base}packages
@@ -132,6 +136,11 @@ Allow: ${base}graphql
 Allow: ${base}raw/
 Allow: ${base}images
 Allow: ${base}thumbnails/
+Allow: ${base}api/logo
+Allow: ${base}icon-512.png
+Allow: ${base}sitemap.xml
+
+Sitemap: ${serverUrl}/sitemap.xml
 `
 
 const notBuilt =
