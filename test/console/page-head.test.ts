@@ -70,7 +70,7 @@ it('names the registry, with escaped texts and its logo', async () => {
   expect(content(head, 'description')).toBe('&quot;&gt;&lt;script&gt;y()&lt;/script&gt;')
   expect(head).not.toContain('<script>')
   const search = (await app.anonymous.get('/opensearch.xml')).raw.toString()
-  expect(search).toContain('<ShortName>A&lt;/title&gt;&lt;scrip</ShortName>')
+  expect(search).toContain('<ShortName>A&lt;/title&gt;&lt;script</ShortName>')
   expect(search).toContain(`template="${app.config.SERVER_URL}/packages?q={searchTerms}"`)
   const { body, options } = await form(await plain({ width: 16, height: 16 }).png().toBuffer())
   const { logoUrl } = (await admin.post('/api/admin/logo', body, { headers: { ...options.headers } })).body
