@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest'
+import { drawn, expectAccessible, openPage, settled } from '../support/browser.ts'
+import { consoleApp, overflow, startSession } from '../support/console.ts'
+import { showAs } from '../support/looks.ts'
+import { publish } from '../support/publish.ts'
+
+const code = "import 'package:acme/acme.dart';\n\nvoid main() => run();"
+const readme = `# Acme
+
+> [!TIP]
+> Read the [guide](doc/guide.md#start) and the [changes](CHANGELOG.md#100), or ask [others](https://example.com/).
+
+## Usage
+
+\`\`\`dart
+${code}
+\`\`\`
+
+## Options
+
+| ${'option | '.repeat(30)}
+| ${'--- | '.repeat(30)}
+| ${'a long value | '.repeat(30)}
+
+${'Text.\n\n'.repeat(40)}
+
+### Details
+
+${'Text.\n\n'.repeat(40)}
+
+## Support
+`
+
+async function readmePage(path: string) {
+  const app = await consoleApp()
+  const alice = await app.member()
+  await publish(alice, {
+    name: 'acme',
+    version: '1.0.0',
+    files: { 'README.md': readme, 'CHANGELOG.md': '## 1.0.0\n\n- First.\n', 'doc/guide.md': '# Start' },
+  })
+  const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await startSession(page, app.url, alice.email)
+  await page.goto(path)
+  await page.locator('.document').waitFor()
+  return { app, page }
+}
+
+it('copies the code of a README with the keyboard', async () => {
+  const { app, page } = await readmePage('/packages/acme')
+  await using _app = app
+  await expect.poll(() => page.locator('.code-block .hl-k').allTextContents()).toContain('void ')
+  await page.getByRole('button', { name: 'Copy code' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('Copied code.').waitFor()
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(code)
+})
+
+it('marks the current section in the outline, and opens a section of the URL', async () => {
+  const { app, page } = await readmePage('/packages/acme#doc-details')
+  await using _app = app
+  const outline = page.getByRole('navigation', { name: 'On this page' })
+  await expect.poll(() => outline.locator('[aria-current]').textContent()).toBe('Details')
+  expect(await outline.getByRole('link').allTextContents()).toEqual(['Usage', 'Options', 'Details', 'Support'])
+  await outline.getByRole('link', { name: 'Usage' }).click()
+  await expect.poll(() => outline.locator('[aria-current]').textContent()).toBe('Usage')
+  expect(new URL(page.url()).hash).toBe('#doc-usage')
+  await settled(page)
+  await showAs(page, 'telephone', 'dark')
+  await page.getByText('On this page').click()
+  expect(await page.getByRole('navigation', { name: 'On this page' }).getByRole('link').count()).toBe(4)
+  expect(await overflow(page)).toBeLessThanOrEqual(0)
+  await expectAccessible(page)
+})
+
+it('opens links to files and tabs without loading the page again', async () => {
+  const { app, page } = await readmePage('/packages/acme')
+  await using _app = app
+  await page.evaluate('window.isSamePage = true')
+  await page.getByRole('link', { name: 'changes' }).click()
+  const release = page.locator('.heading', { hasText: '1.0.0' }).locator('.release')
+  expect(await release.textContent()).toMatch(/^Published \w{3} \d+, \d{4}$/)
+  await drawn(page)
+  await expectAccessible(page)
+  await page.goBack()
+  await page.getByRole('link', { name: 'guide' }).click()
+  await expect.poll(() => page.url()).toMatch(/\/packages\/acme\/versions\/1\.0\.0\/files\/doc\/guide\.md#start$/)
+  expect(await page.evaluate('window.isSamePage')).toBe(true)
+})
