@@ -30,7 +30,7 @@ async function closure(actor: Actor, name: string): Promise<{ nodes: Node[]; isT
 const selected = ({ nodes }: { nodes: Node[] }) =>
   nodes.map(({ package: { name }, version, problem }) => [name, version?.version, problem].filter(Boolean).join(' '))
 
-it('selects one version of each package that satisfies all constraints, like clients do', async () => {
+it('selects the highest version of each package that satisfies all constraints', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (const version of ['1.0.0', '1.5.0', '1.6.0-dev.1', '2.0.0']) await add(alice, 'icons', version)

@@ -15,7 +15,7 @@ export interface Branch extends TreeItem {
   node?: Node
   /** The source of a package that is not on this server. */
   source?: string
-  /** Why the dependencies are not listed: the package depends on itself, or they are listed further up. */
+  /** Why the dependencies are not listed: the package depends on itself, or they are listed under another package. */
   note?: string
   children?: Branch[]
 }
@@ -31,10 +31,10 @@ export function useDependencyTree() {
   return { ...state, tree, problems, isTruncated, count: computed(() => (closure.value?.nodes.length ?? 1) - 1) }
 }
 
-/** Builds the tree. The dependencies of a package are listed where it occurs first, which bounds the size and ends cycles. */
+/** Builds the tree. The dependencies of a package are listed only where it is nearest to the root, which bounds the size and ends cycles. */
 function branches(nodes: readonly Node[]): Branch[] {
   const byName = new Map(nodes.map((node) => [node.package.name, node]))
-  const listed = new Set<string>()
+  const parents = nearestParents(nodes)
 
   function below(node: Node, path: readonly string[]): Branch[] {
     return node.dependencies.map((dependency): Branch => {
@@ -44,13 +44,29 @@ function branches(nodes: readonly Node[]): Branch[] {
       if (!target) return { ...common, source: isHostedHere ? 'Not on this server' : sourceOf(dependency) }
       if (path.includes(name)) return { ...common, node: target, note: 'Cycle' }
       if (target.dependencies.length === 0) return { ...common, node: target }
-      if (listed.has(name)) return { ...common, node: target, note: 'Listed above' }
-      listed.add(name)
+      const parent = parents.get(name)
+      if (parent !== node.package.name) return { ...common, node: target, note: `Dependencies listed under ${parent}` }
       return { ...common, node: target, children: below(target, [...path, name]), defaultExpanded: path.length < 3 }
     })
   }
   const [root] = nodes
   return root ? below(root, [root.package.name]) : []
+}
+
+/** Returns the parent of each package on a shortest path from the root. */
+function nearestParents(nodes: readonly Node[]): Map<string, string> {
+  const byName = new Map(nodes.map((node) => [node.package.name, node]))
+  const parents = new Map<string, string>()
+  const level = nodes.slice(0, 1)
+  // Iterating an array also visits items added during the iteration.
+  for (const { package: pkg, dependencies } of level)
+    for (const { name, isHostedHere } of dependencies) {
+      const target = isHostedHere ? byName.get(name) : undefined
+      if (!target || parents.has(name) || target === nodes[0]) continue
+      parents.set(name, pkg.name)
+      level.push(target)
+    }
+  return parents
 }
 
 /** Describes packages without a usable version: which packages need which versions of them. */

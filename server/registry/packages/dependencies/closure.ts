@@ -5,7 +5,7 @@ import { loadPackage, loadReadablePackage } from '../service.ts'
 import { findVersion, readableDependencies, selectableVersions } from '../versions/service.ts'
 import { isHostedHere, selectVersion } from './resolve.ts'
 
-/** `conflict`: no version satisfies all packages that need it. `unsatisfied`: no version satisfies the only constraint. */
+/** `conflict`: no version satisfies the selected versions of all packages that need it. `unsatisfied`: no version satisfies the only constraint. */
 export type Problem = 'conflict' | 'unsatisfied'
 
 /** A package of the closure with its selected version, and the direct dependencies of that version. */
@@ -27,8 +27,8 @@ type Constraints = ReadonlyMap<string, ReadonlySet<string>>
 type Graph = { packages: Map<string, Known | null>; versions: Map<string, Selected | null> }
 
 /**
- * Returns the packages of this server that a version needs, each with one version that satisfies all constraints, like package clients select them.
- * Packages that the caller cannot read are omitted. Each level of the graph takes the same few statements, however many packages it has.
+ * Returns the packages of this server that a version needs, each with the highest version that satisfies the constraints of all selected versions.
+ * Unlike package clients, it does not try older versions of other packages to avoid a conflict. Packages that the caller cannot read are omitted. Each level of the graph takes the same few statements, however many packages it has.
  */
 export async function dependencyClosure(context: Context, root: PackageVersion): Promise<Closure> {
   const pkg = await loadPackage(context, root.package.id)

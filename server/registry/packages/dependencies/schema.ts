@@ -43,7 +43,8 @@ builder.objectFields(DependencyRef, (t) => ({
 }))
 
 const ProblemEnum = wordEnum<Problem>('DependencyProblem', 'Why no version of a package can be used.', {
-  conflict: 'No version satisfies all packages that depend on it.',
+  conflict:
+    'No version satisfies the selected versions of all packages that depend on it. Clients also try older versions of those packages.',
   unsatisfied: 'No version satisfies the constraint.',
 })
 
@@ -55,7 +56,7 @@ const NodeRef = builder.objectRef<ClosureNode>('DependencyNode').implement({
       type: PackageVersionRef,
       nullable: true,
       description:
-        'The version that satisfies all constraints. In a conflict, one that satisfies some of them. Null if no version satisfies any.',
+        'The highest version that satisfies all constraints. In a conflict, one that satisfies some of them. Null if no version satisfies any.',
     }),
     problem: t.expose('problem', { type: ProblemEnum, nullable: true, description: 'Why no version can be used; null if one can.' }),
     dependencies: t.field({
@@ -87,7 +88,7 @@ builder.objectField(PackageVersionRef, 'dependencyClosure', (t) =>
     ...ofPublicVersion,
     extensions: { cost: 50 },
     type: ClosureRef,
-    description: 'All packages of this server that the version needs, each with a version that satisfies all constraints.',
+    description: 'All packages of this server that the version needs, each with the highest version that satisfies all constraints.',
     resolve: (version, _args, context) => dependencyClosure(context, version),
   }),
 )
