@@ -1,10 +1,20 @@
-import { deleteConfusableName, reserveName } from './registry/names/service.ts'
+import { dayOf, lastDayBeforeWindow, recount } from './registry/downloads/service.ts'
+import { recountLikes } from './registry/likes/service.ts'
+import { deleteConfusableName, releaseName, reserveName } from './registry/names/service.ts'
 import type { AfterPackageChange } from './registry/packages/after-change.ts'
-import { requestAnalysesOf, requestFirstAnalysis } from './analysis/scoring/requests.ts'
+import { requestAnalysesOf, requestAnalysesOfVersions, requestFirstAnalysis } from './analysis/scoring/requests.ts'
+import { keepPackage, keepVersion } from './registry/restoration/keep.ts'
 import { refreshIndex, refreshWithDependents } from './registry/search/refresh-index.ts'
 
-/** Reserves the name of a deleted package. */
+/** Keeps deleted packages and versions, so that they can be restored. */
+const keepDeleted: AfterPackageChange = async (em, change, changer) => {
+  if (change.kind === 'deleted') await keepPackage(em, changer, change)
+  if (change.kind === 'versionDeleted') await keepVersion(em, changer, change)
+}
+
+/** Reserves the name of a deleted package, and releases it when the package is restored. */
 const updateNames: AfterPackageChange = async (em, change, changer) => {
+  if (change.kind === 'restored') await releaseName(em, change.name)
   if (change.kind !== 'deleted') return
   await reserveName(em, changer, change.name)
   await deleteConfusableName(em, change.name)
@@ -19,6 +29,11 @@ const updateSearch: AfterPackageChange = async (em, change, { config }) => {
       config,
       change.packages.map(({ name }) => name),
     )
+  if (change.kind === 'restored') {
+    await refreshIndex(em, config, change.packageId)
+    await recount(em, [change.packageId], lastDayBeforeWindow(dayOf(change.at)))
+    await recountLikes(em, [change.packageId])
+  }
   // For the dependents of a public package, its deletion has the same effect as making it private.
   if (change.kind === 'deleted' && change.wasPublic) await refreshWithDependents(em, config, [change.name])
 }
@@ -26,13 +41,14 @@ const updateSearch: AfterPackageChange = async (em, change, { config }) => {
 /** Queues analyses of new versions and of packages whose readers changed. */
 const updateAnalyses: AfterPackageChange = async (em, change, { config, viewer, now }) => {
   if (change.kind === 'published') await requestFirstAnalysis(em, change.versionId, { config, viewer, at: change.at })
+  if (change.kind === 'restored') await requestAnalysesOfVersions(em, change.versionIds, { config, viewer, at: change.at })
   if (change.kind === 'visibility') {
     const ids = change.packages.map(({ id }) => id)
     await requestAnalysesOf(em, ids, { config, viewer, at: now() })
   }
 }
 
-const updates: readonly AfterPackageChange[] = [updateNames, updateSearch, updateAnalyses]
+const updates: readonly AfterPackageChange[] = [keepDeleted, updateNames, updateSearch, updateAnalyses]
 
 /** Runs all updates that follow a change to a package, in the same transaction. */
 export const afterPackageChange: AfterPackageChange = async (em, change, changer) => {

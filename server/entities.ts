@@ -21,6 +21,7 @@ import { LegalDocument } from './operations/legal/entity.ts'
 import { CachedImage } from './registry/images/entity.ts'
 import { RenderedText } from './registry/markdown/entity.ts'
 import { PackageLike } from './registry/likes/entity.ts'
+import { DeletedPackage, DeletedPackageVersion } from './registry/restoration/entity.ts'
 import { ConfusableName, ReservedName } from './registry/names/entity.ts'
 import { AuthorizationRequest } from './accounts/oauth/entity.ts'
 import { PublisherClaim } from './registry/publishers/entity.ts'
@@ -62,6 +63,8 @@ export const entities = [
   DomainCheck,
   PackageDependency,
   DeletedVersion,
+  DeletedPackage,
+  DeletedPackageVersion,
   ReservedName,
   ConfusableName,
   ServerSetting,

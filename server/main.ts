@@ -31,6 +31,7 @@ import { completeIndex, recountDependents } from './registry/search/rebuild.ts'
 import { collectSdks } from './analysis/sdks/installing/install.ts'
 import { collectSessions } from './accounts/sessions/service.ts'
 import { collectAuthorizations } from './accounts/oauth/service.ts'
+import { purgeDeleted } from './registry/restoration/service.ts'
 import { collectGarbage } from './registry/uploads/service.ts'
 import { sandboxProblem } from './platform/sandbox/run.ts'
 import type { Services } from './services.ts'
@@ -122,6 +123,7 @@ function startMaintenanceTimers(services: Services): (() => void)[] {
     runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
     runPeriodically('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
     runPeriodically('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
+    runPeriodically('deleting what can no longer be restored', collectEveryMs, services, () => purgeDeleted(services)),
     runPeriodically('storing daily statistics', collectEveryMs, services, () => sampleDay(services)),
     runPeriodically('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
     runPeriodically('collecting sessions', collectEveryMs, services, () => collectSessions(services)),

@@ -120,6 +120,7 @@ export const router = createRouter({
         { path: 'users/:id', name: 'admin-user', component: () => import('./users/user-page.vue') },
         { path: 'publishers', name: 'admin-publishers', component: () => import('./publishers/managed-publishers-page.vue') },
         { path: 'packages', name: 'admin-packages', component: () => import('./managed-packages/managed-packages-page.vue') },
+        { path: 'deleted', name: 'admin-deleted', component: () => import('./deleted-packages/deleted-packages-page.vue') },
         { path: 'names', name: 'admin-names', component: () => import('./names/names-page.vue') },
         { path: 'sdks', name: 'admin-sdks', component: () => import('./sdks/sdks-page.vue') },
         { path: 'scoring', name: 'admin-scoring', component: () => import('./scoring/scoring-page.vue') },

@@ -1,9 +1,15 @@
 import { text } from 'node:stream/consumers'
+import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { addEntries } from '../support/audit.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
+
+async function downloadCsv(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Download these' }).click()
+  await page.getByRole('menuitem', { name: /CSV/ }).click()
+}
 
 it('filters the audit log, shows an entry, and exports the filtered entries as CSV and NDJSON', async () => {
   await using app = await consoleApp()
@@ -24,9 +30,13 @@ it('filters the audit log, shows an entry, and exports the filtered entries as C
   await expect.poll(() => new URL(page.url()).search).toBe('?kind=package.')
   await expect.poll(() => rows.count()).toBe(3)
   await page.getByRole('row', { name: /Package: created/ }).waitFor()
-  await page.getByRole('textbox', { name: 'Package' }).fill('acme')
+  await page.getByRole('combobox', { name: 'Package', exact: true }).fill('ac')
+  await page.locator('datalist option[value=acme]').waitFor({ state: 'attached' })
+  await page.getByRole('combobox', { name: 'Package', exact: true }).fill('acme')
   await page.keyboard.press('Enter')
-  await page.getByRole('textbox', { name: 'Actor' }).fill(member.email)
+  await page.getByRole('combobox', { name: 'Actor', exact: true }).fill('Mona')
+  await page.locator(`datalist option[value='${member.email}']`).waitFor({ state: 'attached' })
+  await page.getByRole('combobox', { name: 'Actor', exact: true }).fill(member.email)
   await page.keyboard.press('Enter')
   await page.getByLabel('From', { exact: true }).fill('2020-01-31')
   await page.keyboard.press('Tab')
@@ -72,6 +82,12 @@ it('filters the audit log, shows an entry, and exports the filtered entries as C
   await addEntries(app, 1, () => ({ ...withoutActor, kind: 'package.scored', summary: 'Scored by itself' }))
   await addEntries(app, 1, () => ({ ...withoutActor, kind: 'user.login_failed', summary: 'A wrong password', clientIp: '192.0.2.1' }))
   await page.goto('/admin/audit?package=no_actor')
+  await page.getByRole('row', { name: /A wrong password/ }).waitFor()
+  expect(await page.getByRole('row', { name: /Scored by itself/ }).count()).toBe(0)
+  const [visible] = await Promise.all([page.waitForEvent('download'), downloadCsv(page)])
+  expect(await text(await visible.createReadStream())).not.toContain('Scored by itself')
+  await page.getByRole('switch', { name: 'Entries of the server itself' }).click()
+  await expect.poll(() => new URL(page.url()).searchParams.get('server')).toBe('1')
   await page.getByRole('row', { name: /Scored by itself.*The server no_actor None/ }).waitFor()
   await page.getByRole('row', { name: /A wrong password.*Not signed in no_actor 192\.0\.2\.1/ }).waitFor()
 

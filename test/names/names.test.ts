@@ -38,7 +38,7 @@ it('reserves the name of a deleted package until an administrator frees it', asy
   expect(await admin.delete('/api/admin/reserved-names/A-b')).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
   await publish(bob, next)
   expect(await publishArchive(bob, await packageArchive({ name: 'acme', version: '1.0.0' }))).toMatchObject({ status: 409 })
-  const freed = (await admin.get('/api/admin/audit-log?kind=server.settings_updated')).body.entries
+  const freed = (await admin.get('/api/admin/audit-log?kind=package.name_freed')).body.entries
   expect(freed).toMatchObject([{ package: 'acme', summary: `${admin.user.displayName} freed the name acme` }])
 })
 

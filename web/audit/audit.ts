@@ -15,7 +15,7 @@ const kinds: Record<string, string[]> = {
   oauth: ['approved'],
   owner: ['transferred'],
   package:
-    'created deleted version_published version_retracted version_unretracted version_deleted options_updated uploader_added uploader_removed publisher_changed visibility_changed scored score_failed docs_generated'.split(
+    'created deleted version_published version_retracted version_unretracted version_deleted version_restored restored name_approved name_rejected name_freed options_updated uploader_added uploader_removed publisher_changed visibility_changed scored score_failed docs_generated'.split(
       ' ',
     ),
   publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
@@ -56,6 +56,8 @@ export function useAuditLog() {
   const publisher = text('publisher')
   const from = text('from')
   const to = text('to')
+  const server = useQueryParam<string>('server', '', { resets: ['after'], replace: true })
+  const withServer = computed({ get: () => server.value !== '', set: (isShown) => (server.value = isShown ? '1' : '') })
   const filters = computed(() => ({
     kind: kind.value === 'any' ? null : kind.value,
     actor: actor.value.trim() || null,
@@ -65,13 +67,15 @@ export function useAuditLog() {
     from: startOf(from.value),
     to: startOf(to.value, { next: true }),
   }))
+  /** Whether entries of the server itself are hidden. */
+  const peopleOnly = computed(() => !withServer.value)
   const { list } = useCursorList({
     document: AuditLogDocument,
-    variables: (after) => ({ ...filters.value, after }),
+    variables: (after) => ({ ...filters.value, peopleOnly: peopleOnly.value, after }),
     connection: (data) => data.auditEntries,
   })
   const isFiltered = computed(() => Object.values(filters.value).some((value) => value !== null))
-  return { list, kind, actor, user, pkg, publisher, from, to, filters, isFiltered }
+  return { list, kind, actor, user, pkg, publisher, from, to, withServer, filters, isFiltered }
 }
 
 /** Returns all fields of an audit entry. */
@@ -92,10 +96,12 @@ export type FileKind = keyof typeof fileTypes
 export function useAuditDownload() {
   const running = ref(false)
   const failure = shallowRef<Failure>()
-  async function run(filters: Record<string, string | null>, kind: FileKind): Promise<boolean> {
+  async function run(filters: Record<string, string | null>, peopleOnly: boolean, kind: FileKind): Promise<boolean> {
     running.value = true
     failure.value = undefined
-    const given = Object.entries(filters).filter((filter): filter is [string, string] => filter[1] !== null)
+    const given = Object.entries({ ...filters, peopleOnly: peopleOnly ? 'true' : null }).filter(
+      (filter): filter is [string, string] => filter[1] !== null,
+    )
     try {
       const address = new URL(`api/admin/audit-log?${new URLSearchParams(given)}`, document.baseURI)
       const response = await fetch(address, { headers: { accept: fileTypes[kind] }, credentials: 'same-origin' })

@@ -1,9 +1,11 @@
 import { computed } from 'vue'
-import { CheckIntegrityDocument, IntegrityDocument, SelfCheckDocument } from '../generated/graphql.ts'
+import { CheckIntegrityDocument, IntegrityDocument, SelfCheckDocument, type SelfCheckQuery } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { bytes, duration } from '../shared/format.ts'
 import { usePolling } from '../jobs/jobs.ts'
 import { useSession } from '../sign-in/session.ts'
+
+export type DatabaseReport = SelfCheckQuery['serverStatistics']['database']
 
 interface Fact {
   name: string
@@ -62,15 +64,12 @@ export function useSelfCheck() {
       { name: 'Free', value: freeBytes == null ? 'Not reported' : bytes(freeBytes) },
     ]
   })
-  const database = computed<Fact[]>(() => {
-    const report = data.value?.serverStatistics.database
-    if (!report) return [{ name: 'Engine', value: 'Not reported' }]
-    return [
-      { name: 'Engine', value: `${report.engine} ${report.version}` },
-      { name: 'Size', value: bytes(report.sizeBytes) },
-    ]
-  })
-  return { ...query, facts, configuration, connection, clocks, storage, database }
+  const database = computed(() => data.value?.serverStatistics.database)
+  /** Problems of the address and of the clocks, which only this browser can find. */
+  const problems = computed(
+    () => facts.value && [...connection.value, ...clocks.value].flatMap(({ name, problem }) => (problem ? [`${name}: ${problem}`] : [])),
+  )
+  return { ...query, facts, problems, configuration, connection, clocks, storage, database }
 }
 
 const orNone = (value: string | null | undefined) => value ?? 'None'

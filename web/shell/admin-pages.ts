@@ -42,6 +42,12 @@ const groups: AdminGroup[] = [
     pages: [
       { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Package sizes, owners and deletion.' },
       {
+        label: 'Deleted packages',
+        to: { name: 'admin-deleted' },
+        icon: 'i-lucide-archive-restore',
+        text: 'Restore what was deleted in the last 7 days.',
+      },
+      {
         label: 'Public packages',
         to: { name: 'admin-public-packages' },
         icon: 'i-lucide-globe',
@@ -81,7 +87,7 @@ const groups: AdminGroup[] = [
         label: 'Self-check',
         to: { name: 'admin-self-check' },
         icon: 'i-lucide-stethoscope',
-        text: 'Archives, configuration, proxy and clocks.',
+        text: 'Health, archives, backups, database and settings.',
       },
       { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
       { label: 'Registry', to: { name: 'admin-registry' }, icon: 'i-lucide-store', text: 'Name, description and logo.' },

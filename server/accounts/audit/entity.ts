@@ -30,6 +30,9 @@ export const AuditEntry = defineEntity({
 })
 export type AuditEntry = InferEntity<typeof AuditEntry>
 
+/** Start of the summary of actions on the command line, whose actor and address are unknown. */
+export const operator = 'The operator'
+
 /** Name shown for users whose account was deleted. */
 export const deletedUser = 'deleted user'
 

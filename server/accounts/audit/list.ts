@@ -4,7 +4,7 @@ import { type PageArguments, pageByKey } from '../../platform/graphql/connection
 import { idOf } from '../../platform/db/base.ts'
 import { invalidInput } from '../../errors.ts'
 import { personId } from '../users/service.ts'
-import { AuditEntry } from './entity.ts'
+import { AuditEntry, operator } from './entity.ts'
 
 /** Filters for audit entries. Omitted fields do not restrict the result. */
 type AuditFilter = {
@@ -16,6 +16,8 @@ type AuditFilter = {
   user?: string | null | undefined
   package?: string | null | undefined
   publisher?: string | null | undefined
+  /** Only actions of people, signed in or not, and of operators; not those of the server itself. */
+  peopleOnly?: boolean | null | undefined
   /** Only entries at or after this time. */
   from?: Date | null | undefined
   /** Only entries before this time. */
@@ -67,13 +69,14 @@ function load(em: EntityManager, where: Condition, { limit, after, order = 'newe
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
-  const { kind, actor, user, package: name, publisher, from, to, olderThan, newerThan } = filter
+  const { kind, actor, user, package: name, publisher, peopleOnly, from, to, olderThan, newerThan } = filter
   const all: Condition[] = []
   if (kind) all.push({ kind: ofKind(kind) })
   if (actor) all.push({ actorId: await personId(em, actor) })
   if (user) all.push({ userId: await personId(em, user) })
   if (name) all.push({ package: name })
   if (publisher) all.push({ publisher })
+  if (peopleOnly) all.push({ $or: [{ actorId: { $ne: null } }, { clientIp: { $ne: null } }, { summary: { $like: `${operator} %` } }] })
   if (from) all.push({ createdAt: { $gte: from } })
   if (to) all.push({ createdAt: { $lt: to } })
   if (olderThan) all.push({ id: { $lt: known(olderThan) } })

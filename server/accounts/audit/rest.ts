@@ -5,8 +5,9 @@ import { agent, agentSchema, nextBefore } from './refs.ts'
 
 const person = '{ userId: uuid displayName email }'
 const variables =
-  '$kind: String, $actor: String, $user: String, $package: String, $publisher: String, $from: DateTime, $to: DateTime, $before: ID'
-const filter = 'kind: $kind, actor: $actor, user: $user, package: $package, publisher: $publisher, from: $from, to: $to, olderThan: $before'
+  '$kind: String, $actor: String, $user: String, $package: String, $publisher: String, $peopleOnly: Boolean, $from: DateTime, $to: DateTime, $before: ID'
+const filter =
+  'kind: $kind, actor: $actor, user: $user, package: $package, publisher: $publisher, peopleOnly: $peopleOnly, from: $from, to: $to, olderThan: $before'
 
 type Person = Parameters<typeof agent>[1]
 type Entry = Data & { id: string; actorId: string | null; actor: Person; userId: string | null; user: Person }

@@ -82,6 +82,7 @@ builder.queryField('auditEntries', (t) =>
         user: t.arg.string({ description: 'The affected account: e-mail address or plain identifier.' }),
         package: t.arg.string({ description: 'Name of the affected package.' }),
         publisher: t.arg.string({ description: 'Id of the affected publisher.' }),
+        peopleOnly: t.arg.boolean({ description: 'Whether to leave out what the server did itself, such as scoring.' }),
         from: t.arg({ type: 'DateTime', description: 'Only entries at or after this time.' }),
         to: t.arg({ type: 'DateTime', description: 'Only entries before this time.' }),
         olderThan: t.arg.id({ description: 'Only entries older than the entry with this plain identifier.' }),

@@ -14,7 +14,8 @@ export type AuditKind =
   | 'oauth.approved'
   | 'owner.transferred'
   | `package.${'created' | 'deleted' | 'options_updated' | 'uploader_added' | 'uploader_removed' | 'publisher_changed' | 'visibility_changed' | 'scored' | 'score_failed' | 'docs_generated'}`
-  | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted'}`
+  | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted' | 'restored'}`
+  | `package.${'restored' | 'name_approved' | 'name_rejected' | 'name_freed'}`
   | `publisher.${'created' | 'verified' | 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'}`
   | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled' | 'audit_entries_deleted'}`
 

@@ -11,7 +11,7 @@ import { type Here, hostedHere } from '../../registry/packages/hosting.ts'
 import { unknownPackage, unknownVersion } from '../../registry/packages/parameters.ts'
 import { isDependencyHere } from './facts.ts'
 import { writeLog } from './store.ts'
-import { currentSettings, isScoringOn, isSwitchedOff } from '../../platform/settings/scoring.ts'
+import { currentSettings, isScoringOn, isSwitchedOff, loadScoringSettings } from '../../platform/settings/scoring.ts'
 
 /** Job kinds for analyzing a version, whose id is the job's subject: with the built-in engine, and with pana afterwards. */
 export const analysisKind = 'analysis'
@@ -35,6 +35,16 @@ export async function requestFirstAnalysis(em: EntityManager, versionId: string,
     [id, at, versionId, at, viewer.id, at.getTime(), viewer.id],
   )
   wakeAfterCommit(em, id)
+}
+
+/** Queues analyses of restored versions, in the transaction of `em`, unless scoring is off. An analysis that is still queued is not queued again. */
+export async function requestAnalysesOfVersions(
+  em: EntityManager,
+  ids: readonly string[],
+  { config, viewer, at }: Requester,
+): Promise<void> {
+  if (!(await loadScoringSettings({ config, em })).scoringEnabled) return
+  for (const subject of ids) await enqueue(em, { kind: analysisKind, subject, owner: viewer.id }, at)
 }
 
 /** SQL: the turn of an account's next analysis in the fair queue. Parameters: the current time in milliseconds, and the account. */

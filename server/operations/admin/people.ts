@@ -1,6 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { listUsers } from '../../accounts/profile/list.ts'
+import { operator } from '../../accounts/audit/entity.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import { sharedClock } from '../../platform/db/open/servers.ts'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
@@ -164,7 +165,7 @@ async function person(em: EntityManager, email = '') {
 }
 
 /** Returns the summary of an audit entry for a change by an admin command. */
-export const byOperator = (done: string): string => `The operator ${done}, on the command line`
+export const byOperator = (done: string): string => `${operator} ${done}, on the command line`
 
 const unknown = (email: string) => notFound(`There is no user with the e-mail address ${email}.`)
 const justChanged = () => conflict('The accounts were changed at the same time. Try again.')

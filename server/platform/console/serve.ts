@@ -169,7 +169,7 @@ export const consolePages: readonly string[] = [
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
   ...below('/me', ['', '/packages', '/publishers', '/liked', '/watching', '/activity']),
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
-  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/names', '/sdks', '/scoring']),
+  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/deleted', '/names', '/sdks', '/scoring']),
   ...below('/admin', ['/jobs', '/self-check', '/advisories', '/audit', '/public-packages', '/ownership']),
   ...below('/admin', ['/settings/registry', '/settings/legal', '/settings/legal/terms']),
 ]

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { operator } from '../../accounts/audit/entity.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
@@ -61,7 +62,7 @@ export async function forgetAddress(em: EntityManager, config: Pick<Config, 'SER
 }
 
 const recordByOperator = (em: EntityManager, done: string): void =>
-  audit(em, { kind: 'server.settings_updated', actor: null, summary: `The operator ${done}, on the command line` })
+  audit(em, { kind: 'server.settings_updated', actor: null, summary: `${operator} ${done}, on the command line` })
 
 /** Invalidates caches and the search index if any dependency refers to this address. */
 async function applyToAll(em: EntityManager, address: string): Promise<void> {

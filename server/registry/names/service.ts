@@ -120,9 +120,11 @@ export function rejectName({ em, viewer, ip }: SignedInContext, name: string): P
   })
 }
 
-function auditDecision(em: EntityManager, { viewer, ip }: Pick<SignedInContext, 'viewer' | 'ip'>, verb: string, name: string): void {
+type Decision = 'approved' | 'rejected' | 'freed'
+
+function auditDecision(em: EntityManager, { viewer, ip }: Pick<SignedInContext, 'viewer' | 'ip'>, verb: Decision, name: string): void {
   const summary = `${viewer.displayName} ${verb} the name ${name}`
-  audit(em, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
+  audit(em, { kind: `package.name_${verb}`, actor: viewer, summary, package: name, ip })
 }
 
 const unpublished = 'not exists (select 1 from packages p where p.name = confusable_names.name)'
@@ -144,6 +146,9 @@ const awaitingApproval = (name: string, similar: readonly string[]) =>
 export async function reserveName(em: EntityManager, { viewer, now }: Author, name: string): Promise<void> {
   await em.upsert(ReservedName, { name, skeleton: skeletonOf(name), reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
 }
+
+/** Releases the name of a package that is being restored, in the transaction of `em`. */
+export const releaseName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ReservedName, { name })
 
 /** Throws Conflict if the name is reserved. */
 export async function rejectReserved(em: EntityManager, name: string): Promise<void> {

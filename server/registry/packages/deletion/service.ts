@@ -49,6 +49,7 @@ export function deleteVersion(context: SignedInContext, { package: name, version
       return removePackage(context, em, pkg, [found])
     }
     await scheduleArchiveRemoval(context, em, found.archiveSha256, name, [found])
+    await context.afterPackageChange(em, { kind: 'versionDeleted', packageId: pkg.id, versionId: found.id }, context)
     await em.nativeDelete(PackageVersion, { id: found.id })
     return updateLatestVersions(em, pkg)
   })

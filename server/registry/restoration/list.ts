@@ -1,0 +1,57 @@
+import { batched } from '../../platform/db/batched.ts'
+import { Package } from '../packages/entity.ts'
+import { packageData, type PackageData } from './data.ts'
+import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
+
+/** Versions of one entry that are shown. */
+export const versionsShown = 20
+
+/** Loads what is kept of a deleted package, by its id; nothing for a single version. */
+export const loadKept = batched<PackageData>(async (em, ids) => {
+  const rows = await em.find(DeletedPackage, { id: { $in: ids }, isWhole: true }, { populate: ['data'], disableIdentityMap: true })
+  return new Map(rows.map(({ id, data }) => [id, packageData.parse(JSON.parse(data))]))
+})
+
+export type KeptArchive = Pick<DeletedPackageVersion, 'version' | 'archiveBytes'>
+
+/** Loads the versions that would come back, the newest first, by the id of the deletion. */
+export const loadVersions = batched<KeptArchive[]>(async (em, ids) => {
+  const fields = ['version', 'versionId', 'archiveBytes'] as const
+  const rows = await em.find(
+    DeletedPackageVersion,
+    { deleted: { $in: ids } },
+    { fields, orderBy: { versionId: 'desc' }, disableIdentityMap: true },
+  )
+  return Map.groupBy(rows, ({ deleted }) => deleted.id)
+})
+
+/** Loads why something deleted cannot be restored, by its id; null if it can. */
+export const loadObstacle = batched<string>(async (em, ids) => {
+  const rows = await em.find(DeletedPackage, { id: { $in: ids } }, { disableIdentityMap: true })
+  const names = rows.map(({ name }) => name)
+  const packages = await em.find(Package, { name: { $in: names } }, { fields: ['id', 'name'], disableIdentityMap: true })
+  const published = await em.execute<{ id: string }[]>(
+    `select d.id from deleted_packages d join deleted_package_versions w on w.deleted_id = d.id
+       join package_versions v on v.package_id = d.package_id and v.version = w.version
+     where not d.is_whole and d.id in (${ids.map(() => '?').join(', ')})`,
+    ids,
+  )
+  const current = new Map(packages.map(({ id, name }) => [name, id]))
+  const taken = new Set(published.map(({ id }) => id))
+  return new Map(rows.flatMap((row) => obstacleOf(row, current.get(row.name), taken.has(row.id))))
+})
+
+/** Returns the entry of `loadObstacle` for a deletion. `currentId` identifies the package that has the name now. */
+function obstacleOf({ id, name, packageId, isWhole }: DeletedPackage, currentId: string | undefined, isTaken: boolean): [string, string][] {
+  const because = (text: string): [string, string][] => [[id, text]]
+  if (isWhole) return currentId === undefined ? [] : because(nameTaken(name))
+  if (currentId === undefined) return because(packageGone(name))
+  if (currentId !== packageId)
+    return because(`Another package has the name ${name} now, so a version of the earlier one cannot be restored.`)
+  return isTaken ? because(`${name} already has this version.`) : []
+}
+
+/** Texts of the obstacles that a restoration can also meet later, when it writes the rows. */
+export const nameTaken = (name: string): string =>
+  `A package with the name ${name} was published in the meantime. Delete it first to restore the earlier one.`
+export const packageGone = (name: string): string => `The package ${name} was deleted, too. Restore the package first.`

@@ -1,0 +1,119 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../../accounts/audit/service.ts'
+import { conflict, notFound } from '../../errors.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import type { BlobStore } from '../../platform/blobs/store.ts'
+import { changeRows, readRow } from '../../platform/db/statements.ts'
+import { graceDays } from '../../platform/store/collect.ts'
+import type { Services } from '../../services.ts'
+import { removalKind } from '../packages/deletion/service.ts'
+import { Package } from '../packages/entity.ts'
+import { lockVisibility } from '../packages/visibility.ts'
+import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
+import { loadObstacle, packageGone } from './list.ts'
+import { restorePackageRows, restoreVersionRows } from './rows.ts'
+
+const dayMs = 86_400_000
+
+/** Returns when a deleted package is gone permanently. */
+export const restorableUntil = ({ createdAt }: Pick<DeletedPackage, 'createdAt'>): Date => new Date(createdAt.getTime() + graceDays * dayMs)
+
+/** Condition for what can still be restored. */
+export const isRestorable = (now: Date) => ({ createdAt: { $gt: new Date(now.getTime() - graceDays * dayMs) } })
+
+/** Permanently deletes what was deleted more than seven days ago. Safe to run at any time and on several instances. Returns the number. */
+export const purgeDeleted = ({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> =>
+  database.fork().nativeDelete(DeletedPackage, { createdAt: { $lte: new Date(now().getTime() - graceDays * dayMs) } })
+
+/**
+ * Restores a deleted package or version; requires a server admin. The archives are put back into the store first; then all rows are written in one
+ * transaction. The package is private afterwards. Scores and documentation are made again.
+ * @throws ApiError NotFound after seven days and for what is already restored; Conflict when the name or the version is in use, or an archive is gone.
+ */
+export async function restoreDeleted(context: SignedInContext, id: string): Promise<Package> {
+  const { em, blobs, now } = context
+  const deleted = await em.fork().findOne(DeletedPackage, { id, ...isRestorable(now()) })
+  if (!deleted) throw unknownDeletion()
+  const obstacle = await loadObstacle({ em }, id)
+  if (obstacle) throw conflict(obstacle)
+  const archives = await em.fork().find(DeletedPackageVersion, { deleted: id }, { fields: ['version', 'archiveSha256'] })
+  await stopRemoval(em, deleted)
+  for (const archive of archives) await putBack(blobs, deleted.name, archive)
+  const pkg = await em
+    .fork()
+    .transactional((inner) => restoreRows(inner, context, id))
+    .catch(explainRace)
+  // A removal that had already begun may have moved an archive after it was put back.
+  for (const { archiveSha256 } of archives) if (!(await blobs.has(archiveSha256))) await blobs.restore(archiveSha256)
+  return pkg
+}
+
+/** Takes the removal of the archives out of the queue. Archives of other deletions in the same job are collected later, as unused ones. */
+async function stopRemoval(em: EntityManager, { packageId, name }: DeletedPackage): Promise<void> {
+  const subjects = [packageId, name]
+  await em.fork().transactional(async (inner) => {
+    await changeRows(inner, `delete from jobs where kind = '${removalKind}' and state = 'queued' and subject in (?, ?)`, subjects)
+    const running = await readRow(
+      inner,
+      `select 1 as one from jobs where kind = '${removalKind}' and state = 'running' and subject in (?, ?)`,
+      subjects,
+    )
+    if (running) throw conflict(`The archives of ${name} are being removed right now. Try again in a few seconds.`)
+  })
+}
+
+async function putBack(
+  blobs: BlobStore,
+  name: string,
+  { version, archiveSha256: sha256 }: Pick<DeletedPackageVersion, 'version' | 'archiveSha256'>,
+) {
+  if ((await blobs.has(sha256)) || (await blobs.restore(sha256)) || (await blobs.has(sha256))) return
+  throw conflict(`The archive of ${name} ${version} is no longer stored, so it cannot be restored.`)
+}
+
+/** Writes the rows of a package or a version, and deletes what was kept of them. The row lock serializes concurrent restorations. */
+async function restoreRows(em: EntityManager, context: SignedInContext, id: string): Promise<Package> {
+  const { viewer, ip, now } = context
+  if (!(await changeRows(em, 'update deleted_packages set versions = versions where id = ?', [id]))) throw unknownDeletion()
+  const deleted = await em.findOneOrFail(DeletedPackage, { id }, { populate: ['data'] })
+  if (deleted.isWhole) await lockName(em, context)
+  const pkg = deleted.isWhole ? await restorePackageRows(em, context, deleted) : await lockPackage(em, deleted)
+  const obstacle = deleted.isWhole ? null : await loadObstacle({ em }, id)
+  if (obstacle) throw conflict(obstacle)
+  const restored = await restoreVersionRows(em, { pkg, deleted })
+  const about = deleted.isWhole ? { package: deleted.name } : { package: deleted.name, version: restored[0]?.version ?? '' }
+  const count = restored.length === 1 ? '1 version' : `${restored.length} versions`
+  const what = deleted.isWhole
+    ? `the deleted package ${deleted.name} with ${count}`
+    : `the deleted version ${deleted.name} ${about.version}`
+  const kind = deleted.isWhole ? 'package.restored' : 'package.version_restored'
+  audit(em, { kind, actor: viewer, summary: `${viewer.displayName} restored ${what}`, ...about, ip })
+  await em.nativeDelete(DeletedPackage, { id })
+  pkg.revision += 1
+  pkg.updatedAt = now()
+  await em.flush()
+  await lockVisibility(em)
+  const versionIds = restored.map(({ versionId }) => versionId)
+  await context.afterPackageChange(em, { kind: 'restored', name: deleted.name, packageId: pkg.id, versionIds, at: now() }, context)
+  return pkg
+}
+
+/** Serializes restorations with publishes of new names, which take the same lock. */
+async function lockName(em: EntityManager, { database }: SignedInContext): Promise<void> {
+  if (database.backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
+}
+
+async function lockPackage(em: EntityManager, { name, packageId }: DeletedPackage): Promise<Package> {
+  await changeRows(em, 'update packages set revision = revision where id = ?', [packageId])
+  const pkg = await em.findOne(Package, { id: packageId })
+  if (!pkg) throw conflict(packageGone(name))
+  return pkg
+}
+
+const unknownDeletion = () => notFound(`Not found. Deleted packages and versions can be restored for ${graceDays} days.`)
+
+function explainRace(error: unknown): never {
+  if (error instanceof UniqueConstraintViolationException) throw conflict('The name or the version was published at the same time.')
+  throw error
+}
