@@ -145,12 +145,15 @@ it('shows jobs with their progress and errors, and retries failed ones', async (
   const { database, now } = app.services
   const id = await enqueue(database.fork(), { kind: 'archives.remove', subject: 'acme', payload: { hashes: [] } }, now())
   await enqueue(database.fork(), { kind: 'integrity.check', subject: 'archives' }, now())
-  // The new jobs appear without a reload.
-  await page.getByRole('row', { name: /Remove archives acme Queued/ }).waitFor()
+  // The new jobs appear without a reload, in groups that open to the single jobs.
+  await page.getByRole('button', { name: /Waiting to complete 1 check of the archives/ }).waitFor()
   const connection = database.fork().getConnection()
   await connection.execute(`update jobs set state = 'failed', attempts = 5, error = 'The disk is full.' where id = '${id}'`)
   await connection.execute("update jobs set state = 'running', done = 30, total = 120, phase = 'archives' where kind = 'integrity.check'")
+  await page.getByRole('button', { name: /Failed to clean up after 1 deletion/ }).click()
   await page.getByRole('row', { name: /The disk is full.*Failed 5 attempts/ }).waitFor()
+  await page.getByRole('button', { name: /Running 1 check of the archives/ }).click()
+  await expect.poll(() => new URL(page.url()).search).toBe('?group=RUNNING.integrity.check')
   await page.getByText('archives: 30 of 120').waitFor()
   await expectSound(page, 'admin-jobs')
   await choose(page, 'State', 'Failed')

@@ -53,6 +53,7 @@ export const graphql: Record<string, Access> = {
   'Query.reservedNames': 'admin',
   'Query.confusableNames': 'admin',
   'Query.jobCounts': 'admin',
+  'Query.jobGroups': 'admin',
   'Query.attention': 'admin',
   'Query.deletedPackages': 'admin',
   'Query.setupChecklist': 'admin',

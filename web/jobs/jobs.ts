@@ -1,9 +1,19 @@
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
 import type { AnyVariables, TypedDocumentNode } from '@urql/vue'
 import { computed, shallowRef, watch } from 'vue'
-import { CancelJobDocument, type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
+import {
+  CancelJobDocument,
+  JobGroupsDocument,
+  type JobGroupsQuery,
+  type JobRowFragment,
+  JobsDocument,
+  JobsOfGroupDocument,
+  type JobState,
+  RetryJobDocument,
+} from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
+import { count } from '../shared/format.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** Calls `poll` every 3 seconds while the page is visible. */
@@ -51,12 +61,19 @@ export const subjectOf = ({ subject, version }: JobRowFragment) =>
 /** Whether a job installs an SDK. Such jobs are cancelled on the SDKs page; otherwise the SDK would stay pending without a job. */
 export const isSdkInstall = ({ kind }: Pick<JobRowFragment, 'kind'>) => kind === 'sdk.install'
 
-/** Polls the jobs, filtered by the URL parameters `state` and `kind`. */
-export function useJobs() {
+/** Returns the filters in the URL parameters `state` and `kind`. */
+export function useJobFilters() {
   const resets = ['after']
   const state = useQueryParam<JobState | 'any'>('state', 'any', { allowed: ['any', 'QUEUED', 'RUNNING', 'DONE', 'FAILED'], resets })
   const kind = useQueryParam<string>('kind', 'any', { resets })
-  const { list, data } = useCursorList({
+  const isFiltered = computed(() => state.value !== 'any' || kind.value !== 'any')
+  return { state, kind, isFiltered }
+}
+
+/** Polls the jobs that match the filters in the URL. */
+export function useJobs() {
+  const { state, kind } = useJobFilters()
+  const { list } = useCursorList({
     document: JobsDocument,
     variables: (after) => ({
       state: state.value === 'any' ? null : state.value,
@@ -66,8 +83,7 @@ export function useJobs() {
     connection: (answer) => answer.jobs,
   })
   usePolling(list.retry)
-  const isFiltered = computed(() => state.value !== 'any' || kind.value !== 'any')
-  return { list, state, kind, isFiltered, counts: computed(() => data.value?.jobCounts) }
+  return { list }
 }
 
 export const useCancelJob = () => useMutation(CancelJobDocument)
@@ -76,3 +92,43 @@ export const useRetryJob = () => useMutation(RetryJobDocument)
 /** Returns the progress of a job from 0 to 100, or undefined if it is unknown. */
 export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
   total ? Math.min(100, Math.floor((100 * done) / total)) : undefined
+
+export type JobGroup = JobGroupsQuery['jobGroups'][number]
+
+/** Polls the numbers of jobs by kind and state: failed and running ones first. */
+export function useJobGroups() {
+  const { data, ...query } = usePolled(JobGroupsDocument, {})
+  const order: JobState[] = ['FAILED', 'RUNNING', 'QUEUED', 'DONE']
+  const groups = computed(() =>
+    data.value?.jobGroups.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state) || other.count - one.count),
+  )
+  return { ...query, groups }
+}
+
+/** Polls the newest jobs of a group. */
+export function useJobsOfGroup({ kind, state }: JobGroup) {
+  const { data, ...query } = usePolled(JobsOfGroupDocument, { kind, state })
+  return { ...query, jobs: computed(() => data.value?.jobs.nodes), total: computed(() => data.value?.jobs.totalCount ?? 0) }
+}
+
+/** What the jobs of each kind do, and with what: "analyze" "12 versions" "with pana". */
+const works: Record<string, { verbs: [string, string, string]; one: string; many: string; how?: string }> = {
+  analysis: { verbs: ['analyze', 'Analyzing', 'Analyzed'], one: 'version', many: 'versions' },
+  'analysis.pana': { verbs: ['analyze', 'Analyzing', 'Analyzed'], one: 'version', many: 'versions', how: ' with pana' },
+  'archives.remove': { verbs: ['clean up after', 'Cleaning up after', 'Cleaned up after'], one: 'deletion', many: 'deletions' },
+  backup: { verbs: ['make', 'Making', 'Made'], one: 'backup', many: 'backups' },
+  'integrity.check': { verbs: ['complete', 'Running', 'Completed'], one: 'check of the archives', many: 'checks of the archives' },
+  'publisher.domain-check': { verbs: ['look up', 'Looking up', 'Looked up'], one: 'domain', many: 'domains' },
+  'sdk.install': { verbs: ['install', 'Installing', 'Installed'], one: 'SDK', many: 'SDKs' },
+  'sdk.remove': { verbs: ['remove', 'Removing', 'Removed'], one: 'SDK', many: 'SDKs' },
+}
+
+/** "Analyzed 122 versions", "Failed to install 1 SDK". */
+export function groupText({ kind, state, count: amount }: JobGroup): string {
+  const { verbs, one, many, how = '' } = works[kind] ?? { verbs: ['do', 'Doing', 'Did'], one: `job ${kind}`, many: `jobs ${kind}` }
+  const what = `${count(amount)} ${amount === 1 ? one : many}${how}`
+  const [verb, now, past] = verbs
+  if (state === 'FAILED') return `Failed to ${verb} ${what}`
+  if (state === 'QUEUED') return `Waiting to ${verb} ${what}`
+  return `${state === 'RUNNING' ? now : past} ${what}`
+}

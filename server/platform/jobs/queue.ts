@@ -6,7 +6,7 @@ import { newId } from '../db/base.ts'
 import { type Reads, toDate } from '../db/reads.ts'
 import { readRow } from '../db/statements.ts'
 import { conflict, notFound } from '../../errors.ts'
-import { Job } from './entity.ts'
+import { Job, type JobState, jobStates } from './entity.ts'
 
 export type NewJob = {
   kind: string
@@ -147,12 +147,23 @@ type Backlog = {
   oldestDueSeconds: number
 }
 
+/** Jobs of one kind in one state. */
+export type JobGroup = { kind: string; state: JobState; count: number }
+
+/** Returns the number of jobs by kind and state, up to 10,000 each. Groups without jobs are left out. */
+export async function readJobGroups(reads: Reads): Promise<JobGroup[]> {
+  const rows = await reads.all<{ kind: string; state: JobState; total: number | string }>(countSqlOf(jobStates))
+  return rows.map(({ total, kind, state }) => ({ kind, state, count: Number(total) })).filter(({ count }) => count > 0)
+}
+
 /** Maximum count per kind and state, which bounds the cost of counting. */
 const maxCount = 10_000
 
 /** Returns the backlog of the workers. Each queue is counted up to 10,000, so the cost does not grow with its length. */
 export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
-  const rows = await reads.all<{ kind: string; state: 'queued' | 'running' | 'failed'; total: number | string }>(countSql)
+  const rows = await reads.all<{ kind: string; state: 'queued' | 'running' | 'failed'; total: number | string }>(
+    countSqlOf(['queued', 'running', 'failed']),
+  )
   const oldest = await reads.get<{ run_at: number | string | Date | null }>("select min(run_at) as run_at from jobs where state = 'queued'")
   const dueMs = oldest?.run_at == null ? 0 : now.getTime() - toDate(oldest.run_at).getTime()
   // PostgreSQL returns counts as strings.
@@ -160,9 +171,9 @@ export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
 }
 
 // Finds the kinds by one index lookup each (loose index scan).
-const countSql = `with recursive kinds (kind) as (
+const countSqlOf = (states: readonly JobState[]) => `with recursive kinds (kind) as (
     select min(kind) from jobs union all select (select min(kind) from jobs where kind > kinds.kind) from kinds where kinds.kind is not null)
   select kinds.kind, states.state,
     (select count(*) from (select 1 from jobs where jobs.kind = kinds.kind and jobs.state = states.state limit ${maxCount}) counted) as total
-  from kinds cross join (select 'queued' as state union all select 'running' union all select 'failed') states
+  from kinds cross join (${states.map((state) => `select '${state}' as state`).join(' union all ')}) states
   where kinds.kind is not null`

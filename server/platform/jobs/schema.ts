@@ -2,7 +2,7 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { watch } from '../graphql/subscriptions.ts'
 import { Job, type JobState } from './entity.ts'
-import { countJobs, retryJob } from './queue.ts'
+import { countJobs, type JobGroup, readJobGroups, retryJob } from './queue.ts'
 import { isServerAdmin } from '../access/roles.ts'
 import { newestFirst } from '../graphql/connections.ts'
 
@@ -76,6 +76,24 @@ builder.queryField('jobCounts', (t) =>
     type: JobCountsRef,
     description: 'Number of jobs in each state. For administrators.',
     resolve: (_root, _args, { database }) => countJobs(database.reads),
+  }),
+)
+
+const JobGroupRef = builder.objectRef<JobGroup>('JobGroup').implement({
+  description: 'Jobs of one kind in one state.',
+  fields: (t) => ({
+    kind: t.exposeString('kind', { description: 'Kind of the jobs.' }),
+    state: t.expose('state', { type: JobStateEnum, description: 'State of the jobs.' }),
+    count: t.exposeInt('count', { description: 'Number of jobs, counted up to 10,000.' }),
+  }),
+})
+
+builder.queryField('jobGroups', (t) =>
+  t.withAuth(byServerAdmin).field({
+    type: [JobGroupRef],
+    extensions: { size: 40 },
+    description: 'Number of jobs by kind and state. For administrators.',
+    resolve: (_root, _args, { database }) => readJobGroups(database.reads),
   }),
 )
 

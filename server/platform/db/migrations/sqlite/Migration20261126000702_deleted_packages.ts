@@ -6,5 +6,6 @@ export class Migration20261126000702_deleted_packages extends Migration {
     this.addSql('create index `deleted_packages_name_index` on `deleted_packages` (`name`);')
     this.addSql('create index `deleted_packages_deleted_by_id_index` on `deleted_packages` (`deleted_by_id`);')
     this.addSql('create table `deleted_package_versions` (`deleted_id` text not null, `version` text not null, `version_id` text not null, `archive_sha256` text not null, `archive_bytes` bigint not null, `data` text not null, primary key (`deleted_id`, `version`), constraint `deleted_package_versions_deleted_id_foreign` foreign key (`deleted_id`) references `deleted_packages` (`id`) on delete cascade);')
+    this.addSql('create index `deleted_package_versions_deleted_id_index` on `deleted_package_versions` (`deleted_id`);')
   }
 }
