@@ -75,7 +75,7 @@ it('restores a deleted package with its versions, owners, likes, downloads, docu
   expect(deleted.uploaders.map(({ displayName }: { displayName: string }) => displayName).toSorted()).toEqual(
     [alice.user.displayName, bob.user.displayName].toSorted(),
   )
-  expect((await restore(admin, deleted.id)).body).toEqual({
+  expect((await restore(admin, deleted.id)).body).toMatchObject({
     data: { restoreDeletedPackage: { package: { name: 'acme', visibility: 'PRIVATE' } } },
   })
   const after = await stateOf(admin)

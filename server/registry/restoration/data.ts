@@ -8,6 +8,9 @@ const moment = z.iso.datetime().transform((text) => new Date(text))
 /** Downloads per day: the day, and their number. */
 const downloads = z.array(z.tuple([z.int(), z.int()]))
 
+/** Likes or watches: who, and since when. */
+const ofUsers = z.array(z.object({ userId: z.string(), createdAt: moment }))
+
 export const packageData = z.object({
   createdAt: moment,
   revision: z.int(),
@@ -19,7 +22,8 @@ export const packageData = z.object({
   advisoriesUpdated: moment.nullable(),
   publisherId: z.string().nullable(),
   uploaderIds: z.array(z.string()),
-  likes: z.array(z.object({ userId: z.string(), createdAt: moment })),
+  likes: ofUsers,
+  watches: ofUsers,
   downloads,
 })
 export type PackageData = z.output<typeof packageData>

@@ -4,6 +4,7 @@ import type { Viewer } from '../../platform/access/roles.ts'
 import { PackageDownloads, VersionDownloads } from '../downloads/entity.ts'
 import { PackageLike } from '../likes/entity.ts'
 import { Package, PackageDependency, PackageUploader, PackageVersion, VersionDocument } from '../packages/entity.ts'
+import { PackageWatch } from '../watching/entity.ts'
 import type { KeptPackage, KeptVersion } from './data.ts'
 import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
 
@@ -51,6 +52,7 @@ async function keep(em: EntityManager, { viewer, now }: Deleter, { pkg, isWhole,
 async function packageRows(em: EntityManager, pkg: Package, wasPublic: boolean): Promise<KeptPackage> {
   const uploaders = await em.find(PackageUploader, { package: pkg })
   const likes = await em.find(PackageLike, { package: pkg })
+  const watches = await em.find(PackageWatch, { package: pkg })
   const downloads = await em.find(PackageDownloads, { package: pkg })
   return {
     createdAt: pkg.createdAt.toISOString(),
@@ -63,10 +65,13 @@ async function packageRows(em: EntityManager, pkg: Package, wasPublic: boolean):
     advisoriesUpdated: pkg.advisoriesUpdated?.toISOString() ?? null,
     publisherId: pkg.publisher?.id ?? null,
     uploaderIds: uploaders.map(({ user }) => user.id),
-    likes: likes.map(({ user, createdAt }) => ({ userId: user.id, createdAt: createdAt.toISOString() })),
+    likes: likes.map(ofUser),
+    watches: watches.map(ofUser),
     downloads: downloads.map(({ day, downloads: number }) => [day, number]),
   }
 }
+
+const ofUser = ({ user, createdAt }: PackageLike | PackageWatch) => ({ userId: user.id, createdAt: createdAt.toISOString() })
 
 type VersionRow = Pick<DeletedPackageVersion, 'version' | 'versionId' | 'archiveSha256' | 'archiveBytes' | 'data'>
 

@@ -9,6 +9,7 @@ import { skeletonOf } from '../names/service.ts'
 import { DeletedVersion, Package, PackageDependency, PackageUploader, PackageVersion, VersionDocument } from '../packages/entity.ts'
 import { updateLatestVersions } from '../packages/versions/latest.ts'
 import { Publisher } from '../publishers/entity.ts'
+import { PackageWatch } from '../watching/entity.ts'
 import { type PackageData, packageData, versionData } from './data.ts'
 import { type DeletedPackage, DeletedPackageVersion } from './entity.ts'
 import { nameTaken } from './list.ts'
@@ -26,7 +27,7 @@ const existingUsers = async (em: EntityManager, ids: readonly string[]): Promise
   ids.length === 0 ? [] : em.find(User, { id: { $in: [...ids] } }, { orderBy: { emailKey: 'asc' } })
 
 /**
- * Inserts a package without its versions, as a private one. Its publisher and uploaders are those that still exist; if there are none, the caller
+ * Inserts a package without its versions, as a private one. Owners that no longer exist are left out; without any, the caller
  * becomes its uploader.
  */
 export async function restorePackageRows(em: EntityManager, context: SignedInContext, deleted: DeletedPackage): Promise<Package> {
@@ -46,26 +47,24 @@ export async function restorePackageRows(em: EntityManager, context: SignedInCon
     PackageUploader,
     owners.map((user) => ({ package: pkg.id, user })),
   )
-  const likers = new Set(
-    (
-      await existingUsers(
-        em,
-        data.likes.map(({ userId }) => userId),
-      )
-    ).map(({ id }) => id),
-  )
-  const likes = data.likes.filter(({ userId }) => likers.has(userId))
-  if (likes.length > 0)
-    await em.insertMany(
-      PackageLike,
-      likes.map((like) => ({ package: pkg.id, user: like.userId, createdAt: like.createdAt })),
-    )
+  await restoreCounts(em, pkg, data)
+  return pkg
+}
+
+/** Inserts the likes and watches of accounts that still exist, and the downloads. */
+async function restoreCounts(em: EntityManager, pkg: Package, data: PackageData): Promise<void> {
+  const fans = [...data.likes, ...data.watches].map(({ userId }) => userId)
+  const known = new Set((await existingUsers(em, [...new Set(fans)])).map(({ id }) => id))
+  const rowsOf = (kept: PackageData['likes']) =>
+    kept.filter(({ userId }) => known.has(userId)).map(({ userId: user, createdAt: at }) => ({ package: pkg.id, user, createdAt: at }))
+  const [likes, watches] = [rowsOf(data.likes), rowsOf(data.watches)]
+  if (likes.length > 0) await em.insertMany(PackageLike, likes)
+  if (watches.length > 0) await em.insertMany(PackageWatch, watches)
   if (data.downloads.length > 0)
     await em.insertMany(
       PackageDownloads,
       data.downloads.map(([day, downloads]) => ({ package: pkg.id, day, downloads })),
     )
-  return pkg
 }
 
 type Target = { pkg: Package; deleted: DeletedPackage }

@@ -99,7 +99,8 @@ builder.objectFields(DeletedRef, (t) => ({
   uploaders: t.field({
     type: [UserRef],
     extensions: { cost: 5, size: 5 },
-    description: 'Uploaders who would own the package again. Without them and a publisher, whoever restores it becomes its uploader.',
+    description:
+      'Uploaders who would own the package again. Without uploaders and a publisher, the restoring administrator becomes the uploader.',
     resolve: async (deleted, _args, context) => (await ownersFor(context, deleted))?.uploaders ?? [],
   }),
 }))
