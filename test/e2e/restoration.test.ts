@@ -8,7 +8,7 @@ it('deletes a version and a package, and restores both in the console', async ()
   await using app = await consoleApp()
   const [alice, admin] = [await app.member({ displayName: 'Alice Author' }), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
-  const page = await openPage(app.url)
+  const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, admin.email)
   await page.goto('/packages/acme/admin')
   await page.getByLabel('One version').fill('1.1.0')

@@ -119,7 +119,7 @@ async function countByWeek(em: EntityManager, sql: string, values: readonly Valu
 // SQLite stores times as milliseconds. Deleted versions are not counted.
 const publicationsSql = {
   sqlite: `select (created_at / ${dayMs} - cast(? as integer)) / 7 as week, count(*) as amount from package_versions where created_at >= ? group by 1`,
-  postgres: `select floor((floor(extract(epoch from created_at) / 86400) - cast(? as integer)) / 7) as week, count(*) as amount
+  postgres: `select trunc((trunc(extract(epoch from created_at) / 86400) - cast(? as integer)) / 7) as week, count(*) as amount
     from package_versions where created_at >= ? group by 1`,
 }
 
