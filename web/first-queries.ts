@@ -21,9 +21,10 @@ export const firstQueries: Record<string, FirstQuery[]> = {
     { name: 'Versions', variables: { name: { param: 'name' }, filter: null, ascending: false, after: null }, withoutSearch: true },
   ],
   'overview/overview-page.vue': [
+    { name: 'Attention', variables: {} },
+    { name: 'SetupChecklist', variables: {} },
     { name: 'Statistics', variables: {} },
-    { name: 'StoreNotices', variables: {} },
-    { name: 'BackupSchedule', variables: {} },
+    { name: 'RecentActions', variables: {} },
   ],
 }
 
