@@ -33,6 +33,8 @@ const withoutSql = [
   ...['document-memory', 'fragments', 'query-cost'].map((name) => `graphql/${name}`),
   ...['platforms', 'with-pana'].map((name) => `scoring/${name}`),
   'accounts/avatar',
+  'comparison/file-diff',
+  'files/files',
 ].map((name) => `test/${name}.test.ts`)
 const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withoutSql] })
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { plain } from '../support/pictures.ts'
@@ -94,6 +94,13 @@ it('shows a tree of 5,000 files', async () => {
   await tree.getByRole('treeitem', { name: 'lib' }).waitFor()
   expect(await tree.getByRole('treeitem').count()).toBeLessThan(100)
   expect(await overflow(page)).toBeLessThanOrEqual(0)
+  await page.evaluate(`localStorage.setItem('snug-single-keys', 'false')`)
+  await page.goto('/packages/acme')
+  await page.getByRole('heading', { name: 'acme' }).first().waitFor()
+  await page.keyboard.press('.')
+  await settled(page)
+  expect(new URL(page.url()).pathname).toBe('/packages/acme')
+  await page.goto('/packages/acme/files')
   await page.setViewportSize({ width: 390, height: 800 })
   await page.getByRole('button', { name: 'All 5,005 files' }).click()
   await tree.getByRole('treeitem', { name: 'lib' }).waitFor()
