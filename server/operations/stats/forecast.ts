@@ -2,7 +2,7 @@ import type { Services } from '../../services.ts'
 import { dailySamples, type Sample } from './samples.ts'
 
 const [trendDays, fewestSamples, dayMs] = [30, 7, 86_400_000]
-/** Later dates are not reported, because the trend of a month is no reliable forecast for the years after it. */
+/** Later dates are not reported, because the trend of a month cannot predict the years after it. */
 const furthestDays = 730
 
 /**

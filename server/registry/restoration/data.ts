@@ -50,5 +50,4 @@ export const versionData = z.object({
   ),
   downloads,
 })
-export type VersionData = z.output<typeof versionData>
 export type KeptVersion = z.input<typeof versionData>
