@@ -21,12 +21,13 @@ export function useLegalPage(kind: MaybeRefOrGetter<LegalDocumentKind>) {
   return { ...state, page }
 }
 
-const firstHeading = /^\s*<h1[^>]*>.*?<\/h1>/s
+/** The heading at the start of a text, with its link. */
+const firstHeading = /^\s*<div class="heading">(<h1[^>]*>.*?<\/h1>).*?<\/div>/s
 
 function withoutTitle(html: string): { title: string | undefined; html: string } {
-  const [heading = ''] = firstHeading.exec(html) ?? []
+  const [start = '', heading = ''] = firstHeading.exec(html) ?? []
   const title = new DOMParser().parseFromString(heading, 'text/html').body.textContent?.trim()
-  return { title: title || undefined, html: html.slice(heading.length) }
+  return { title: title || undefined, html: html.slice(start.length) }
 }
 
 /** Returns a legal page for editing. */

@@ -87,17 +87,16 @@ const inProgress = new Map<string, Promise<string>>()
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asPlainText(task)
-  const rendered = await renderInTurn(caller.viewer?.id ?? turnKey(caller.ip), task)
+  const turn = caller.viewer?.id ?? turnKey(caller.ip)
+  const rendered = await renderInThread(turn, task)
+  if (rendered === null && 'links' in task && /^ *(```|~~~)/m.test(task.source)) {
+    // Without colors, a document takes less time. The result is not persisted, because the machine may have been busy.
+    const plain = await renderInThread(turn, { ...task, withoutColors: true })
+    if (plain !== null && Buffer.byteLength(plain) <= maxHtmlBytes) return plain
+  }
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
   if (persist) await cacheHtml(caller, hash, html)
   return html ?? asPlainText(task)
-}
-
-/** Renders in a thread. A document that takes too long with highlighted code is tried again without. */
-async function renderInTurn(caller: string, task: Task): Promise<string | null> {
-  const rendered = await renderInThread(caller, task)
-  const canBeFaster = 'links' in task && /^ *(```|~~~)/m.test(task.source)
-  return rendered === null && canBeFaster ? renderInThread(caller, { ...task, withoutColors: true }) : rendered
 }
 
 const asPlainText = (task: Task): string => ('links' in task ? plainDocument(task) : plainCode(task))
@@ -105,7 +104,7 @@ const plainCode = ({ source }: CodeTask): string => splitLines(source).map(escap
 const plainDocument = ({ source }: TextTask): string =>
   `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
 
-// A thread takes about 20 MB. Normal texts take milliseconds to render, and users are waiting.
+// A thread takes about 50 MB with the grammars of a README. Normal texts take milliseconds to render, and users are waiting.
 const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   deadlineMs: 1500,
   idleMs: 30_000,
