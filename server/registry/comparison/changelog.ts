@@ -1,4 +1,5 @@
 import { compareParsed, parseVersion, type Version } from '../../platform/pub/version.ts'
+import { versionIn } from '../packages/versions/releases.ts'
 
 /** The part of a changelog about a range of versions: its Markdown and the versions that have a section in it, in their order. */
 export type ChangelogExcerpt = { source: string; versions: string[] }
@@ -34,7 +35,7 @@ function versionHeadings(lines: readonly string[]): Heading[] {
     if (mark && (fence === null || (mark[0] === fence[0] && mark.length >= fence.length))) fence = fence === null ? mark : null
     if (fence !== null || mark) continue
     const heading = headingAt(lines, line)
-    const version = heading && versionIn(heading.text)
+    const version = heading && parseVersion(versionIn(heading.text) ?? '')
     if (heading && version) headings.push({ line, level: heading.level, version })
   }
   return headings
@@ -51,8 +52,3 @@ function headingAt(lines: readonly string[], line: number): { level: number; tex
 
 /** Headings longer than this name no version. */
 const maxHeading = 200
-
-function versionIn(heading: string): Version | null {
-  const found = /(?:^|[\s[(`*v])(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?)/.exec(heading)?.[1]
-  return found === undefined ? null : parseVersion(found.replace(/[.+-]+$/, ''))
-}
