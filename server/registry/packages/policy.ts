@@ -5,7 +5,7 @@ import { batched } from '../../platform/db/batched.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
-import { type Actor, isServerAdmin, mayWrite } from '../../platform/access/roles.ts'
+import { type Actor, allowedScopes, isServerAdmin, mayWrite, type Role } from '../../platform/access/roles.ts'
 import type { Package, PackageVersion } from './entity.ts'
 import { isHostedHere } from './hosting.ts'
 
@@ -52,6 +52,10 @@ export type PackageRule = (em: EntityManager, actor: Actor, pkg: Owned) => Promi
 /** Uploaders, all members of the owning publisher and server admins can publish versions. */
 export const canPublish: PackageRule = async (em, actor, pkg) =>
   mayWrite(actor) && (isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInPublisher(em, actor, pkg)) !== null)
+
+/** Whether an uploader or a member of the owning publisher can use that right: the account is active, and its role allows publishing. */
+export const canUsePublishRight = ({ isActive, role }: { isActive: boolean; role: Role }): boolean =>
+  isActive && allowedScopes(role).includes('write')
 
 /** SQL condition: a user can publish to the package `alias` as an uploader or as a member of its publisher. Binds the user's id twice. */
 export const isPublishedBy = (alias: string): string =>
