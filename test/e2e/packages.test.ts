@@ -59,7 +59,7 @@ it('shows every tab of a package at its own URL', async () => {
   await tabs.getByRole('link', { name: 'Install' }).click()
   await page.getByText(`dart pub token add ${app.url}`).waitFor()
   await page.getByText('dart pub global activate').waitFor()
-  await page.getByRole('tab', { name: 'With Flutter' }).click()
+  await page.getByRole('radio', { name: 'Flutter' }).click()
   await page.getByRole('region', { name: 'add command' }).getByText('flutter pub add').waitFor()
   await expect.poll(() => page.url()).toBe(`${app.url}/packages/acme_http/install?tool=flutter`)
 

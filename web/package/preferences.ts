@@ -7,21 +7,31 @@ export type Tool = 'dart' | 'flutter'
 /** A shell that needs its own quoting. */
 export type Shell = 'posix' | 'powershell' | 'cmd'
 
-const isShell = (name: string): name is Shell => name === 'posix' || name === 'powershell' || name === 'cmd'
+/** The prompts of the shells. */
+export const prompts: Record<Shell, string> = { posix: '$', powershell: 'PS>', cmd: '>' }
+
+const isShell = (name: string): name is Shell => name in prompts
 const usualShell: Shell = /Windows/.test(navigator.userAgent) ? 'powershell' : 'posix'
 
 const storedShell = useLocalStorage<string>('snug-shell', usualShell)
-/** The shell that commands are shown for: the one that the user selected last. */
+/** The shell that commands are shown for, which is the last selected one. */
 export const preferredShell = computed<Shell>({
   get: () => (isShell(storedShell.value) ? storedShell.value : usualShell),
   set: (shell) => (storedShell.value = shell),
 })
 
 const storedTool = useLocalStorage<string>('snug-tool', 'dart')
-/** The tool that commands are shown for: the one that the user selected last. */
+/** The tool that commands are shown for, which is the last selected one. */
 export const preferredTool = computed<Tool>({
   get: () => (storedTool.value === 'flutter' ? 'flutter' : 'dart'),
   set: (tool) => (storedTool.value = tool),
+})
+
+const storedService = useLocalStorage<string>('snug-ci', 'github')
+/** The CI service that files are shown for, which is the last selected one. */
+export const preferredService = computed<string | number>({
+  get: () => storedService.value,
+  set: (service) => (storedService.value = String(service)),
 })
 
 /** Returns the command that adds a package, for the selected shell and tool. */
