@@ -57,9 +57,9 @@ it('shows every tab of a package at its own URL', async () => {
   await page.getByText('Faster.').waitFor()
   await expect.poll(() => page.title()).toBe('Changelog · acme_http · Snug')
   await tabs.getByRole('link', { name: 'Install' }).click()
-  await page.getByText(`dart pub token add ${app.url}`).waitFor()
+  await page.getByRole('region', { name: 'token command' }).getByText(`dart pub token add ${app.url}`).waitFor()
   await page.getByText('dart pub global activate').waitFor()
-  await page.getByRole('radio', { name: 'Flutter' }).click()
+  await page.getByRole('radio', { name: 'Flutter' }).press('Space')
   await page.getByRole('region', { name: 'add command' }).getByText('flutter pub add').waitFor()
   await expect.poll(() => page.url()).toBe(`${app.url}/packages/acme_http/install?tool=flutter`)
 
