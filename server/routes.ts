@@ -5,6 +5,7 @@ import { archiveBinaries } from './registry/downloads/binary.ts'
 import { fileBinaries } from './registry/files/binary.ts'
 import { imageBinaries } from './registry/images/binary.ts'
 import { feedBinaries } from './registry/feeds/binary.ts'
+import { previewBinaries } from './registry/preview/binary.ts'
 import { sitemapBinaries } from './registry/feeds/sitemap.ts'
 import { downloadRoutes } from './registry/downloads/rest.ts'
 import { healthRoutes } from './operations/checks/rest.ts'
@@ -57,7 +58,7 @@ export const routeGroups: readonly RouteGroup[] = [
   {
     tag: 'Feeds and badges',
     description: 'Atom feeds of new versions, and badges for READMEs.',
-    routes: [...feedBinaries, ...sitemapBinaries, ...badgeBinaries],
+    routes: [...feedBinaries, ...previewBinaries, ...sitemapBinaries, ...badgeBinaries],
   },
   { tag: 'Documentation', description: 'Generated API documentation.', routes: docsBinaries },
   { tag: 'Search', description: 'Full-text search of packages.', routes: searchRoutes },

@@ -35,7 +35,7 @@ it('describes public packages for link previews and search engines, with escaped
   expect(head).toContain(`<link rel="canonical" href="${app.config.SERVER_URL}/packages/kit">`)
   expect(content(head, 'og:title')).toBe('kit')
   expect(content(head, 'og:site_name')).toBe('Snug')
-  expect(content(head, 'og:image')).toBe(`${app.config.SERVER_URL}/icon-512.png`)
+  expect(content(head, 'og:image')).toBe(`${app.config.SERVER_URL}/packages/kit/preview.png`)
   expect(titleOf(await headOf(app.anonymous, '/packages/kit/versions/1.0.0/changelog'))).toBe('kit 1.0.0 · Snug')
   expect(titleOf(await headOf(app.anonymous, '/packages'))).toBe('Packages · Snug')
 })
@@ -109,4 +109,27 @@ it('has a sitemap of public packages only, and only while public browsing is on'
   await setSwitch(app, false)
   expect((await app.anonymous.get('/sitemap.xml')).status).toBe(404)
   expect(await text(app.anonymous, '/robots.txt')).not.toContain('Sitemap')
+})
+
+it('draws a preview image of public packages only, whatever characters their texts contain', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  const description = `${hostile} Größe 你好 ${'w'.repeat(120)}`
+  await publish(alice, {
+    name: `kit_${'w'.repeat(60)}`,
+    version: '1.0.0',
+    manifest: manifest(description).replace('kit', `kit_${'w'.repeat(60)}`),
+  })
+  await publish(alice, { name: 'hidden', version: '1.0.0' })
+  await makePublic(app, `kit_${'w'.repeat(60)}`)
+  const path = `/packages/kit_${'w'.repeat(60)}/preview.png`
+  const first = await app.anonymous.get(path)
+  expect(first).toMatchObject({ status: 200, headers: { 'content-type': 'image/png' } })
+  expect(await sharp(first.raw).metadata()).toMatchObject({ format: 'png', width: 1200, height: 630 })
+  expect((await sharp(first.raw).stats()).channels[0]?.stdev).toBeGreaterThan(10) // it shows text
+  expect((await app.anonymous.get(path, { headers: { 'if-none-match': String(first.headers.etag) } })).status).toBe(304)
+  expect((await app.anonymous.get('/packages/hidden/preview.png')).status).toBe(401) // as for a package that does not exist
+  expect((await alice.get('/packages/hidden/preview.png')).status).toBe(404)
+  await setSwitch(app, false)
+  expect((await app.anonymous.get(path)).status).toBe(401)
 })

@@ -117,6 +117,7 @@ export const rest: Record<string, Access> = {
   'POST /api/admin/logo': 'admin',
   'GET /api/logo': 'open',
   'GET /sitemap.xml': 'open',
+  'GET /packages/:pkg/preview.png': 'read',
   'GET /api/legal/privacy': 'open',
   'GET /api/legal/terms': 'open',
   'PUT /api/admin/legal/privacy': 'owner',

@@ -65,7 +65,7 @@ const folder = resolve(values.into, name)
 rmSync(folder, { recursive: true, force: true })
 
 copy(globSync('{server,web}/dist/**', { exclude: (path) => /\/(\.built-from|licenses\.json)$/.test(path) }))
-copy(globSync('server/**/*.{md,css,js,mjs}', { exclude: ['server/{dist,platform/launch,platform/deploy}/**', 'server/README.md'] }))
+copy(globSync('server/**/*.{md,css,js,mjs,png,txt}', { exclude: ['server/{dist,platform/launch,platform/deploy}/**', 'server/README.md'] }))
 copy(globSync(['server/platform/db/migrations/*/*.ts', 'server/platform/launch/{snug,environment}.mjs']))
 copy(['LICENSE', 'README.md', 'CHANGELOG.md', ...globSync('web/help/*.md')])
 copy(globSync('server/platform/deploy/**'), (path) => path.replace('server/platform/', ''))

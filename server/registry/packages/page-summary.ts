@@ -15,7 +15,7 @@ const lists: Record<string, PageSummary> = {
  * Returns the summary of a page about packages that everyone may read. Null for private packages and while public browsing is off, whoever the caller
  * is, so that a page shared with others never describes them.
  */
-export async function summarizePage(services: Services, path: string): Promise<PageSummary | null> {
+export async function summarizePage(services: Pick<Services, 'config' | 'database'>, path: string): Promise<PageSummary | null> {
   const [, name, version, tab] = packagePage.exec(path) ?? []
   const list = lists[path] ?? null
   if ((!name && !list) || !(await isBrowsingOn(services))) return null
@@ -29,5 +29,7 @@ export async function summarizePage(services: Services, path: string): Promise<P
     title: version ? `${name} ${version}` : name,
     description: await descriptionOf(reader, pkg),
     path: tab ? `${page}/${tab}` : page,
+    version: shown.version,
+    image: `/packages/${name}/preview.png`,
   }
 }
