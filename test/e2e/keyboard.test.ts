@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
 
 /** Returns the approximate accessible name of the focused element. */
 const focused = (page: Page) =>
@@ -155,7 +156,60 @@ it('has a skip link, and shortcuts that can be disabled', async () => {
   await settled(page)
   expect(await focused(page)).not.toBe('Search packages')
   await page.keyboard.press('Control+k')
-  await expect.poll(() => focused(page)).toBe('Search packages')
+  await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
+})
+
+it('finds packages, people, pages and actions in the command palette', async () => {
+  await using app = await consoleApp()
+  const [owner, alice] = [await app.owner(), await app.member({ displayName: 'Alice Anders', email: 'alice@example.com' })]
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme_http', version: '1.0.0' })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, owner.email)
+  await page.goto('/help')
+  const palette = page.getByRole('dialog', { name: 'Command palette' })
+  const type = async (text: string) => {
+    await page.keyboard.press('Control+k')
+    await palette.waitFor()
+    await page.keyboard.type(text)
+  }
+  await type('acme')
+  await palette.getByRole('option', { name: 'acme_http', exact: true }).waitFor()
+  await expectSound(page, 'command-palette')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/packages/acme_http')
+  await type('alice')
+  await palette.getByRole('option', { name: /^Alice Anders/ }).click()
+  await page.waitForURL(`**/admin/users/${alice.id}`)
+  await type('audit')
+  await palette.getByRole('option', { name: /^Audit log/ }).click()
+  await page.waitForURL('**/admin/audit')
+  await type('dark theme')
+  await page.keyboard.press('Enter')
+  await page.locator('html.dark').waitFor()
+  await type('sign out')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/login')
+  await page.keyboard.press('Control+k')
+  await settled(page)
+  expect(await palette.count()).toBe(0) // nothing to find without signing in
+})
+
+it('reports a save for a moment, and undoes it', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member()
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/packages/acme/admin')
+  await page.getByRole('switch', { name: 'Unlisted' }).click()
+  await page.getByRole('button', { name: 'Save options' }).click()
+  await page.getByText('Saved the options of acme.').first().waitFor()
+  await expectSound(page, 'toast')
+  const isUnlisted = async () => (await alice.get('/api/packages/acme/options')).body.isUnlisted as boolean
+  expect(await isUnlisted()).toBe(true)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect.poll(isUnlisted).toBe(false)
+  await expect.poll(() => page.getByRole('switch', { name: 'Unlisted' }).isChecked()).toBe(false)
 })
 
 it('shows every page in the administration navigation without horizontal scrolling, collapsed on mobile', async () => {

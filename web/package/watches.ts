@@ -1,7 +1,7 @@
 import { computed } from 'vue'
 import { UnwatchPackageDocument, WatchPackageDocument } from '../generated/graphql.ts'
 import { useMutation } from '../graphql.ts'
-import { announce } from '../shared/announce.ts'
+import { notify } from '../shared/notify.ts'
 
 /** Starts or stops watching a package. The response contains the new state, which updates the page. */
 export function useWatch() {
@@ -9,7 +9,7 @@ export function useWatch() {
   const unwatch = useMutation(UnwatchPackageDocument)
   async function setWatching(name: string, watching: boolean) {
     const result = await (watching ? watch : unwatch).run({ name })
-    if (result) announce(watching ? `You watch ${name}` : `You no longer watch ${name}`)
+    if (result) notify(watching ? `You watch ${name}.` : `You no longer watch ${name}.`, () => setWatching(name, !watching))
   }
   return {
     setWatching,

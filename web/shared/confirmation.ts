@@ -1,6 +1,6 @@
 import { computed, ref, type Ref, shallowRef } from 'vue'
 import type { Failure } from '../graphql.ts'
-import { announce } from './announce.ts'
+import { notify } from './notify.ts'
 import { focusHeading } from './page-title.ts'
 
 /** Texts of a confirmation dialog. */
@@ -69,7 +69,7 @@ export function useConfirmation<Subject = void>({ question, change, carryOut, af
     isDone.value = true
     isOpen.value = false
     await afterwards?.(subject)
-    if (message) announce(message)
+    if (message) notify(message)
   }
   const confirmation: Confirmation = {
     get isOpen() {

@@ -6,9 +6,9 @@ import { computed } from 'vue'
 export const singleKeys = useLocalStorage('snug-single-keys', true)
 
 /** Registers the keyboard shortcuts that work on every page. */
-export function useGlobalShortcuts({ search, help }: { search: () => void; help: () => void }) {
+export function useGlobalShortcuts({ search, palette, help }: Record<'search' | 'palette' | 'help', () => void>) {
   const shortcuts = computed(() => ({
-    meta_k: { usingInput: true, handler: search },
+    meta_k: { usingInput: true, handler: palette },
     ...(singleKeys.value && { '/': search, '?': help }),
   }))
   defineShortcuts(shortcuts)

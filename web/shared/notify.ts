@@ -1,0 +1,15 @@
+import { shallowRef } from 'vue'
+
+/** A message shown for a few seconds. `undo` reverses the change that the message reports. */
+export interface Notice {
+  text: string
+  undo?: () => unknown
+}
+
+/** The latest message. The toaster (shell/toaster.vue), which is loaded with the first message, shows it. */
+export const latestNotice = shallowRef<Notice>()
+
+/** Shows a message about a completed change for a few seconds and announces it to screen readers. */
+export function notify(text: string, undo?: Notice['undo']) {
+  latestNotice.value = { text, undo }
+}
