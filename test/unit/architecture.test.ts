@@ -23,10 +23,15 @@ const isUpward: Rule = (from, to) => {
   return other === null ? composition.has(to) : areas.indexOf(other) > areas.indexOf(own)
 }
 const composition = new Set(
-  ['after-package-change', 'app', 'demo', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map((name) => `server/${name}.ts`),
+  ['after-package-change', 'app', 'job-handlers', 'main', 'open-services', 'routes', 'schema'].map((name) => `server/${name}.ts`),
 )
 /** Programs of their own, which load the whole server. */
-const programs = new Set(['server/platform/graphql/print-schema.ts', 'server/platform/launch/where.ts', 'server/operations/admin/main.ts'])
+const programs = new Set([
+  'server/platform/graphql/print-schema.ts',
+  'server/platform/launch/where.ts',
+  'server/operations/admin/main.ts',
+  'server/operations/demo/main.ts',
+])
 
 /** Returns the cycles between features, each as `a → b → a`. Type imports count. */
 function featureCycles(files: Source[]): string[] {

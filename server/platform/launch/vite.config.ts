@@ -19,7 +19,7 @@ const withSlashes = (path: string) => path.replaceAll(sep, '/')
 /** Entry points by name in the build: the server, the demo, the administration commands, and the worker threads and child processes. */
 const input = {
   main: 'server/main.ts',
-  demo: 'server/demo.ts',
+  demo: 'server/operations/demo/main.ts',
   admin: 'server/operations/admin/main.ts',
   ...Object.fromEntries(globSync('server/**/*.ts', { cwd: root }).map(withSlashes).flatMap(startedBy)),
 }
