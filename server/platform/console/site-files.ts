@@ -16,7 +16,7 @@ const icons = {
 /** Paths of the files that browsers request for the whole site. */
 export const siteFiles: ReadonlySet<string> = new Set([...Object.keys(icons), '/manifest.webmanifest', '/opensearch.xml'])
 
-/** Serves the icons, the web app manifest and the OpenSearch description, which lets browsers search packages from the address bar. */
+/** Serves the icons, the web app manifest and the OpenSearch description, with which browsers search packages from the address bar. */
 export function mountSiteFiles(app: FastifyInstance, services: Services, root: string): void {
   for (const [path, type] of Object.entries(icons)) {
     const file = join(root, path)

@@ -7,7 +7,7 @@ import { binary } from '../../platform/rest/route.ts'
 /** Number of packages per page. Search engines read at most 50,000. */
 const pageSize = 5000
 
-/** The sitemap of public packages. Source: sitemaps.org. Lists packages whose versions are all public, whoever asks. */
+/** The sitemap of public packages. Source: sitemaps.org. Lists packages whose versions are all public, for all callers. */
 export const sitemapBinaries = [
   binary('GET /sitemap.xml', {
     access: 'open',

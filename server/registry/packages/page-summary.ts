@@ -12,8 +12,8 @@ const lists: Record<string, PageSummary> = {
 }
 
 /**
- * Returns the summary of a page about packages that everyone may read. Null for private packages and while public browsing is off, whoever the caller
- * is, so that a page shared with others never describes them.
+ * Returns the summary of a page about packages that everyone may read. Null for private packages and while public browsing is off, for all callers,
+ * so that a page shared with others never describes them.
  */
 export async function summarizePage(services: Pick<Services, 'config' | 'database'>, path: string): Promise<PageSummary | null> {
   const [, name, version, tab] = packagePage.exec(path) ?? []
