@@ -1,5 +1,4 @@
 import './main.css'
-import ui from '@nuxt/ui/vue-plugin'
 import urql from '@urql/vue'
 import { createApp } from 'vue'
 import App from './app.vue'
@@ -10,6 +9,7 @@ import { ensureSameAccount, forgetViewer } from './sign-in/session.ts'
 import { loadTexts } from './documents.ts'
 import { client, onSignedOut } from './graphql.ts'
 import { recoverMissingChunks } from './missing-chunks.ts'
+import { nuxtUi } from './nuxt-ui.ts'
 import { loginRoute, router } from './router.ts'
 
 trackNavigation(router)
@@ -23,4 +23,4 @@ onSignedOut(() => {
 setTimeout(() => void loadTexts(), 10_000)
 window.addEventListener('focus', () => void ensureSameAccount())
 
-createApp(App).use(urql, client).use(router).use(ui).mount('#app')
+createApp(App).use(urql, client).use(router).use(nuxtUi).mount('#app')

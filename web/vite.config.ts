@@ -5,6 +5,7 @@ import vue from '@vitejs/plugin-vue'
 import { defineConfig, type Plugin } from 'vite'
 import { typedOperations } from './codegen.ts'
 import { helpPages } from './help-pages.ts'
+import { lazyParts } from './lazy-parts.ts'
 import { pageIndex } from './page-index.ts'
 import { precompress, referenceViewer } from './precompress.ts'
 
@@ -12,12 +13,14 @@ const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
 
 const hoverOf = { primary: 'hover:bg-primary/90 active:bg-primary/90', error: 'hover:bg-error/90 active:bg-error/90' }
 
-/** Bundles the entry code into one chunk and shared code into a few: fewer requests, and larger files compress better. */
+/** Bundles the entry code, the header's menus, and shared code into few chunks: fewer requests, and larger files compress better. */
 const fewFiles = {
   codeSplitting: {
     groups: [
-      { name: 'start', tags: ['$initial' as const], priority: 1 },
-      { name: 'shared', minShareCount: 6, entriesAware: true, entriesAwareMergeThreshold: 9000 },
+      { name: 'start', tags: ['$initial' as const], priority: 3 },
+      { name: 'header', test: /web\/(search\/search-box|shell\/(account|theme|tray)-menu)\.vue/, priority: 2 },
+      { name: 'common', minShareCount: 3, priority: 1 },
+      { name: 'package', test: /web\/(package|score|advisories)\//, minShareCount: 2 },
     ],
   },
   // Names of shared chunks list all their importers, separated by `~`; keep only the first part.
@@ -28,12 +31,14 @@ export default defineConfig({
   root: import.meta.dirname,
   // Relative URLs in the bundle let the same build be served under any path prefix.
   base: './',
+  resolve: { alias: [{ find: /^@iconify\/vue$/, replacement: join(import.meta.dirname, 'icons.ts') }] },
   plugins: [
     typedOperations(),
     helpPages(),
     themeScript(),
     referenceViewer(),
     precompress(),
+    lazyParts(),
     pageIndex(),
     vue(),
     ui({
@@ -59,6 +64,8 @@ export default defineConfig({
     license: { fileName: 'licenses.json' },
     sourcemap: false,
     assetsInlineLimit: 0,
+    // One style sheet: those of single pages are tiny.
+    cssCodeSplit: false,
     rolldownOptions: { output: fewFiles },
   },
   server: {
@@ -77,19 +84,8 @@ export default defineConfig({
   },
 })
 
-/** Adds theme.js to the page as a separate, blocking script that runs before the first paint. */
+/** Adds theme.js to the page as an inline script that runs before the first paint. The server allows it by its hash (see `inlineScripts`). */
 function themeScript(): Plugin {
-  let file: string | undefined
-  let source = '/theme.js'
-  return {
-    name: 'theme-script',
-    buildStart() {
-      if (this.environment.mode !== 'build') return
-      file = this.emitFile({ type: 'asset', name: 'theme.js', source: readFileSync(join(import.meta.dirname, 'theme.js')) })
-    },
-    generateBundle() {
-      if (file) source = `./${this.getFileName(file)}`
-    },
-    transformIndexHtml: { order: 'post', handler: () => [{ tag: 'script', attrs: { src: source }, injectTo: 'head' }] },
-  }
+  const children = readFileSync(join(import.meta.dirname, 'theme.js'), 'utf8')
+  return { name: 'theme-script', transformIndexHtml: { order: 'post', handler: () => [{ tag: 'script', children, injectTo: 'head' }] } }
 }

@@ -1,6 +1,7 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { unknownAddress } from '../../errors.ts'
@@ -20,8 +21,12 @@ import { mountSiteFiles, siteFiles } from './site-files.ts'
  * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
  * messages of the documentation (analysis/docs/message-page.ts) have their own.
  */
-const policyFor = ({ README_IMAGES }: Pick<Services['config'], 'README_IMAGES'>): string =>
-  `default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:${README_IMAGES === 'direct' ? ' https: http:' : ''}; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'`
+const policyFor = ({ README_IMAGES }: Pick<Services['config'], 'README_IMAGES'>, page: string): string =>
+  `default-src 'self'; script-src ${["'self'", ...inlineScripts(page)].join(' ')}; style-src 'self' 'unsafe-inline'; img-src 'self' data:${README_IMAGES === 'direct' ? ' https: http:' : ''}; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'`
+
+/** Returns the sources of the build's inline scripts for a Content-Security-Policy: their hashes. */
+const inlineScripts = (page: string): string[] =>
+  Array.from(page.matchAll(/<script>(.*?)<\/script>/gs), ([, script = '']) => `'sha256-${hash('sha256', script, 'base64')}'`)
 
 /** Serves the console: hashed files, cached permanently by browsers, and its single HTML page for all paths that no other route matches. */
 export async function mountConsole(app: FastifyInstance, services: Services, sendPage: RouteHandlerMethod): Promise<void> {
@@ -74,7 +79,7 @@ export function consoleSender(services: Services, { schema, documents, summarize
   const page = existsSync(join(root, 'index.html'))
     ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
     : notBuilt
-  const policy = policyFor(services.config)
+  const policy = policyFor(services.config, page)
   const needsOf = readPageIndex(join(root, 'pages.json'))
   const answersTo = firstAnswerer(services, schema, documents)
   return async (request, reply) => {
