@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Kind, parse } from 'graphql'
 import type { OutputBundle, OutputChunk } from 'rolldown'
 import type { Plugin } from 'vite'
 import { firstQueries, type FirstQuery } from './first-queries.ts'
@@ -32,13 +33,25 @@ export function pageIndex(): Plugin {
   }
 }
 
-/** Returns a function that replaces the name of a query with the hash of its text, which the console sends. */
+/**
+ * Returns a function that replaces the name of a query with the hash of its text, which the console sends.
+ * @throws Error if the query does not exist or has other variables.
+ */
 function queryReader() {
   const texts = JSON.parse(readFileSync(join(import.meta.dirname, 'generated/documents.json'), 'utf8')) as Record<string, string>
-  const hashes = new Map(Object.entries(texts).map(([hash, text]) => [/^query (\w+)/.exec(text)?.[1], hash]))
+  const known = new Map(Object.entries(texts).map(([hash, text]) => [/^query (\w+)/.exec(text)?.[1], { hash, text }]))
   return ({ name, ...query }: FirstQuery) => {
-    const hash = hashes.get(name)
-    if (hash === undefined) throw new Error(`web/first-queries.ts names an unknown query: ${name}`)
+    const { hash, text } = known.get(name) ?? {}
+    if (hash === undefined || text === undefined) throw new Error(`web/first-queries.ts names the unknown query ${name}.`)
+    const [definition] = parse(text).definitions
+    const declared = (definition?.kind === Kind.OPERATION_DEFINITION && definition.variableDefinitions) || []
+    const required = declared.filter(({ type, defaultValue }) => type.kind === Kind.NON_NULL_TYPE && !defaultValue)
+    const names = declared.map(({ variable }) => variable.name.value)
+    const wrong = [
+      ...Object.keys(query.variables).filter((variable) => !names.includes(variable)),
+      ...required.map(({ variable }) => variable.name.value).filter((variable) => !(variable in query.variables)),
+    ]
+    if (wrong.length > 0) throw new Error(`web/first-queries.ts: the query ${name} has other variables: ${wrong.join(', ')}.`)
     return { hash, ...query }
   }
 }
