@@ -1,6 +1,3 @@
-/** The shell that commands are shown for until the user selects another one (see `preferredShell`). */
-const usualShell: Variable = { onWindows: 'POWERSHELL', elsewhere: 'POSIX' }
-
 /**
  * The queries that pages send when they open, by component. The server embeds their answers in the HTML page, so that a page needs no request
  * before it shows its content. If the component uses other variables, it sends a request as usual.
@@ -19,10 +16,9 @@ export const firstQueries: Record<string, FirstQuery[]> = {
   ],
   'package/readme-page.vue': [{ name: 'VersionDocument', variables: { ...shownVersion(), readme: true } }],
   'package/changelog-page.vue': [{ name: 'VersionDocument', variables: { ...shownVersion(), changelog: true } }],
-  'package/install-page.vue': [{ name: 'Installation', variables: { ...shownVersion(), shell: usualShell } }],
-  'package/versions-page.vue': [
-    { name: 'Versions', variables: { name: { param: 'name' }, filter: null, ascending: false, after: null }, withoutSearch: true },
-  ],
+  'package/install-page.vue': [{ name: 'Installation', variables: shownVersion() }],
+  'package/versions-page.vue': [{ name: 'VersionGroups', variables: { name: { param: 'name' } } }],
+  'package/dependencies-page.vue': [{ name: 'Dependencies', variables: shownVersion() }],
   'overview/overview-page.vue': [
     { name: 'Attention', variables: {} },
     { name: 'SetupChecklist', variables: {} },
@@ -41,16 +37,8 @@ export interface FirstQuery {
   withoutSearch?: boolean
 }
 
-/**
- * The value of a variable: a constant, a parameter of the path, whether the path has this parameter, whether the caller is signed in, or a value
- * that depends on the operating system of the browser.
- */
-type Variable =
-  | (string | number | boolean | null)
-  | { param: string; otherwise?: string }
-  | { isGiven: string }
-  | { isSignedIn: true }
-  | { onWindows: string; elsewhere: string }
+/** The value of a variable: a constant, a parameter of the path, whether the path has this parameter, or whether the caller is signed in. */
+type Variable = string | number | boolean | null | { param: string; otherwise?: string } | { isGiven: string } | { isSignedIn: true }
 
 /** The variables of queries about the package and the version in the path (see `usePackageParams`). */
 function shownVersion(): Record<string, Variable> {

@@ -72,7 +72,11 @@ export default defineConfig({
     port: 5173,
     strictPort: true,
     proxy: Object.fromEntries(
-      ['^/(api|graphql|documentation|raw|images|thumbnails)(/|\\?|$)', '^/oauth/(?!consent)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
+      [
+        '^/(api|graphql|documentation|raw|images|thumbnails)(/|\\?|$)',
+        '^/oauth/(?!consent)',
+        '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$',
+      ].map((path) => [
         path,
         // Browsers that open /graphql get the explorer page of the console.
         {

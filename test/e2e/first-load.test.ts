@@ -60,7 +60,7 @@ it.each([
   ['/', 'acme_http'],
   ['/packages', 'acme_http'],
   ['/packages/acme', 'Made for a test.'],
-  ['/packages/acme/versions', '1.0.0'],
+  ['/packages/acme/versions', '1.x'],
   ['/admin', 'Packages'],
 ])('shows the content of %s after few requests, and its data without any', async (path, content) => {
   await using app = await consoleApp()

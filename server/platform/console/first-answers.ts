@@ -54,7 +54,7 @@ export function firstAnswerer(services: Services, schema: GraphQLSchema, documen
     const context = await createContext(services, request, reply)
     known.isSignedIn = context.viewer !== null
     context.query = { cost: 0, bucket: await services.limits.use('graphql', context.viewer?.id ?? addressKey(context.ip)) }
-    const queries = needs.queries({ isSignedIn: known.isSignedIn, isOnWindows: /Windows/.test(request.headers['user-agent'] ?? '') })
+    const queries = needs.queries(known.isSignedIn)
     const collect = async (query: Query) => {
       const found = await answer(context, query).catch(() => null)
       if (found) known.answers.push(found)

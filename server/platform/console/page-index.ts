@@ -9,7 +9,6 @@ const variable = z.union([
   z.object({ param: z.string(), otherwise: z.string().optional() }),
   z.object({ isGiven: z.string() }),
   z.object({ isSignedIn: z.literal(true) }),
-  z.object({ onWindows: z.string(), elsewhere: z.string() }),
 ])
 const query = z.object({
   /** SHA-256 of the query's text (see documents.ts). */
@@ -30,10 +29,7 @@ type FirstQuery = z.infer<typeof query>
 export type Query = Pick<FirstQuery, 'hash' | 'required'> & { variables: Record<string, unknown> }
 
 /** What the console needs to show a page: scripts and style sheets, and the answers to queries. */
-export type PageNeeds = { files: string[]; queries(caller: Caller): Query[] }
-
-/** What variables can depend on. */
-type Caller = { isSignedIn: boolean; isOnWindows: boolean }
+export type PageNeeds = { files: string[]; queries(isSignedIn: boolean): Query[] }
 
 /** Reads `pages.json` of the console's build (see web/page-index.ts). Returns a function that finds the needs of a page by path and query string. */
 export function readPageIndex(file: string): (path: string, search: string) => PageNeeds {
@@ -52,7 +48,7 @@ export function readPageIndex(file: string): (path: string, search: string) => P
     const queries = [session, ...(page?.queries ?? []).filter((one) => !one.withoutSearch || search === '')]
     return {
       files: page?.files ?? [],
-      queries: (caller) => queries.map(({ variables, ...rest }) => ({ ...rest, variables: valuesOf(variables, params, caller) })),
+      queries: (isSignedIn) => queries.map(({ variables, ...rest }) => ({ ...rest, variables: valuesOf(variables, params, isSignedIn) })),
     }
   }
 }
@@ -66,12 +62,11 @@ const patternOf = (path: string): RegExp =>
     'i',
   )
 
-function valuesOf(variables: FirstQuery['variables'], params: Record<string, string>, caller: Caller): Record<string, unknown> {
+function valuesOf(variables: FirstQuery['variables'], params: Record<string, string>, isSignedIn: boolean): Record<string, unknown> {
   const valueOf = (value: z.infer<typeof variable>): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if ('param' in value) return params[value.param] ?? value.otherwise
-    if ('onWindows' in value) return caller.isOnWindows ? value.onWindows : value.elsewhere
-    return 'isGiven' in value ? value.isGiven in params : caller.isSignedIn
+    return 'isGiven' in value ? value.isGiven in params : isSignedIn
   }
   return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, valueOf(value)]))
 }
