@@ -20,14 +20,20 @@ export function forgetFirstAnswers() {
   known = undefined
 }
 
-/** Returns the answer to a query that the server embedded in the page, once, or undefined. `body` is the body of the request. */
-export function takeFirstAnswer(body: BodyInit | null | undefined): Response | undefined {
-  if (!known || typeof body !== 'string' || (csrfCookie()?.slice(-sessionCharacters) ?? '') !== known.session) return undefined
-  const { variables = {}, extensions } = JSON.parse(body) as Sent
+/** Returns the data of a query that the server embedded in the page, once, or undefined. */
+export function takeFirstAnswer(hash: string, variables: Record<string, unknown> = {}): unknown {
+  if (!known || (csrfCookie()?.slice(-sessionCharacters) ?? '') !== known.session) return undefined
   const wanted = keyOf(variables)
-  const place = known.answers.findIndex((one) => one.hash === extensions.persistedQuery.sha256Hash && keyOf(one.variables) === wanted)
-  const [answer] = place < 0 ? [] : known.answers.splice(place, 1)
-  return answer && Response.json({ data: answer.data })
+  const place = known.answers.findIndex((one) => one.hash === hash && keyOf(one.variables) === wanted)
+  return place < 0 ? undefined : known.answers.splice(place, 1)[0]?.data
+}
+
+/** Returns the response to the request of a query that the server embedded in the page, once, or undefined. */
+export function takeFirstResponse(body: BodyInit | null | undefined): Response | undefined {
+  if (!known || typeof body !== 'string') return undefined
+  const { variables, extensions } = JSON.parse(body) as Sent
+  const data = takeFirstAnswer(extensions.persistedQuery.sha256Hash, variables)
+  return data === undefined ? undefined : Response.json({ data })
 }
 
 interface Sent {

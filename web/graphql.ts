@@ -6,12 +6,14 @@ import {
   fetchExchange,
   mapExchange,
   type Operation,
+  ssrExchange,
   type TypedDocumentNode,
   useQuery as useUrqlQuery,
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import { csrfCookie, csrfHeader } from './csrf.ts'
 import { asPersistedQuery, send } from './documents.ts'
+import { takeFirstAnswer } from './first-answers.ts'
 import { sendMutation, sendQuery } from './read-your-writes.ts'
 
 /** An error reported by the server. */
@@ -36,13 +38,16 @@ export type Requirement = 'password' | 'session' | 'account'
 let promptForProof: ProofPrompt = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
 
+/** Answers queries at once, without a request, from the data that the server embedded in the page. */
+const embedded = ssrExchange({ isClient: true })
+
 export const client = new Client({
   url: new URL('graphql', document.baseURI).href,
   requestPolicy: 'cache-and-network',
   preferGetMethod: false,
   fetchSubscriptions: true, // over server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
-  exchanges: [mapExchange({ onOperation, onError }), cacheExchange, fetchExchange],
+  exchanges: [mapExchange({ onOperation, onError }), cacheExchange, embedded, fetchExchange],
 })
 
 /** Registers a listener that is called when a query fails because the session has ended. */
@@ -147,8 +152,14 @@ export function failureOf(error: CombinedError): Failure {
 
 /** Picks the fetch function by the kind of operation. Queries must not put data into the cache that is older than a completed mutation. */
 function onOperation(sent: Operation): Operation {
+  if (sent.kind === 'query' && sent.context.requestPolicy !== 'network-only') answerAtOnce(sent)
   const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendMutation : send
   return asPersistedQuery({ ...sent, context: { ...sent.context, fetch } })
+}
+
+function answerAtOnce({ key, query, variables }: Operation): void {
+  const data = takeFirstAnswer((query as { documentId?: string }).documentId ?? '', (variables ?? {}) as Record<string, unknown>)
+  if (data !== undefined) embedded.restoreData({ [key]: { data: JSON.stringify(data) } })
 }
 
 /** Notifies the sign-out listeners. Mutations ask for the password themselves, and background queries must not navigate away from the page. */

@@ -1,5 +1,5 @@
 import { send } from './documents.ts'
-import { forgetFirstAnswers, takeFirstAnswer } from './first-answers.ts'
+import { forgetFirstAnswers, takeFirstResponse } from './first-answers.ts'
 
 /** Number of mutations completed since the page was loaded. */
 let completedMutations = 0
@@ -19,7 +19,7 @@ export const sendMutation: typeof fetch = async (address, request) => {
  * affected queries after a mutation, but skips queries that are already in flight. Answers that the server embedded in the page need no request.
  */
 export const sendQuery: typeof fetch = async (address, request) => {
-  const embedded = takeFirstAnswer(request?.body)
+  const embedded = takeFirstResponse(request?.body)
   if (embedded) return embedded
   for (;;) {
     const before = completedMutations
