@@ -19,8 +19,10 @@ const fewFiles = {
     groups: [
       { name: 'start', tags: ['$initial' as const], priority: 3 },
       { name: 'header', test: /web\/(search\/search-box|shell\/(account|theme|tray)-menu)\.vue/, priority: 2 },
-      { name: 'common', minShareCount: 3, priority: 1 },
-      { name: 'package', test: /web\/(package|score|advisories)\//, minShareCount: 2 },
+      { name: 'common', minShareCount: 9, priority: 1 },
+      { name: 'shared', minShareCount: 3, priority: 0.5 },
+      { name: 'package', test: /web\/(package|score|advisories|files|shared\/tab-title)/, minShareCount: 2 },
+      { name: 'administration', test: /web\/(shell\/admin|shared\/(side-nav|time-chart)|overview|setup)/, minShareCount: 2 },
     ],
   },
   // Names of shared chunks list all their importers, separated by `~`; keep only the first part.
@@ -91,5 +93,8 @@ export default defineConfig({
 /** Adds theme.js to the page as an inline script that runs before the first paint. The server allows it by its hash (see `inlineScripts`). */
 function themeScript(): Plugin {
   const children = readFileSync(join(import.meta.dirname, 'theme.js'), 'utf8')
-  return { name: 'theme-script', transformIndexHtml: { order: 'post', handler: () => [{ tag: 'script', children, injectTo: 'head' }] } }
+  return {
+    name: 'theme-script',
+    transformIndexHtml: { order: 'post', handler: () => [{ tag: 'script', attrs: { id: 'color-mode' }, children, injectTo: 'head' }] },
+  }
 }

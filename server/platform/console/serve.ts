@@ -26,7 +26,10 @@ const policyFor = ({ README_IMAGES }: Pick<Services['config'], 'README_IMAGES'>,
 
 /** Returns the sources of the build's inline scripts for a Content-Security-Policy: their hashes. */
 const inlineScripts = (page: string): string[] =>
-  Array.from(page.matchAll(/<script>(.*?)<\/script>/gs), ([, script = '']) => `'sha256-${hash('sha256', script, 'base64')}'`)
+  Array.from(
+    page.matchAll(/<script id="color-mode">(.*?)<\/script>/gs),
+    ([, script = '']) => `'sha256-${hash('sha256', script, 'base64')}'`,
+  )
 
 /** Serves the console: hashed files, cached permanently by browsers, and its single HTML page for all paths that no other route matches. */
 export async function mountConsole(app: FastifyInstance, services: Services, sendPage: RouteHandlerMethod): Promise<void> {
