@@ -19,8 +19,7 @@ const fewFiles = {
     groups: [
       { name: 'start', tags: ['$initial' as const], priority: 3 },
       { name: 'header', test: /web\/(search\/search-box|shell\/(account|theme|tray)-menu)\.vue/, priority: 2 },
-      { name: 'common', minShareCount: 9, priority: 1 },
-      { name: 'shared', minShareCount: 3, priority: 0.5 },
+      { name: 'common', minShareCount: 3, priority: 1 },
       { name: 'package', test: /web\/(package|score|advisories|files|shared\/tab-title)/, minShareCount: 2 },
       { name: 'administration', test: /web\/(shell\/admin|shared\/(side-nav|time-chart)|overview|setup)/, minShareCount: 2 },
     ],
@@ -66,7 +65,7 @@ export default defineConfig({
     license: { fileName: 'licenses.json' },
     sourcemap: false,
     assetsInlineLimit: 0,
-    // One style sheet: those of single pages are tiny.
+    // One style sheet: those of single pages are small.
     cssCodeSplit: false,
     rolldownOptions: { output: fewFiles },
   },
