@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { expectAccessible, openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -26,7 +26,7 @@ it('shows who can publish a package and why, and a message that asks for access'
   await about.getByRole('button', { name: 'Request access' }).click()
   const dialog = page.getByRole('dialog', { name: 'Request access' })
   await dialog.getByText('send it to Alice Archer or the admins of Harbor.').waitFor()
-  await expectSound(page, 'request-access')
+  await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Copy message' }).click()
   const copied = () => page.evaluate(() => navigator.clipboard.readText())
   await expect.poll(copied).toContain(`I would like to publish versions of kit on ${app.url}.\nMy account: Bob <${bob.email}>`)
