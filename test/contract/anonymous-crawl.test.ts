@@ -131,12 +131,19 @@ describe('GET routes', () => {
     }
   })
 
-  it.each(['/', '/robots.txt', '/packages', `/packages/${secret}`, '/api/docs', '/api/docs/openapi.json'])(
+  it.each(['/', '/robots.txt', '/packages', '/api/docs', '/api/docs/openapi.json'])(
     'show no trace either: %s',
     async (path) => {
       expect(tracesIn(await app.anonymous.get(path))).toEqual([])
     },
   )
+
+  it('show the same page of the console for a private and an absent package', async () => {
+    const headers = { headers: { accept: 'text/html' } }
+    const [there, none] = await Promise.all([secret, absent].map((name) => app.anonymous.get(`/packages/${name}`, headers)))
+    expect(there?.status).toBe(404)
+    expect(there && withMissingNames(there)).toEqual(none && withMissingNames(none))
+  })
 })
 
 describe('fields of GraphQL', () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
-it('suggests similar names for a missing package, and tells administrators that a name is reserved', async () => {
+it('suggests similar names for a missing package, and informs administrators that a name is reserved', async () => {
   await using app = await consoleApp()
   const [admin, member] = [await app.admin({ displayName: 'Adam Admin' }), await app.member()]
   await publishTo(app.url, admin.secret ?? '', { name: 'acme_client', version: '1.0.0' }, { name: 'acme_gone', version: '1.0.0' })

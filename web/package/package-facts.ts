@@ -12,7 +12,7 @@ export function usePackageFacts(shown: () => { name: string; version: VersionDet
     const { homepage, repository, issueTracker, documentation, funding } = version.value
     return [
       { label: 'Repository', icon: 'i-lucide-git-branch', url: repository },
-      { label: 'Home page', icon: 'i-lucide-house', url: homepage },
+      { label: 'Home page', icon: 'i-lucide-globe', url: homepage },
       { label: 'Documentation', icon: 'i-lucide-book-open', url: documentation },
       { label: 'Issues', icon: 'i-lucide-circle-dot', url: issueTracker },
       ...funding.map((url) => ({ label: `Support: ${new URL(url).host}`, icon: 'i-lucide-heart', url })),

@@ -5,7 +5,7 @@ import { useAdministrator } from '../users/users.ts'
 import { useAdminPages } from './admin-pages.ts'
 
 const open: CommandPaletteItem[] = [
-  { label: 'Home', icon: 'i-lucide-house', to: '/' },
+  { label: 'Home', icon: 'i-lucide-layout-dashboard', to: '/' },
   { label: 'Packages', icon: 'i-lucide-package', to: '/packages' },
 ]
 const help: CommandPaletteItem[] = [
