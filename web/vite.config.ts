@@ -19,6 +19,15 @@ const fewFiles = {
     groups: [
       { name: 'start', tags: ['$initial' as const], priority: 3 },
       { name: 'header', test: /web\/(search\/search-box|shell\/(account|theme|tray)-menu)\.vue/, priority: 2 },
+      // Neither long lists nor forms are part of the first page that most people open.
+      { name: 'long-lists', test: /@tanstack\/(virtual-core|vue-virtual)\//, priority: 1.5 },
+      {
+        name: 'forms',
+        test: /\/(RadioGroup|Checkbox|Textarea|Switch|Slideover|secret-sheet)\b/,
+        minShareCount: 3,
+        priority: 1.5,
+        includeDependenciesRecursively: false,
+      },
       { name: 'common', minShareCount: 3, priority: 1 },
       { name: 'package', test: /web\/(package|score|advisories|files|shared\/tab-title)/, minShareCount: 2 },
       { name: 'administration', test: /web\/(shell\/admin|shared\/(side-nav|time-chart)|overview|setup)/, minShareCount: 2 },
