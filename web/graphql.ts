@@ -158,7 +158,7 @@ function onOperation(sent: Operation): Operation {
 }
 
 function answerAtOnce({ key, query, variables }: Operation): void {
-  const data = takeFirstAnswer((query as { documentId?: string }).documentId ?? '', (variables ?? {}) as Record<string, unknown>)
+  const data = takeFirstAnswer((query as { documentId?: string }).documentId ?? '', variables ?? {})
   if (data !== undefined) embedded.restoreData({ [key]: { data: JSON.stringify(data) } })
 }
 

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kind, parse } from 'graphql'
-import type { OutputBundle, OutputChunk } from 'rolldown'
-import type { Plugin } from 'vite'
+import type { Plugin, Rolldown } from 'vite'
 import { firstQueries, type FirstQuery } from './first-queries.ts'
 import { pageModules } from './route-modules.ts'
 
@@ -57,7 +56,7 @@ function queryReader() {
 }
 
 /** Returns the scripts and style sheets that contain these modules and everything they import, except files that index.html names. */
-function filesOf(modules: string[], bundle: OutputBundle): string[] {
+function filesOf(modules: string[], bundle: Rolldown.OutputBundle): string[] {
   const chunks = Object.values(bundle).filter((file) => file.type === 'chunk')
   const named = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
   const loaded = closure(
@@ -75,7 +74,7 @@ function filesOf(modules: string[], bundle: OutputBundle): string[] {
 }
 
 /** Returns chunks and all chunks that they import statically. */
-function closure(chunks: OutputChunk[], named: ReadonlyMap<string, OutputChunk>, known = new Set<OutputChunk>()): Set<OutputChunk> {
+function closure(chunks: Rolldown.OutputChunk[], named: ReadonlyMap<string, Rolldown.OutputChunk>, known = new Set<Rolldown.OutputChunk>()): Set<Rolldown.OutputChunk> {
   for (const chunk of chunks) {
     if (known.has(chunk)) continue
     known.add(chunk)

@@ -131,12 +131,9 @@ describe('GET routes', () => {
     }
   })
 
-  it.each(['/', '/robots.txt', '/packages', '/api/docs', '/api/docs/openapi.json'])(
-    'show no trace either: %s',
-    async (path) => {
-      expect(tracesIn(await app.anonymous.get(path))).toEqual([])
-    },
-  )
+  it.each(['/', '/robots.txt', '/packages', '/api/docs', '/api/docs/openapi.json'])('show no trace either: %s', async (path) => {
+    expect(tracesIn(await app.anonymous.get(path))).toEqual([])
+  })
 
   it('show the same page of the console for a private and an absent package', async () => {
     const headers = { headers: { accept: 'text/html' } }
