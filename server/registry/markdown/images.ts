@@ -5,16 +5,19 @@ import { basePath } from '../../platform/http/public-url.ts'
 import { rawPlaceholder } from './placeholders.ts'
 
 /** How the images of a document are resolved. Part of the cache key of a rendered text. */
-export type ImageSettings =
+export type ImageSettings = { serverUrl: string } & (
   | { mode: 'off' }
   | { mode: 'direct' }
   /** `endpoint` is the path of the image proxy. `key` (in hex) signs the URLs of its images. */
   | { mode: 'proxy'; endpoint: string; key: string }
+)
 
 /** Returns the image settings of the server. */
 export function imageSettings({ config, keys }: { config: Pick<Config, 'README_IMAGES' | 'SERVER_URL'>; keys: Keys }): ImageSettings {
-  const { README_IMAGES: mode, SERVER_URL } = config
-  return mode === 'proxy' ? { mode, endpoint: `${basePath(SERVER_URL)}/images`, key: keys.image.toString('hex') } : { mode }
+  const { README_IMAGES: mode, SERVER_URL: serverUrl } = config
+  return mode === 'proxy'
+    ? { serverUrl, mode, endpoint: `${basePath(serverUrl)}/images`, key: keys.image.toString('hex') }
+    : { serverUrl, mode }
 }
 
 /**
@@ -28,8 +31,11 @@ export function resolveImage(target: string, path: string | null, settings: Imag
 /** Returns the URL from which the reader's browser loads an image of another server, or null if the image is not loaded. */
 export function resolveRemote(target: string, settings: ImageSettings): string | null {
   const url = /^https?:\/\//i.test(target.trim()) ? URL.parse(target.trim()) : null
-  if (!url || settings.mode === 'off' || url.username || url.password) return null
+  if (!url || url.username || url.password) return null
   url.hash = ''
+  // Images of this server, such as badges, are not remote.
+  if (url.href.startsWith(`${settings.serverUrl}/`)) return url.href.slice(new URL(settings.serverUrl).origin.length)
+  if (settings.mode === 'off') return null
   const source = contentUrl(url.href)
   if (source.length > maxUrl) return null
   if (settings.mode === 'direct') return source

@@ -115,7 +115,8 @@ describe('relative URLs', () => {
 })
 
 describe('links of a package', () => {
-  const links = { kind: 'package', serverUrl: 'https://pub.example/base', repository: null, images: { mode: 'off' } } as const
+  const serverUrl = 'https://pub.example/base'
+  const links = { kind: 'package', serverUrl, repository: null, images: { mode: 'off', serverUrl } } as const
   const version = { basePath: '/base', name: 'acme', version: '1.0.0+2' }
   const hrefOf = (target: string, { path = 'README.md', repository = null as string | null } = {}) =>
     /href="([^"]*)"/.exec(
@@ -147,6 +148,15 @@ describe('links of a package', () => {
     expect(hrefOf('../lib/a.dart', { path: 'example/README.md' })).toBe(`${page}/files/lib/a.dart`)
     expect(hrefOf('../b/README.md', { repository: github })).toBe('https://github.com/acme/mono/blob/main/packages/b/README.md')
     expect(hrefOf('../../../../evil', { repository: github })).toBe(null)
+  })
+
+  it('loads images of this server directly, such as badges, and no others', () => {
+    const srcOf = (target: string) =>
+      /src="([^"]*)"/.exec(renderMarkdown(`![a](<${target}>)`, linkResolver({ ...links, path: 'README.md' })))?.[1] ?? null
+    expect(srcOf(`${serverUrl}/packages/acme/badges/version.svg`)).toBe('/base/packages/acme/badges/version.svg')
+    expect(srcOf('https://pub.example/basement/a.png')).toBe(null)
+    expect(srcOf('https://pub.example.evil.example/base/a.png')).toBe(null)
+    expect(srcOf('https://pub.example/base/../a.png')).toBe(null)
   })
 
   it('ignores placeholders in the text', () => {
