@@ -218,7 +218,8 @@ it('shows the advisories of each version with a constant number of queries', asy
       advisory: {
         osvId: 'SNUG-1',
         severity: 'MODERATE',
-        detailsHtml: '<h1 id="doc-what">What</h1>\n<p>acme forgets to <strong>check</strong>.</p>\n',
+        detailsHtml:
+          '<div class="heading"><h1 id="doc-what">What</h1><a class="heading-link" href="#doc-what" aria-label="Permalink: What">#</a></div>\n<p>acme forgets to <strong>check</strong>.</p>\n',
       },
     },
   ])

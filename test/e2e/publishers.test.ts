@@ -101,7 +101,7 @@ describe('publishers', () => {
     await page.getByText('Mona Member transferred rocket to the publisher acme').waitFor()
     await expectSound(page, 'publisher-activity')
     await page.getByRole('link', { name: 'rocket' }).first().click()
-    await page.getByRole('main').getByRole('link', { name: 'Acme' }).waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Acme' }).first().waitFor()
     await screenshot(page, 'package-of-publisher')
 
     const other = await openPage(app.url)

@@ -96,7 +96,10 @@ it('changes the default SDK, rebuilds and removes SDKs, and shows failed install
   await expect.poll(() => page.getByRole('heading', { name: 'Flutter 3.41.0' }).count()).toBe(0)
 
   await page.getByRole('button', { name: 'Make default: Dart 3.10.4' }).click()
-  await page.getByText(/Dart 3\.10\.4 is now the default/).waitFor()
+  await page
+    .getByText(/Dart 3\.10\.4 is now the default/)
+    .first()
+    .waitFor()
   await page.getByRole('button', { name: 'Rebuild: Dart 3.11.0' }).click()
   await question.getByRole('button', { name: 'Rebuild' }).click()
   await page.getByRole('list', { name: 'Install of Dart 3.11.0' }).waitFor()

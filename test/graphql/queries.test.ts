@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { readDocuments } from '../../server/platform/graphql/trusted-documents.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
@@ -118,9 +118,4 @@ describe('the number of statements', () => {
 })
 
 /** The query that the console sends when a user opens a package. */
-const packagePage = ['fragment VersionDetails', 'query Package(', 'fragment ScorePoints', 'fragment ScoreState']
-  .map((start) => {
-    const text = ['package/package', 'score/score'].map((name) => readFileSync(`web/${name}.graphql`, 'utf8')).join('')
-    return text.slice(text.indexOf(start), text.indexOf('\n}\n', text.indexOf(start)) + 3)
-  })
-  .join('\n')
+const packagePage = [...readDocuments().values()].find((text) => text.startsWith('query Package(')) ?? ''
