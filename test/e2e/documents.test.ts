@@ -28,9 +28,9 @@ it('sends the hashes of operations, never their text', async () => {
     if (request.url().endsWith('/graphql')) sent.push(request.postDataJSON() as Body)
   })
   await startSession(page, app.url, (await app.member()).email)
-  await page.goto('/settings/profile')
-  await page.getByLabel('Name', { exact: true }).waitFor()
-  expect(sent.map(({ operationName }) => operationName)).toContain('Session')
+  await page.goto('/settings/tokens')
+  await page.getByRole('row', { name: /test/ }).waitFor()
+  expect(sent.map(({ operationName }) => operationName)).toContain('Tokens')
   const hash = expect.stringMatching(/^[0-9a-f]{64}$/)
   for (const body of sent)
     expect(body).toEqual({
