@@ -47,15 +47,22 @@ it('stays within CACHE_BYTES', async () => {
   expect(caches.archives.size).toBe(2)
 })
 
+const logo = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9"/></svg>'
+
 /** Reads one value into each cache. */
 async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
   for (const version of ['1.0.0', '1.1.0']) {
-    await publish(alice, { name: 'acme', version })
+    await publish(alice, { name: 'acme', version, files: { 'logo.svg': logo } })
     await storeSurface(app, version, surfaceOf({ [`of${version.length}`]: 'void of()' }))
   }
   await documentVersion(app, 'acme', '1.1.0')
   await upload(alice, await packageArchive({ name: 'acme', version: '1.2.0' }))
-  const paths = ['/api/packages/acme', '/api/archives/acme-1.0.0.tar.gz', '/documentation/acme/latest/shapes/index.html']
+  const paths = [
+    '/api/packages/acme',
+    '/api/archives/acme-1.0.0.tar.gz',
+    '/documentation/acme/latest/shapes/index.html',
+    '/raw/acme/1.0.0/logo.svg',
+  ]
   for (const path of paths) expect((await alice.get(path, zipped)).status).toBe(200)
   const query =
     '{ package(name: "acme") { latest { readme { html } apiChanges { addedCount } comparison { files { totalCount } } score { report { notes } } } } }'

@@ -107,7 +107,7 @@ it('marks every field that returns a secret', () => {
 it('sends scripts and styles precompressed by the build, with permanent caching', async () => {
   await using app = await testApp()
   const folder = join(import.meta.dirname, '../../web/dist/assets')
-  const files = readdirSync(folder).filter((name) => /^index-.*\.(js|css)$/.test(name))
+  const files = readdirSync(folder).filter((name) => /^(index-.*\.js|style-.*\.css)$/.test(name))
   expect(files).toHaveLength(2)
   for (const file of files) {
     const [path, text] = [`/assets/${file}`, readFileSync(join(folder, file))]

@@ -28,7 +28,7 @@ const report = {
 
 /** Sends a report without documentation pages, then calls `next` instead of generating them. */
 const afterReport = (next: () => void) =>
-  void process.send?.({ interim: { report, surface: new Uint8Array(1), docsFailure: null, ...usage } }, next)
+  void process.send?.({ interim: { report, surface: new Uint8Array(1), apiVerdict: null, docsFailure: null, ...usage } }, next)
 
 const behaviors: Record<string, () => unknown> = {
   loop() {
