@@ -42,6 +42,7 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
       issueTracker: 'https://example.com/issues',
       documentation: 'https://example.com/docs',
       topics: ['ui', 'state-management'],
+      screenshots: [{ path: 'doc/a.png', description: 'The first.' }],
       funding: ['https://example.com/donate'],
       environment: [
         { sdk: 'sdk', constraint: '>=3.0.0 <4.0.0' },
