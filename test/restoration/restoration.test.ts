@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { DeletedPackage, DeletedPackageVersion } from '../../server/registry/restoration/entity.ts'
+import { removalKind } from '../../server/registry/packages/deletion/service.ts'
 import { purgeDeleted } from '../../server/registry/restoration/service.ts'
 import { Job } from '../../server/platform/jobs/entity.ts'
 import type { Actor } from '../actor.ts'
@@ -201,4 +202,25 @@ it('shows and restores deleted packages for administrators only', async () => {
     ])
       expect(Object.values(answer.body.data ?? {}).filter((value) => value !== null)).toEqual([])
   expect(await listOf(admin)).toHaveLength(1)
+})
+
+it('takes the removal of the archives back, and removes them again if the restoration fails', async () => {
+  await using app = await testApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
+  const removals = () => app.services.database.fork().count(Job, { kind: removalKind, state: 'queued' })
+  expect(await admin.delete('/api/admin/packages/acme/versions/1.1.0')).toMatchObject({ status: 200 })
+  expect(await removals()).toBe(1)
+  const [version] = await listOf(admin)
+  expect((await restore(admin, version.id)).body.errors).toBeUndefined()
+  expect(await removals()).toBe(0)
+
+  expect(await admin.delete('/api/admin/packages/acme')).toMatchObject({ status: 200 })
+  const [whole] = await listOf(admin)
+  const em = app.services.database.fork()
+  const [kept] = await em.find(DeletedPackageVersion, { version: '1.0.0' })
+  await app.services.blobs.remove(kept?.archiveSha256 ?? '', { at: new Date(), before: new Date(Date.now() + dayMs) })
+  await app.services.blobs.purge(new Date(Date.now() + dayMs))
+  expect(errorOf(await restore(admin, whole.id)).code).toBe('Conflict')
+  expect(await removals()).toBe(1)
 })

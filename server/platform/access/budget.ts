@@ -34,6 +34,14 @@ export async function withinBudget<Value>(caller: { budget?: Budget }, work: () 
   }
 }
 
+/**
+ * Runs work whose duration depends on stored data, such as deleting all versions of a package, without counting its time and statements toward the
+ * limits of the request. The work must be rare and limited by permissions.
+ */
+export function withoutBudget<Value>({ budget }: { budget?: Budget }, work: () => Promise<Value>): Promise<Value> {
+  return budget ? budget.uncounted(withMeter({ measure: (statement) => statement() }, work)) : work()
+}
+
 /** The remaining resources of a request. Once one of them is used up, all further work of the request fails. */
 export class Budget implements Meter {
   readonly #allowance: Allowance

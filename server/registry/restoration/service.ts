@@ -1,10 +1,13 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import pLimit from 'p-limit'
 import { audit } from '../../accounts/audit/service.ts'
 import { conflict, notFound } from '../../errors.ts'
+import { withoutBudget } from '../../platform/access/budget.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
+import { enqueue } from '../../platform/jobs/queue.ts'
 import { graceDays } from '../../platform/store/collect.ts'
 import type { Services } from '../../services.ts'
 import { removalKind } from '../packages/deletion/service.ts'
@@ -31,43 +34,57 @@ export const purgeDeleted = ({ database, now }: Pick<Services, 'database' | 'now
  * transaction. The package is private afterwards. Scores and documentation are made again.
  * @throws ApiError NotFound after seven days and for what is already restored; Conflict when the name or the version is in use, or an archive is gone.
  */
-export async function restoreDeleted(context: SignedInContext, id: string): Promise<Package> {
+export const restoreDeleted = (context: SignedInContext, id: string): Promise<Package> => withoutBudget(context, () => restore(context, id))
+
+async function restore(context: SignedInContext, id: string): Promise<Package> {
   const { em, blobs, now } = context
   const deleted = await em.fork().findOne(DeletedPackage, { id, ...isRestorable(now()) })
   if (!deleted) throw unknownDeletion()
   const obstacle = await loadObstacle({ em }, id)
   if (obstacle) throw conflict(obstacle)
   const archives = await em.fork().find(DeletedPackageVersion, { deleted: id }, { fields: ['version', 'archiveSha256'] })
-  await stopRemoval(em, deleted)
-  for (const archive of archives) await putBack(blobs, deleted.name, archive)
-  const pkg = await em
-    .fork()
-    .transactional((inner) => restoreRows(inner, context, id))
-    .catch(explainRace)
-  // A removal that had already begun may have moved an archive after it was put back.
-  for (const { archiveSha256 } of archives) if (!(await blobs.has(archiveSha256))) await blobs.restore(archiveSha256)
-  return pkg
+  const subject = deleted.isWhole ? deleted.packageId : (archives[0]?.archiveSha256 ?? '')
+  await stopRemoval(em, deleted.name, subject)
+  try {
+    await putAllBack(blobs, deleted.name, archives)
+    const pkg = await em
+      .fork()
+      .transactional((inner) => restoreRows(inner, context, id))
+      .catch(explainRace)
+    // A removal that had already begun may have moved an archive after it was put back.
+    for (const { archiveSha256 } of archives) if (!(await blobs.has(archiveSha256))) await blobs.restore(archiveSha256)
+    return pkg
+  } catch (error) {
+    const hashes = archives.map(({ archiveSha256 }) => archiveSha256)
+    await em.fork().transactional((inner) => enqueue(inner, { kind: removalKind, subject, payload: { hashes, docs: [] } }, now()))
+    throw error
+  }
 }
 
 /** Takes the removal of the archives out of the queue. Archives of other deletions in the same job are collected later, as unused ones. */
-async function stopRemoval(em: EntityManager, { packageId, name }: DeletedPackage): Promise<void> {
-  const subjects = [packageId, name]
+async function stopRemoval(em: EntityManager, name: string, subject: string): Promise<void> {
   await em.fork().transactional(async (inner) => {
-    await changeRows(inner, `delete from jobs where kind = '${removalKind}' and state = 'queued' and subject in (?, ?)`, subjects)
-    const running = await readRow(
-      inner,
-      `select 1 as one from jobs where kind = '${removalKind}' and state = 'running' and subject in (?, ?)`,
-      subjects,
-    )
+    await changeRows(inner, `delete from jobs where kind = '${removalKind}' and state = 'queued' and subject = ?`, [subject])
+    const running = await readRow(inner, `select 1 as one from jobs where kind = '${removalKind}' and state = 'running' and subject = ?`, [
+      subject,
+    ])
     if (running) throw conflict(`The archives of ${name} are being removed right now. Try again in a few seconds.`)
   })
 }
 
-async function putBack(
-  blobs: BlobStore,
-  name: string,
-  { version, archiveSha256: sha256 }: Pick<DeletedPackageVersion, 'version' | 'archiveSha256'>,
-) {
+type Archive = Pick<DeletedPackageVersion, 'version' | 'archiveSha256'>
+
+/** Number of archives that are put back concurrently. */
+const archivesAtOnce = 8
+
+async function putAllBack(blobs: BlobStore, name: string, archives: readonly Archive[]): Promise<void> {
+  const limit = pLimit(archivesAtOnce)
+  const results = await Promise.allSettled(archives.map((archive) => limit(() => putBack(blobs, name, archive))))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+async function putBack(blobs: BlobStore, name: string, { version, archiveSha256: sha256 }: Archive): Promise<void> {
   if ((await blobs.has(sha256)) || (await blobs.restore(sha256)) || (await blobs.has(sha256))) return
   throw conflict(`The archive of ${name} ${version} is no longer stored, so it cannot be restored.`)
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type AuditKind, audit } from '../../../accounts/audit/service.ts'
+import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { SignedInContext } from '../../../platform/access/context.ts'
 import { conflict } from '../../../errors.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
@@ -23,6 +24,10 @@ export type VersionDeletion = PackageDeletion & { version: string }
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that depend on this one, unless breakage is accepted.
  */
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
+  return withoutBudget(context, () => deleteWhole(context, { package: name, acceptBreakage }))
+}
+
+function deleteWhole(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
   return changePackage(context, name, canDelete, async (em, pkg) => {
     const broken = await brokenBy(em, context, pkg)
     requireAcceptance(name, broken, acceptBreakage)
