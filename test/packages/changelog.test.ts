@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
+import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
 const changelogOf = 'query ($name: String!) { package(name: $name) { latest { changelog { html } } } }'
@@ -43,4 +44,21 @@ it('looks up the versions of all changelogs in one query', async () => {
   const { body } = await alice.graphql('{ package(name: "acme") { versions(first: 10) { nodes { changelog { html } } } } }')
   expect(body.data.package.versions.nodes).toHaveLength(2)
   expect(app.queries.slice(before).filter((sql) => sql.includes('retracted_at from package_versions where package_id in'))).toHaveLength(1)
+})
+
+it('reveals nothing about versions that are hidden from the public', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  const files = { 'CHANGELOG.md': '## 2.0.0\n\n## 1.1.0\n\n## 1.0.0\n\n## 0.9.0\n' }
+  await publish(alice, { name: 'vault', version: '1.0.0' })
+  await publish(alice, { name: 'acme', version: '1.0.0', files })
+  await publish(alice, { ...dependent('acme', '1.1.0', ['vault']), files })
+  await publish(alice, { name: 'acme', version: '2.0.0', files })
+  await makePublic(app, 'acme')
+  const notesFor = async (actor: typeof alice) => {
+    const html = (await actor.graphql(changelogOf, { name: 'acme' })).body.data.package.latest.changelog.html as string
+    return [...html.matchAll(/<p class="release">(?:<a href="[^"]*\/)?(\d\.\d\.\d|Not)/g)].map(([, note]) => note)
+  }
+  expect(await notesFor(alice)).toEqual(['2.0.0', '1.1.0', '1.0.0', 'Not'])
+  expect(await notesFor(app.anonymous)).toEqual(['2.0.0', '1.0.0'])
 })

@@ -5,14 +5,16 @@ import { toDate } from '../../../platform/db/reads.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
 import { parseVersion } from '../../../platform/pub/version.ts'
 import type { PackageVersion } from '../entity.ts'
+import { loadWithheld } from '../visibility.ts'
 import { pubspecOf } from './pubspec.ts'
 
 /** When a version was published here, and whether it is retracted. */
-type Release = { publishedAt: Date; isRetracted: boolean }
+type Release = { id: string; publishedAt: Date; isRetracted: boolean }
 
 /**
  * Adds to each version heading of a rendered changelog when the version was published here, with a link to it, or that it was not. Headings of the
- * highest level that names versions count. A changelog without such headings stays unchanged.
+ * highest level that names versions count. A changelog without such headings stays unchanged. Versions that are hidden from the caller get no note,
+ * and neither do unknown ones while any is hidden, because they must look alike.
  */
 export async function addReleases(context: Context, version: PackageVersion, html: string): Promise<string> {
   const headings = Array.from(html.matchAll(headingPattern), ([, level = '', content = '']) => ({
@@ -22,10 +24,13 @@ export async function addReleases(context: Context, version: PackageVersion, htm
   const levels = headings.flatMap((heading) => (heading.version === null ? [] : [heading.level])).sort()
   const releases = levels.length > 0 ? await loadReleases(context, version.package.id) : null
   if (!releases) return html
+  const { versions: withheld } = await loadWithheld(context, version.package.id)
   const page = `${basePath(context.config.SERVER_URL)}/packages/${pubspecOf(version).name}`
   return html.replaceAll(headingPattern, (heading, level: string, content: string) => {
     const named = level === levels[0] ? versionIn(textOf(content)) : null
-    return named === null ? heading : `${heading}${releaseNote(releases.get(named), `${page}/versions/${encodeURIComponent(named)}`)}`
+    const release = named === null ? undefined : releases.get(named)
+    if (named === null || (release ? withheld.has(release.id) : withheld.size > 0)) return heading
+    return `${heading}${releaseNote(release, `${page}/versions/${encodeURIComponent(named)}`)}`
   })
 }
 
@@ -51,12 +56,14 @@ function releaseNote(release: Release | undefined, path: string): string {
 
 const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
 
-type Row = { package_id: string; version: string; created_at: Parameters<typeof toDate>[0]; retracted_at: unknown }
+type Row = { id: string; package_id: string; version: string; created_at: Parameters<typeof toDate>[0]; retracted_at: unknown }
 
 const loadReleases = batched(async (em: EntityManager, packageIds) => {
-  const sql = `select package_id, version, created_at, retracted_at from package_versions where package_id in (${packageIds.map(() => '?').join(', ')})`
+  const sql = `select id, package_id, version, created_at, retracted_at from package_versions where package_id in (${packageIds.map(() => '?').join(', ')})`
   const releases = new Map<string, Map<string, Release>>(packageIds.map((id) => [id, new Map()]))
   for (const row of await em.execute<Row[]>(sql, packageIds))
-    releases.get(row.package_id)?.set(row.version, { publishedAt: toDate(row.created_at), isRetracted: row.retracted_at !== null })
+    releases
+      .get(row.package_id)
+      ?.set(row.version, { id: row.id, publishedAt: toDate(row.created_at), isRetracted: row.retracted_at !== null })
   return releases
 })
