@@ -1,4 +1,5 @@
 import escapeHtml from 'escape-html'
+import { placeholderMark } from './placeholders.ts'
 
 /**
  * Completes sanitized HTML: gives headings in HTML an id, adds a link to each heading, puts code blocks and tables into boxes, which scroll, and names
@@ -13,10 +14,13 @@ const boxed = (html: string): string =>
     .replaceAll(/<pre(?=[ >])/g, '<div class="code-block"><pre')
     .replaceAll('</pre>', '</pre></div>')
 
+/** Code blocks in a heading are not part of its text. */
+const placeholders = new RegExp(`${placeholderMark}[\\w-]*`, 'gu')
+
 function addHeadingLinks(html: string): string {
   const used = new Map(Array.from(html.matchAll(/ id="doc-([^"]*)"/g), ([, id = '']) => [id, 1]))
   return html.replaceAll(/<(h[1-6])( [^>]*)?>([^]*?)<\/\1>/g, (_all, tag: string, attributes: string | undefined = '', content: string) => {
-    const text = textOf(content)
+    const text = textOf(content.replaceAll(placeholders, ''))
     const own = / id="([^"]*)"/.exec(attributes)?.[1]
     const slug = own === undefined ? slugOf(text) : ''
     const id = own ?? (slug && `doc-${numbered(slug, used)}`)

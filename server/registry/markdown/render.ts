@@ -66,7 +66,7 @@ rules.footnote_caption = (tokens, index) => String(metaOf(tokens[index]).id + 1)
 // The HTML of highlighted code is inserted after sanitizing, which would take many times as long with it. The author of a document cannot write
 // this placeholder, because it contains a random number.
 const nonce = crypto.randomUUID()
-const codePlaceholder = new RegExp(`${placeholderMark}code-${nonce}-\\d+`, 'g')
+const codePlaceholder = new RegExp(`(?<=<code class="language-[\\w+#.-]+">)${placeholderMark}code-${nonce}-\\d+`, 'g')
 
 const plainFence = rules.fence
 rules.fence = (tokens, index, options, env, self) => {

@@ -70,6 +70,14 @@ describe('images', () => {
 })
 
 describe('hostile documents', () => {
+  it('keeps code blocks out of the id and the label of a heading', async () => {
+    const html = await render('<h2>\n\nUse\n\n```dart\nfinal a = "b";\n```\n\n</h2>')
+    expect(html).toMatch(/<h2 id="doc-use">/)
+    expect(html).toContain('aria-label="Permalink: Use"')
+    expect(html).toContain('<span class="hl-')
+    expect(html).not.toMatch(/\u{FDD0}|code-[0-9a-f]{8}-/u)
+  })
+
   it.each([
     ['[https://pub.dev/packages/http](https://evil.example/x)', '(evil.example)'],
     ['<a href="https://evil.example">pub.dev</a>', '(evil.example)'],
