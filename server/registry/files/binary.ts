@@ -62,9 +62,13 @@ const etagOf = ({ sha256 }: VersionArchive, path: string, isDownload: boolean): 
     .digest('base64url')
     .slice(0, 32)}"`
 
+/** Only such paths are looked for in the repository, since each may make the proxy send a request. */
+const imageName = /\.(?:png|jpe?g|gif|webp|avif|svg)$/i
+const maxPath = 300
+
 /** Redirects to an image in the package's repository, for images that authors leave out of the archive. @throws ApiError NotFound */
 async function sendFromRepository(context: Context, { name, version }: VersionArchive, path: string): Promise<unknown> {
-  const isImage = (context.request.query as { image?: unknown }).image !== undefined
+  const isImage = (context.request.query as { image?: unknown }).image !== undefined && imageName.test(path) && path.length <= maxPath
   const repository = isImage ? await repositoryOf(context, name, version) : null
   const file = repository && fileInRepository(repository, '', path.split('/').map(encodeURIComponent).join('/'))
   const target = file && resolveRemote(file, imageSettings(context))

@@ -20,9 +20,7 @@ export const maxReadBytes = 1024 ** 2
  * @throws ApiError NotFound if the version has just been deleted; ServiceUnavailable if the archive cannot be read.
  */
 export async function listFiles(context: Context, version: PackageVersion): Promise<PackageFile[]> {
-  return withCopy(context, await archiveOf(context, version), ({ places }) =>
-    [...places.values()].map(describe).toSorted((a, b) => (a.path < b.path ? -1 : 1)),
-  )
+  return withCopy(context, await archiveOf(context, version), ({ places }) => [...places.values()].map(describe))
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { EntityManager } from '@mikro-orm/sql'
+import { freeBytesAt } from '../../platform/store/health.ts'
 import { openBlobs } from '../../platform/store/open.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { toDate } from '../../platform/db/reads.ts'
@@ -67,6 +68,7 @@ export async function readImage(store: Store, sha256: string): Promise<Buffer | 
 export async function cacheImage(store: Store, key: string, image: Image | null): Promise<void> {
   const { database, log, now } = store
   try {
+    if (image && !(await hasSpace(store))) return
     const sha256 = image && (await storeContent(store, image.content))
     const [bytes, mediaType] = [image?.content.length ?? 0, image?.mediaType ?? null]
     await database.fork().upsert(CachedImage, { key, sha256, mediaType, bytes, fetchedAt: now(), usedAt: now() })
@@ -74,6 +76,10 @@ export async function cacheImage(store: Store, key: string, image: Image | null)
     if (!isRefusedForMove(error)) log.warning(`an image could not be cached: ${String(error)}`)
   }
 }
+
+/** Whether the disk of a folder has enough free space. The cache must not take the space of archives. */
+const hasSpace = async ({ config }: Store): Promise<boolean> =>
+  config.BLOB_BACKEND !== 'filesystem' || (await freeBytesAt(config.BLOB_PATH)) >= config.MIN_FREE_BYTES
 
 /** Keeps a cached image for as long as if it had been fetched now. */
 export const postponeFetch = (store: Store, key: string): Promise<void> =>
@@ -132,7 +138,7 @@ async function trimEntries(em: EntityManager, limit: number): Promise<void> {
 }
 
 /** Content is stored before its entry, so only older content counts as orphaned. */
-const orphanedAfterMs = 3_600_000
+const orphanedAfterMs = 10 * 60_000
 
 async function removeOrphans({ now }: Store, blobs: BlobStore, em: EntityManager): Promise<number> {
   const [at, before] = [now(), new Date(now().getTime() - orphanedAfterMs)]

@@ -55,14 +55,20 @@ export async function thumbnailOf(context: Context, archive: VersionArchive, pat
 }
 
 async function make(context: Context, archive: VersionArchive, path: string, key: string): Promise<Image | null> {
-  const found = await readArchiveFile(context, archive, path, maxSourceBytes)
+  // The file is read in turn, so that waiting requests hold no images in memory.
+  const image = await inTurn(context.viewer?.id ?? turnKey(context.ip), () => readAndShrink(context, archive, path))
   // A missing file takes no place in the cache.
-  if (!found) return null
-  const { file, content } = found
-  const isDecoded = decoded.has(file.mediaType) && content.length === file.bytes && isShowable(content, file.mediaType)
-  const image = isDecoded ? await inTurn(context.viewer?.id ?? turnKey(context.ip), () => shrink(content)) : null
+  if (image === 'missing') return null
   await cacheImage(context, key, image)
   return image
+}
+
+async function readAndShrink(context: Context, archive: VersionArchive, path: string): Promise<Image | null | 'missing'> {
+  const found = await readArchiveFile(context, archive, path, maxSourceBytes)
+  if (!found) return 'missing'
+  const { file, content } = found
+  const isDecoded = decoded.has(file.mediaType) && content.length === file.bytes && isShowable(content, file.mediaType)
+  return isDecoded ? shrink(content) : null
 }
 
 /** Returns a smaller image without metadata, or null if the image is damaged. */

@@ -1,3 +1,4 @@
+import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
@@ -20,6 +21,7 @@ export const previewBinaries = [
 ]
 
 const inTurn = pLimit(1)
+const maxWaiting = 100
 
 async function sendPreview(context: Context): Promise<unknown> {
   const { request, reply, database, caches } = context
@@ -32,7 +34,8 @@ async function sendPreview(context: Context): Promise<unknown> {
   const etag = `"${key.slice(0, 32)}"`
   reply.header('etag', etag).header('cache-control', 'no-cache')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
-  const known = caches.pictures.get(key) ?? (await inTurn(() => drawPreview(texts)))
+  if (inTurn.pendingCount > maxWaiting) throw serviceUnavailable('Too many preview images are being drawn. Try again in a moment.', 5)
+  const known = caches.pictures.get(key) ?? (await inTurn(async () => caches.pictures.get(key) ?? drawPreview(texts)))
   caches.pictures.set(key, known)
   return reply.type('image/png').header('content-length', known.length).send(known)
 }

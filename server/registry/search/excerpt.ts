@@ -80,10 +80,7 @@ const plainText = (markdown: string) =>
 
 /** Returns where the first word occurs, as a whole word or as its beginning. */
 function findWord(text: string, words: readonly QueryWord[]): number | null {
-  for (const { index } of text.matchAll(anyOf(words))) {
-    const run = runAround(text, index)
-    if (words.some((word) => isRelated(word, termsOf(run.text)))) return run.start
-  }
+  for (const run of runsIn(text, words)) if (run.isMatch) return run.start
   return null
 }
 
@@ -91,15 +88,30 @@ function findWord(text: string, words: readonly QueryWord[]): number | null {
 export function markWords(text: string, words: readonly QueryWord[]): Segment[] {
   const segments: Segment[] = []
   let end = 0
-  for (const { index } of text.matchAll(anyOf(words))) {
-    const run = runAround(text, index)
-    if (run.start < end || !words.some((word) => isRelated(word, termsOf(run.text)))) continue
+  for (const run of runsIn(text, words)) {
+    if (!run.isMatch) continue
     if (run.start > end) segments.push({ text: text.slice(end, run.start), isMatch: false })
     segments.push({ text: run.text, isMatch: true })
     end = run.start + run.text.length
   }
   if (end < text.length) segments.push({ text: text.slice(end), isMatch: false })
   return segments
+}
+
+/** Maximum number of possible matches that are compared as terms, so that a hostile text takes no long time. */
+const maxRuns = 200
+
+/** Yields the words of a text that could match, each once, and whether they do. */
+function* runsIn(text: string, words: readonly QueryWord[]): Generator<{ text: string; start: number; isMatch: boolean }> {
+  let [end, count] = [0, 0]
+  for (const { index } of text.matchAll(anyOf(words))) {
+    if (index < end) continue
+    if (++count > maxRuns) return
+    const run = runAround(text, index)
+    end = run.start + run.text.length
+    const terms = termsOf(run.text)
+    yield { ...run, isMatch: words.some((word) => isRelated(word, terms)) }
+  }
 }
 
 /** A fast pattern of possible matches, whose words are then compared as terms. Terms contain only letters, digits and marks. */

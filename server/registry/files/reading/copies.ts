@@ -121,12 +121,14 @@ async function makeCopy(context: Context, archive: VersionArchive): Promise<Copy
     const folder = await makeJobFolder(context.config)
     try {
       const free = await freeBytesAt(DATA_DIR)
-      if (free < MIN_FREE_BYTES + maxArchiveBytes) throw lowSpace(`${free} bytes are free at ${DATA_DIR}, too few to unpack an archive`)
+      // Two archives can be unpacked at once, each with its compressed copy.
+      if (free < MIN_FREE_BYTES + 2 * (maxArchiveBytes + archive.bytes))
+        throw lowSpace(`${free} bytes are free at ${DATA_DIR}, too few to unpack an archive`)
       const [from, to] = [join(folder, 'archive.tar.gz'), join(folder, 'files')]
       await (Buffer.isBuffer(packed) ? writeFile(from, packed) : pipeline(packed, createWriteStream(from)))
       const places = (await ask({ archive: from, to })) as Place[]
       const bytes = places.reduce((sum, place) => sum + place.bytes, 0)
-      const byPath = new Map(places.map((place) => [place.path, place]))
+      const byPath = new Map(places.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map((place) => [place.path, place]))
       return { descriptor: openSync(to, 'r'), places: byPath, bytes, readers: 0, isEvicted: false }
     } finally {
       // The open file remains readable without its name.

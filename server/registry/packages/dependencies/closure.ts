@@ -1,4 +1,5 @@
 import type { Context } from '../../../platform/access/context.ts'
+import { isSliceOver, nextSlice } from '../../../platform/threads/slices.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 import type { Package, PackageVersion } from '../entity.ts'
 import { loadPackage, loadReadablePackage } from '../service.ts'
@@ -92,6 +93,7 @@ async function knownPackage(context: Context, { packages }: Graph, name: string)
 
 /** Selects a version. In a conflict, the first constraint decides which version is shown. */
 async function nodeOf(context: Context, graph: Graph, { pkg, versions }: Known, constraints: string[]): Promise<Node> {
+  if (isSliceOver()) await nextSlice()
   const best = selectVersion(versions, constraints)
   const number = best ?? selectVersion(versions, constraints.slice(0, 1))
   const problem = best !== null ? null : constraints.length > 1 ? 'conflict' : 'unsatisfied'

@@ -56,11 +56,15 @@ function names(heading: string, version: string): boolean {
   )
 }
 
+/** Longer lines are cut off before their Markdown is removed. */
+const maxLine = 1000
+
 /** Removes the Markdown of a line: list markers, links, emphasis and code. */
 const plainText = (line: string): string =>
   line
     .replace(/^\s*(?:[-*+>]|\d+[.)])\s+(?:\[[ x]\]\s+)?/i, '')
-    .replace(/!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])/g, '$1')
-    .replace(/<[^>]*>/g, '')
+    .slice(0, maxLine)
+    .replace(/!?\[([^[\]]{0,200})\](?:\([^()]{0,200}\)|\[[^[\]]{0,200}\])/g, '$1')
+    .replace(/<[^<>]{0,200}>/g, '')
     .replace(/[`*]|__/g, '')
     .trim()
