@@ -74,7 +74,11 @@ function filesOf(modules: string[], bundle: Rolldown.OutputBundle): string[] {
 }
 
 /** Returns chunks and all chunks that they import statically. */
-function closure(chunks: Rolldown.OutputChunk[], named: ReadonlyMap<string, Rolldown.OutputChunk>, known = new Set<Rolldown.OutputChunk>()): Set<Rolldown.OutputChunk> {
+function closure(
+  chunks: Rolldown.OutputChunk[],
+  named: ReadonlyMap<string, Rolldown.OutputChunk>,
+  known = new Set<Rolldown.OutputChunk>(),
+): Set<Rolldown.OutputChunk> {
   for (const chunk of chunks) {
     if (known.has(chunk)) continue
     known.add(chunk)
