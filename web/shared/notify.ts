@@ -6,7 +6,7 @@ export interface Notice {
   undo?: () => unknown
 }
 
-/** The latest message. The toaster (shell/toaster.vue), which is loaded with the first message, shows it. */
+/** The latest message. The toaster (shell/message-toaster.vue), which is loaded with the first message, shows it. */
 export const latestNotice = shallowRef<Notice>()
 
 /** Shows a message about a completed change for a few seconds and announces it to screen readers. */
