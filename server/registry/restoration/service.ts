@@ -45,20 +45,22 @@ async function restore(context: SignedInContext, id: string): Promise<Package> {
   const archives = await em.fork().find(DeletedPackageVersion, { deleted: id }, { fields: ['version', 'archiveSha256'] })
   const subject = deleted.isWhole ? deleted.packageId : (archives[0]?.archiveSha256 ?? '')
   await stopRemoval(em, deleted.name, subject)
-  try {
-    await putAllBack(blobs, deleted.name, archives)
-    const pkg = await em
-      .fork()
-      .transactional((inner) => restoreRows(inner, context, id))
-      .catch(explainRace)
-    // A removal that had already begun may have moved an archive after it was put back.
-    for (const { archiveSha256 } of archives) if (!(await blobs.has(archiveSha256))) await blobs.restore(archiveSha256)
-    return pkg
-  } catch (error) {
+  const pkg = await putBackAndRestore(context, deleted, archives).catch(async (error: unknown) => {
     const hashes = archives.map(({ archiveSha256 }) => archiveSha256)
     await em.fork().transactional((inner) => enqueue(inner, { kind: removalKind, subject, payload: { hashes, docs: [] } }, now()))
     throw error
-  }
+  })
+  // A removal that had already begun may have moved an archive after it was put back.
+  for (const { archiveSha256 } of archives) if (!(await blobs.has(archiveSha256))) await blobs.restore(archiveSha256)
+  return pkg
+}
+
+async function putBackAndRestore(context: SignedInContext, { id, name }: DeletedPackage, archives: readonly Archive[]): Promise<Package> {
+  await putAllBack(context.blobs, name, archives)
+  return context.em
+    .fork()
+    .transactional((em) => restoreRows(em, context, id))
+    .catch(explainRace)
 }
 
 /** Takes the removal of the archives out of the queue. Archives of other deletions in the same job are collected later, as unused ones. */
