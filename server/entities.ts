@@ -18,6 +18,7 @@ import { Invite } from './accounts/invites/entity.ts'
 import { Job } from './platform/jobs/entity.ts'
 import { RegistryLogo } from './operations/identity/entity.ts'
 import { LegalDocument } from './operations/legal/entity.ts'
+import { MirrorDecision, MirrorEntry } from './registry/mirror/entity.ts'
 import { CachedImage } from './registry/images/entity.ts'
 import { RenderedText } from './registry/markdown/entity.ts'
 import { PackageLike } from './registry/likes/entity.ts'
@@ -80,6 +81,8 @@ export const entities = [
   RegistryLogo,
   RenderedText,
   CachedImage,
+  MirrorEntry,
+  MirrorDecision,
   Advisory,
   AdvisoryPackage,
   ServerAddress,

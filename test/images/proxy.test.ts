@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { publicOnly } from '../../server/registry/images/remote/addresses.ts'
+import { publicOnly } from '../../server/platform/outbound/addresses.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { allowImagesFrom, startImages, testDns } from '../support/image-server.ts'
 import { plain } from '../support/pictures.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { Guard } from '../../server/registry/images/remote/addresses.ts'
+import type { Guard } from '../../server/platform/outbound/addresses.ts'
 import type { TestApp } from '../app.ts'
 import { startDns } from './dns-server.ts'
 

@@ -60,6 +60,19 @@ export const internalPath = z
   .regex(/^\/([A-Za-z0-9._-]+\/)+$/, 'write a path that begins and ends with a slash, such as /-/archives/')
 
 export const hostedUrls = list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'write http(s) addresses, separated by commas' })))
+
+/** URL of a package server, without a trailing slash. */
+export const upstreamUrl = text.transform((value, context) => {
+  const url = URL.canParse(value) ? new URL(value) : null
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash) return value.replace(/\/+$/, '')
+  context.addIssue('write the URL of a package server without a password, such as https://pub.dev')
+  return z.NEVER
+})
+
+/** Patterns of package names. `*` stands for any characters. */
+export const namePatterns = list.pipe(
+  z.array(z.string().regex(/^[a-z0-9_*]{1,64}$/, 'write package names separated by commas, with * for any characters, such as acme_*')),
+)
 export const dnsServers = list.pipe(
   z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')),
 )

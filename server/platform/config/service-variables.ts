@@ -1,4 +1,4 @@
-import { bool, httpUrl, integer, keyPrefix, text, oneOf } from './forms.ts'
+import { bool, httpUrl, integer, keyPrefix, namePatterns, text, oneOf, upstreamUrl } from './forms.ts'
 import { z } from 'zod'
 
 /** Settings of the S3 bucket for archives. */
@@ -110,3 +110,32 @@ export const traceVariables = {
   OTEL_TRACES_EXPORTER: { schema: oneOf('otlp', 'none'), shownDefault: '`otlp`', about: '`none` disables tracing.' },
   OTEL_SDK_DISABLED: { schema: bool, shownDefault: '`false`', about: '`true` disables tracing.' },
 } as const
+
+/** Settings of the mirror of another package server. */
+export const mirrorVariables = {
+  UPSTREAM_URL: {
+    schema: upstreamUrl,
+    about: 'Package server to mirror below `/mirror`, such as `https://pub.dev`. Without it, there is no mirror.',
+  },
+  UPSTREAM_ACCESS: {
+    schema: oneOf('token', 'open'),
+    default: 'token',
+    about: 'Who may read the mirror: `token` (callers with an access token or session) or `open` (everyone who can reach the server).',
+  },
+  UPSTREAM_TTL: {
+    schema: integer(0, 86_400),
+    default: '600',
+    about: 'Time after which a mirrored listing is compared with the upstream server again, in seconds.',
+  },
+  UPSTREAM_NEVER: {
+    schema: namePatterns,
+    default: '',
+    about: 'Package names that are never requested from the upstream server, separated by commas. `*` stands for any characters: `acme_*`.',
+  },
+  UPSTREAM_CACHE_BYTES: {
+    schema: integer(1_048_576, 2 ** 50),
+    default: '10737418240',
+    about:
+      'Maximum size of the mirror on disk or in the bucket, in bytes. Beyond it, the files that were not used for the longest time are deleted.',
+  },
+}

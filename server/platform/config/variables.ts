@@ -15,7 +15,7 @@ import {
   text,
   serverUrl,
 } from './forms.ts'
-import { s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
+import { mirrorVariables, s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
 
 const secret = z.string().min(32, 'must be at least 32 characters long')
 
@@ -215,6 +215,7 @@ export const variables = {
     default: '',
     about: 'Additional package servers that dependencies may use: URLs, separated by commas.',
   },
+  ...mirrorVariables,
   CONFUSABLE_NAMES: {
     schema: oneOf('warn', 'review'),
     default: 'warn',
@@ -239,7 +240,8 @@ export const variables = {
   DNS_SERVERS: {
     schema: dnsServers,
     default: '',
-    about: 'DNS servers for domain verification and images of other servers. By default, the resolvers of the system are used.',
+    about:
+      'DNS servers for domain verification, images of other servers and the upstream server. By default, the resolvers of the system are used.',
   },
   ...sdkVariables,
 } satisfies Record<string, Variable>

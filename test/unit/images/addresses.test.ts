@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isPublicAddress, publicOnly } from '../../../server/registry/images/remote/addresses.ts'
+import { isPublicAddress, publicOnly } from '../../../server/platform/outbound/addresses.ts'
 
 it.each(['8.8.8.8', '93.184.215.14', '2606:4700::6810:84e5', '2a00:1450:4001:82a::200e'])('recognizes %s as public', (address) => {
   expect(isPublicAddress(address)).toBe(true)

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { download, type Pace, watchPace } from '../../../server/analysis/sdks/installing/download.ts'
+import { download } from '../../../server/analysis/sdks/installing/download.ts'
+import { type Pace, watchPace } from '../../../server/platform/outbound/pace.ts'
 
 it('aborts a connection below the minimum transfer rate', () => {
   vi.useFakeTimers()

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
 import { requestFile, reasonOf, type Download } from '../archive-site.ts'
 import { InstallRefused, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
+import { type Pace, watchPace } from '../../../platform/outbound/pace.ts'
 import type { Track } from './track.ts'
 import { runTask } from '../unpack/run-task.ts'
 
@@ -152,23 +153,3 @@ async function originOf(part: string): Promise<z.infer<typeof origin> | null> {
 }
 
 const sizeOf = async (path: string): Promise<number> => (await stat(path).catch(() => null))?.size ?? 0
-
-/** Minimum transfer rate: at least `bytes` every `ms` milliseconds. */
-export type Pace = { bytes: number; ms: number }
-
-/** Returns a signal that aborts when fewer than `bytes` arrive within `ms`. The caller reports received bytes to `received`. */
-export function watchPace(outer: AbortSignal, { bytes, ms }: Pace) {
-  const tooSlow = new AbortController()
-  const timer = setTimeout(() => tooSlow.abort(new Error('the transfer is too slow')), ms).unref()
-  let receivedBytes = 0
-  return {
-    signal: AbortSignal.any([outer, tooSlow.signal]),
-    received(count: number): void {
-      receivedBytes += count
-      if (receivedBytes < bytes) return
-      receivedBytes = 0
-      timer.refresh()
-    },
-    end: () => clearTimeout(timer),
-  }
-}

@@ -7,8 +7,9 @@ import { headBytes, imageTypeOf } from '../../files/content.ts'
 import { isShowable } from '../../files/dimensions.ts'
 import { safeSvg } from '../../files/svg/service.ts'
 import { cacheImage, findImage, type Image, postponeFetch, readImage } from '../store.ts'
-import { type Guard, publicOnly } from './addresses.ts'
-import { download, NotDownloaded } from './download.ts'
+import { type Guard, publicOnly } from '../../../platform/outbound/addresses.ts'
+import { NotFetched } from '../../../platform/outbound/request.ts'
+import { download } from './download.ts'
 
 declare module '../../../services.ts' {
   interface State {
@@ -75,7 +76,7 @@ async function fetchImage(caller: Caller, key: string, url: string, hasOld: bool
     await cacheImage(caller, key, image)
     return image
   } catch (error) {
-    if (!(error instanceof NotDownloaded)) throw error
+    if (!(error instanceof NotFetched)) throw error
     caller.log.debug(`the image ${url} was not fetched: ${error.message}`)
     if (hasOld && error.isTemporary) await postponeFetch(caller, key)
     else await cacheImage(caller, key, null)
@@ -83,13 +84,13 @@ async function fetchImage(caller: Caller, key: string, url: string, hasOld: bool
   }
 }
 
-/** Returns an image that is safe to show. @throws NotDownloaded for other content. */
+/** Returns an image that is safe to show. @throws NotFetched for other content. */
 async function checkImage(caller: Caller, content: Buffer): Promise<Image> {
   const mediaType = imageTypeOf(content.subarray(0, headBytes))
-  if (mediaType === null) throw new NotDownloaded('the content is not an image')
-  if (!isShowable(content, mediaType)) throw new NotDownloaded('the image is too large or damaged')
+  if (mediaType === null) throw new NotFetched('the content is not an image')
+  if (!isShowable(content, mediaType)) throw new NotFetched('the image is too large or damaged')
   if (mediaType !== 'image/svg+xml') return { content, mediaType }
   const svg = await safeSvg(caller, content)
-  if (!svg) throw new NotDownloaded('the SVG is too large or damaged')
+  if (!svg) throw new NotFetched('the SVG is too large or damaged')
   return { content: svg, mediaType }
 }

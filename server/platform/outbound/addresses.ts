@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 /** An address to connect to. */
 export type Address = { address: string; family: 4 | 6 }
 
-/** Decides to which addresses and ports images may be fetched from. */
+/** Decides which addresses and ports may be contacted. */
 export type Guard = (address: string, port: number) => boolean
 
 /** Allows public addresses on the ports of HTTP and HTTPS. */

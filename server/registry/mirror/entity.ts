@@ -1,0 +1,68 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { User } from '../../accounts/users/entity.ts'
+import { Base } from '../../platform/db/base.ts'
+
+/** What a mirrored file is. `names`: the names of all upstream packages, for completion. */
+export type MirrorKind = 'listing' | 'archive' | 'advisories' | 'score' | 'options' | 'publisher' | 'names'
+
+const MirrorEntrySchema = defineEntity({
+  name: 'MirrorEntry',
+  tableName: 'mirror_entries',
+  indexes: [{ properties: ['kind', 'name'] }],
+  properties: {
+    /** Kind, package name and version, separated by colons (`entryKey`). */
+    key: p.string().length(160).primary().ignoreSchemaChanges('collation'),
+    kind: p.string().$type<MirrorKind>().length(16),
+    /** Package name; empty for `names`. */
+    name: p.string().length(64).ignoreSchemaChanges('collation'),
+    /** Version of an archive; otherwise empty. */
+    version: p.string().length(64).default(''),
+    /** SHA-256 of the file in the mirror's store; null if there is none upstream, or if it was not fetched yet. */
+    sha256: p.string().length(64).nullable().index(),
+    bytes: p.integer().default(0),
+    crc32c: p.string().length(8).nullable(),
+    /** ETag of the upstream response. */
+    etag: p.string().length(255).nullable(),
+    /** When the upstream server last confirmed this state (also that there is no such file); null until then. */
+    checkedAt: p.datetime(3).nullable(),
+    /** When the file was last sent, accurate to half a day. */
+    usedAt: p.datetime(3).index(),
+    /** When and why the last request to the upstream server failed; null after a success. */
+    failedAt: p.datetime(3).nullable(),
+    failure: p.string().length(500).nullable(),
+    /** Until when an instance that is fetching the file keeps others from doing so. */
+    leasedUntil: p.datetime(3).nullable(),
+  },
+})
+
+/** A file of the upstream server in the mirror, which is a cache: rows and files may be deleted at any time. */
+export class MirrorEntry extends MirrorEntrySchema.class {}
+MirrorEntrySchema.setClass(MirrorEntry)
+
+const MirrorDecisionSchema = defineEntity({
+  name: 'MirrorDecision',
+  tableName: 'mirror_decisions',
+  extends: Base,
+  indexes: [{ properties: ['lastAt', 'id'] }, { properties: ['rule', 'lastAt'] }],
+  properties: {
+    /** SHA-256 of outcome, rule, package, version, reason and user, which identify a decision. */
+    key: p.string().length(64).unique(),
+    /** `refused` or `audited` (would have been refused) by a policy; `fault`: the upstream server sent something unusable. */
+    outcome: p.string().$type<'refused' | 'audited' | 'fault'>().length(16),
+    /** The policy, or the kind of fault. */
+    rule: p.string().length(32),
+    packageName: p.string().length(64).index().ignoreSchemaChanges('collation'),
+    /** Empty if the decision concerns the whole package. */
+    version: p.string().length(64).default(''),
+    reason: p.string().length(500),
+    /** Who requested it; null for callers who are not signed in, and for faults. */
+    user: () => p.manyToOne(User).nullable().deleteRule('cascade').index(),
+    /** Number of requests. */
+    count: p.integer().default(1),
+    lastAt: p.datetime(3),
+  },
+})
+
+/** A decision of a mirror policy, or a fault of the upstream server, with the number of times it occurred. */
+export class MirrorDecision extends MirrorDecisionSchema.class {}
+MirrorDecisionSchema.setClass(MirrorDecision)

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import type { Setting } from '../../../platform/settings/service.ts'
+
+/** `audit` records what the policy would refuse, and `enforce` refuses it. */
+const mode = z.enum(['off', 'audit', 'enforce'])
+export type PolicyMode = z.infer<typeof mode>
+
+/** Severities of advisories, from least to most severe. */
+export const severities = ['low', 'moderate', 'high', 'critical'] as const
+
+/** Selects upstream packages: all given parts must match. `name` may contain `*`; `versions` is a version constraint. */
+const selector = z.object({ name: z.string().nullable(), publisher: z.string().nullable(), versions: z.string().nullable() })
+export type Selector = z.infer<typeof selector>
+
+const schema = z.object({
+  /** Increases with every change. */
+  revision: z.int(),
+  minimumAge: z.object({
+    mode,
+    days: z.int(),
+    /** Whether younger versions are hidden rather than marked as retracted. */
+    hide: z.boolean(),
+    /** Names, which may contain `*`, to which the rule does not apply. */
+    exempt: z.array(z.string()),
+    /** Whether versions that fix a published advisory are exempt. */
+    exemptFixes: z.boolean(),
+  }),
+  /** Denied packages, and if `allow` is not empty, the only allowed ones. */
+  packages: z.object({ mode, allow: z.array(selector), deny: z.array(selector) }),
+  /** Refuses versions with an advisory of at least this severity. Advisories without a severity count as `unknownAs`. */
+  advisories: z.object({ mode, severity: z.enum(severities), unknownAs: z.enum(severities) }),
+  /** SPDX identifiers in lower case, as in upstream tags of the latest version. If `allow` is not empty, only these are allowed. */
+  licenses: z.object({ mode, allow: z.array(z.string()), deny: z.array(z.string()) }),
+})
+
+/** The policies of the mirror. */
+export type MirrorPolicies = z.infer<typeof schema>
+
+/** The rules in the order in which they are reported. */
+export const policyRules = ['packages', 'advisories', 'licenses', 'minimumAge'] as const
+export type PolicyRule = (typeof policyRules)[number]
+
+export const mirrorPolicies: Setting<MirrorPolicies> = {
+  key: 'mirror_policies',
+  schema,
+  initial: {
+    revision: 0,
+    minimumAge: { mode: 'off', days: 7, hide: false, exempt: [], exemptFixes: true },
+    packages: { mode: 'off', allow: [], deny: [] },
+    advisories: { mode: 'off', severity: 'high', unknownAs: 'moderate' },
+    licenses: { mode: 'off', allow: [], deny: [] },
+  },
+}
