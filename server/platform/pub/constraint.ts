@@ -18,11 +18,15 @@ export function parseConstraint(text: string): Constraint | null {
 }
 
 /** Returns whether the constraint allows a version. Non-canonical versions are never allowed. Source: pub_semver, `VersionRange.allows`. */
-export function allows({ min, max }: Constraint, version: string): boolean {
+export function allows(constraint: Constraint, version: string): boolean {
   const parsed = parseVersion(version)
-  if (!parsed) return false
-  const aboveMin = min === null ? 1 : compareParsed(parsed, min.version)
-  const belowMax = max === null ? -1 : compareParsed(parsed, max.version)
+  return parsed !== null && allowsParsed(constraint, parsed)
+}
+
+/** Returns whether the constraint allows a parsed version. */
+export function allowsParsed({ min, max }: Constraint, version: Version): boolean {
+  const aboveMin = min === null ? 1 : compareParsed(version, min.version)
+  const belowMax = max === null ? -1 : compareParsed(version, max.version)
   return (aboveMin > 0 || (aboveMin === 0 && min?.included === true)) && (belowMax < 0 || (belowMax === 0 && max?.included === true))
 }
 

@@ -12,6 +12,21 @@ export function nameFault(name: string): string | null {
   return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null
 }
 
+/** Returns whether a name matches a pattern, in which `*` stands for any characters. Takes linear time per `*`, unlike a regular expression. */
+export function matchesName(pattern: string, name: string): boolean {
+  const [start = '', ...others] = pattern.split('*')
+  const end = others.pop()
+  if (end === undefined) return name === start
+  if (!name.startsWith(start) || !name.endsWith(end) || name.length < start.length + end.length) return false
+  let at = start.length
+  for (const part of others) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return at <= name.length - end.length
+}
+
 /** The pub client rejects a pubspec with one of these names. The list omits words that old packages have as their name (async, get, …). */
 const reservedWords = new Set(
   `abstract as assert await break case catch class const continue covariant default deferred do else enum export extends external false final finally for

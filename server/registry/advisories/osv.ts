@@ -105,13 +105,20 @@ function affectedOf(entry: unknown, index: number, context: z.RefinementCtx): un
 type Range = NonNullable<Affected['ranges']>[number]
 type Event = { introduced: string } | { fixed: string } | { last_affected: string } | { limit: string }
 
-/**
- * Whether a version is listed as affected or lies in an affected range. Uses pub's version order, in which build metadata is significant. Source:
- * ossf.github.io/osv-schema, "Evaluation".
- */
-export function isAffected({ versions = [], ranges = [] }: Affected, version: string): boolean {
+/** Whether a version is listed as affected or lies in an affected range. */
+export function isAffected(entry: Affected, version: string): boolean {
   const parsed = parseVersion(version)
-  return parsed !== null && (versions.includes(version) || ranges.some((range) => isInRange(range, parsed)))
+  return parsed !== null && affects([entry])(parsed)
+}
+
+/**
+ * Returns a predicate: whether a version is listed as affected or lies in an affected range. Uses pub's version order, in which build metadata
+ * is significant. Source: ossf.github.io/osv-schema, "Evaluation".
+ */
+export function affects(entries: readonly Affected[]): (version: Version) => boolean {
+  const listed = new Set(entries.flatMap(({ versions = [] }) => versions))
+  const ranges = entries.flatMap((entry) => (entry.ranges ?? []).map(boundsOf))
+  return (version) => listed.has(version.text) || ranges.some((range) => isInRange(range, version))
 }
 
 /**
@@ -120,7 +127,8 @@ export function isAffected({ versions = [], ranges = [] }: Affected, version: st
  */
 export function affectedVersions(entries: readonly Affected[], published: readonly string[]): string[] {
   const found = new Set(entries.flatMap(({ versions = [] }) => versions))
-  for (const version of published) if (entries.some((entry) => isAffected(entry, version))) found.add(version)
+  const isHit = affects(entries)
+  for (const version of published.map(parseVersion)) if (version && isHit(version)) found.add(version.text)
   return sorted(found)
 }
 
@@ -132,24 +140,34 @@ export function fixedVersions(entries: readonly Affected[]): string[] {
 
 const sorted = (versions: Set<string>): string[] => [...versions].sort((a, b) => compareParsed(known(a), known(b)))
 
-function isInRange(range: Range, version: Version): boolean {
-  const events = eventsOf(range)
-  const limits = events.flatMap((event) => ('limit' in event ? [event.limit] : []))
-  if (limits.length > 0 && !limits.some((limit) => limit === '*' || compareParsed(version, known(limit)) < 0)) return false
+/** The parsed events of a range in ascending order. A null version precedes all versions (of `introduced`) or follows them (of `limit`). */
+type Bounds = { limits: (Version | null)[]; events: { kind: 'introduced' | 'fixed' | 'last_affected'; version: Version | null }[] }
+
+function boundsOf(range: Range): Bounds {
+  const all = eventsOf(range)
+  const events = all.flatMap((event): Bounds['events'] => {
+    if ('introduced' in event) return [{ kind: 'introduced', version: event.introduced === '0' ? null : known(event.introduced) }]
+    if ('fixed' in event) return [{ kind: 'fixed', version: known(event.fixed) }]
+    return 'last_affected' in event ? [{ kind: 'last_affected', version: known(event.last_affected) }] : []
+  })
+  return {
+    limits: all.flatMap((event) => ('limit' in event ? [event.limit === '*' ? null : known(event.limit)] : [])),
+    events: events.sort((a, b) =>
+      a.version && b.version ? compareParsed(a.version, b.version) : Number(b.version === null) - Number(a.version === null),
+    ),
+  }
+}
+
+function isInRange({ limits, events }: Bounds, version: Version): boolean {
+  if (limits.length > 0 && !limits.some((limit) => limit === null || compareParsed(version, limit) < 0)) return false
   let affected = false
-  for (const event of events.filter((one) => !('limit' in one)).toSorted((a, b) => compareEvents(a, b))) {
-    if ('introduced' in event) affected ||= event.introduced === '0' || compareParsed(version, known(event.introduced)) >= 0
-    else if ('fixed' in event) affected &&= compareParsed(version, known(event.fixed)) < 0
-    else if ('last_affected' in event) affected &&= compareParsed(version, known(event.last_affected)) <= 0
+  for (const { kind, version: bound } of events) {
+    const order = bound ? compareParsed(version, bound) : 1
+    if (kind === 'introduced') affected ||= order >= 0
+    else affected &&= kind === 'fixed' ? order < 0 : order <= 0
   }
   return affected
 }
 
 /** Returns the version events of a range. GIT ranges contain commits, not versions, and have none. */
 const eventsOf = (range: Range): Event[] => (range.type === 'GIT' ? [] : range.events)
-
-function compareEvents(a: Event, b: Event): number {
-  const [left = '0', right = '0'] = [a, b].map((event): string | undefined => Object.values(event)[0])
-  if (left === '0' || right === '0') return Number(right === '0') - Number(left === '0')
-  return compareParsed(known(left), known(right))
-}

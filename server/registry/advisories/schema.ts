@@ -8,21 +8,12 @@ import type { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import { Advisory } from './entity.ts'
 import { importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
-import type { Osv } from './osv.ts'
 import { type KnownAdvisory, listAdvisories, packagesOf, readAdvisory } from './service.ts'
+import { type Severity, statedSeverity } from './severity.ts'
 
 export const AdvisoryRef = builder.objectRef<KnownAdvisory>('Advisory')
 
-const severities = ['low', 'moderate', 'high', 'critical'] as const
-type Severity = (typeof severities)[number]
-
-/** Returns the severity stated by the advisory, or null. */
-function severityOf({ database_specific: specific }: Osv): Severity | null {
-  const word = specific?.severity?.toLowerCase()
-  return severities.find((severity) => severity === (word === 'medium' ? 'moderate' : word)) ?? null
-}
-
-const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
+export const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
   description: 'Severity of a security advisory.',
   values: {
     LOW: { value: 'low', description: 'Low severity.' },
@@ -73,7 +64,7 @@ builder.node(AdvisoryRef, {
       type: AdvisorySeverity,
       nullable: true,
       description: 'Severity, where the advisory states one.',
-      resolve: ({ osv }) => severityOf(osv),
+      resolve: ({ osv }) => statedSeverity(osv),
     }),
     cvss: t.string({
       nullable: true,

@@ -1,12 +1,10 @@
 import { z } from 'zod'
 import type { Setting } from '../../../platform/settings/service.ts'
+import { severities } from '../../advisories/severity.ts'
 
 /** `audit` records what the policy would refuse, and `enforce` refuses it. */
 const mode = z.enum(['off', 'audit', 'enforce'])
 export type PolicyMode = z.infer<typeof mode>
-
-/** Severities of advisories, from least to most severe. */
-export const severities = ['low', 'moderate', 'high', 'critical'] as const
 
 /** Selects upstream packages: all given parts must match. `name` may contain `*`; `versions` is a version constraint. */
 const selector = z.object({ name: z.string().nullable(), publisher: z.string().nullable(), versions: z.string().nullable() })
