@@ -40,12 +40,13 @@ export class PubClient {
   }
 
   /** Fetches the listing of a package. Throws on invalid entries, as `dart pub` does. */
-  async listing(name: string): Promise<{ versions: PubVersion[]; latest: PubVersion }> {
+  async listing(name: string): Promise<PubListing> {
     const answer = await this.get(`${this.options.hostedUrl}/api/packages/${name}`, { accept: mediaType })
     // Without a charset, the client would decode the body as Latin-1.
-    if (!/charset=utf-8/i.test(answer.headers['content-type'] ?? '')) throw new PubFailure(answer.status, 'no charset')
-    const listing = JSON.parse(answer.body.toString()) as { versions: PubVersion[]; latest: PubVersion }
+    if (!/charset="?utf-8/i.test(answer.headers['content-type'] ?? '')) throw new PubFailure(answer.status, 'no charset')
+    const listing = JSON.parse(answer.body.toString()) as PubListing
     for (const version of listing.versions) check(name, version)
+    checkPackage(listing)
     return listing
   }
 
@@ -54,6 +55,11 @@ export class PubClient {
     const { versions } = await this.listing(name)
     const entry = versions.find((one) => one.version === version)
     if (!entry) throw new PubFailure(404, `no ${name} ${version}`)
+    return this.archive(entry)
+  }
+
+  /** Downloads the archive of an entry of a listing and verifies its checksums. */
+  async archive(entry: PubVersion): Promise<Buffer> {
     const answer = await this.get(entry.archive_url)
     const sha256 = createHash('sha256').update(answer.body).digest('hex')
     if (entry.archive_sha256 !== sha256) throw new PubFailure(200, 'the sha256 does not match')
@@ -61,6 +67,17 @@ export class PubClient {
     const expected = hashes.find((hash) => hash.startsWith('crc32c='))?.slice('crc32c='.length)
     if (expected !== undefined && expected !== encodeCrc32c(crc32c(answer.body))) throw new PubFailure(200, 'the crc32c does not match')
     return answer.body
+  }
+
+  /** Fetches the advisories of a package. The client does so only if the listing has `advisoriesUpdated`. */
+  async advisories(name: string): Promise<PubAdvisory[]> {
+    const answer = await this.get(`${this.options.hostedUrl}/api/packages/${name}/advisories`, { accept: mediaType })
+    const { advisories, advisoriesUpdated } = JSON.parse(answer.body.toString()) as {
+      advisories: PubAdvisory[]
+      advisoriesUpdated: unknown
+    }
+    if (!isDate(advisoriesUpdated)) throw new PubFailure(200, 'advisoriesUpdated must be a String')
+    return advisories
   }
 
   /** Publishes an archive and returns the success message. All requests use one connection, which is closed afterwards, as in `dart pub publish`. */
@@ -139,13 +156,30 @@ export class PubClient {
   }
 }
 
-type PubVersion = {
+export type PubVersion = {
   version: string
   retracted?: boolean
   archive_url: string
   archive_sha256: string
   pubspec: Record<string, unknown>
   published: string
+}
+
+/** Optional fields are left out rather than null. */
+export type PubListing = {
+  name: string
+  versions: PubVersion[]
+  latest: PubVersion
+  isDiscontinued?: boolean
+  replacedBy?: string
+  advisoriesUpdated?: string
+}
+
+export type PubAdvisory = {
+  id: string
+  summary: string
+  aliases: string[]
+  affected: { package: { name: string; ecosystem: string }; versions: string[] }[]
 }
 
 const mediaType = 'application/vnd.pub.v2+json'
@@ -160,6 +194,17 @@ function check(name: string, { version, retracted, archive_url: url, archive_sha
     (retracted === undefined || typeof retracted === 'boolean')
   if (!fits) throw new PubFailure(200, `the entry of ${version} is malformed`)
 }
+
+/** Throws if a field of the package has the wrong type. */
+function checkPackage({ isDiscontinued, replacedBy, advisoriesUpdated }: PubListing): void {
+  const fits =
+    (isDiscontinued === undefined || typeof isDiscontinued === 'boolean') &&
+    (replacedBy === undefined || typeof replacedBy === 'string') &&
+    (advisoriesUpdated === undefined || isDate(advisoriesUpdated))
+  if (!fits) throw new PubFailure(200, 'the listing is malformed')
+}
+
+const isDate = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value))
 
 /** Returns a form in the format of Dart's MultipartRequest. */
 export function pubForm(fields: Record<string, string>, archive: Buffer): { body: Buffer; contentType: string } {
