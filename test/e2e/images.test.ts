@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { allowImagesFrom, startImages, testDns } from '../support/image-server.ts'
+import { expectSound } from '../support/looks.ts'
 import { halves, plain } from '../support/pictures.ts'
 
 const badge =
@@ -50,8 +51,11 @@ it('shows pictures of the package, badges of other servers and screenshots, all 
   await page.getByRole('button', { name: 'Enlarge: Start page' }).press('Enter')
   const viewer = page.getByRole('dialog', { name: 'Start page' })
   await viewer.waitFor()
-  await page.getByRole('dialog').getByRole('region').press('ArrowRight')
+  await expectSound(page, 'screenshots')
+  await viewer.getByRole('button', { name: 'Close' }).press('ArrowRight')
   await page.getByRole('dialog', { name: 'Settings' }).waitFor()
+  await page.getByRole('region', { name: 'Screenshots' }).press('ArrowLeft')
+  await viewer.waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   expect(await page.getByRole('button', { name: 'Enlarge: Start page' }).evaluate((button) => button.matches(':focus'))).toBe(true)
