@@ -166,6 +166,33 @@ it('shows which packages of a pubspec.lock can be upgraded', async () => {
   expect(new URL(page.url()).search).toBe('?from=1.0.0&to=2.0.0')
 })
 
+it('checks a dropped pubspec.lock, and refuses a large file', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(app.url, secret, ...['1.0.0', '1.1.0'].map((version) => ({ name: 'acme', version })))
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  await page.goto('/packages/acme/compare?view=upgrade')
+  const field = page.getByLabel('Content of pubspec.lock')
+  /** Drops a file with the given content on the field. */
+  async function drop(name: string, content: string) {
+    const dataTransfer = await page.evaluateHandle(
+      `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(content)}], '${name}')); return data })()`,
+    )
+    await field.dispatchEvent('dragover', { dataTransfer })
+    await field.dispatchEvent('drop', { dataTransfer })
+  }
+  await drop('build.log', 'x'.repeat(256 * 1024 + 1))
+  await page.getByText('build.log is larger than 256 KiB, so it is not a pubspec.lock.').waitFor()
+  expect(await field.inputValue()).toBe('')
+  const entry = `  acme:\n    dependency: transitive\n    description: {name: acme, url: "${app.url}"}\n    source: hosted\n    version: "1.0.0"\n`
+  await drop('pubspec.lock', `packages:\n${entry}`)
+  await page.getByRole('status').getByText('1 of 1 package of this server can be upgraded.').waitFor()
+  await page.getByRole('link', { name: 'Compare acme 1.0.0 with 1.1.0' }).waitFor()
+  expect(await field.inputValue()).toContain('version: "1.0.0"')
+  expect(await page.getByText('is larger than 256 KiB').count()).toBe(0)
+})
+
 it('shows an error when the versions cannot be listed, and retries', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
