@@ -52,7 +52,7 @@ it('shows the commands for the selected shell and the files for CI, and copies t
   await page.getByRole('radio', { name: 'Flutter' }).press('Space')
   await page.getByRole('button', { name: 'Copy file for GitHub Actions' }).click()
   await expect.poll(copied).toContain(`      - run: flutter pub token add ${app.url} --env-var SNUG_TOKEN\n      - run: flutter pub get`)
-  await page.getByRole('tab', { name: 'GitLab CI' }).click()
+  await page.getByRole('radio', { name: 'GitLab CI' }).press('Space')
   await page.getByRole('region', { name: 'file for GitLab CI' }).getByText('image: ghcr.io').waitFor()
   await expectSound(page, 'package-install')
   await page.goto('/packages/kit/install')

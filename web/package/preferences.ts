@@ -27,12 +27,8 @@ export const preferredTool = computed<Tool>({
   set: (tool) => (storedTool.value = tool),
 })
 
-const storedService = useLocalStorage<string>('snug-ci', 'github')
 /** The CI service that files are shown for, which is the last selected one. */
-export const preferredService = computed<string | number>({
-  get: () => storedService.value,
-  set: (service) => (storedService.value = String(service)),
-})
+export const preferredService = useLocalStorage<string>('snug-ci', 'github')
 
 /** Returns the command that adds a package, for the selected shell and tool. */
 export const addCommand = (commands: AddCommandsFragment, tool: Tool) => withTool(commands[preferredShell.value], tool)
