@@ -60,6 +60,7 @@ const page = (base: string) => `<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
 <title>REST reference · Snug</title>
 <link rel="stylesheet" href="${base}/api/docs/assets/swagger-ui.css">
 </head>
@@ -71,5 +72,13 @@ const page = (base: string) => `<!doctype html>
 </html>
 `
 
-const start = `SwaggerUIBundle({ url: new URL('openapi.json', document.currentScript.src).href, dom_id: '#reference', deepLinking: true, persistAuthorization: false })
+/** Starts the viewer, in the color scheme that was chosen in the console or else in that of the system (as `web/theme.js` does). */
+const start = `let chosen = null
+try {
+  chosen = localStorage.getItem('vueuse-color-scheme')
+} catch {}
+const isDark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches)
+document.documentElement.classList.toggle('dark-mode', isDark)
+document.documentElement.style.colorScheme = isDark ? 'dark' : 'light'
+SwaggerUIBundle({ url: new URL('openapi.json', document.currentScript.src).href, dom_id: '#reference', deepLinking: true, persistAuthorization: false })
 `
