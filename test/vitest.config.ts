@@ -35,7 +35,6 @@ const withoutSql = [
   'accounts/avatar',
   'comparison/file-diff',
   'files/files',
-  'mirror/upstream',
 ].map((name) => `test/${name}.test.ts`)
 const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withoutSql] })
 

@@ -1,10 +1,10 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { PubClient } from '../support/pub-client.ts'
-import { pubGet } from '../support/pub-get.ts'
-import { alter, drip, failWith, pauseAfter, redirectTo, reset, send, truncate, type UpstreamFault } from '../support/upstream-faults.ts'
-import { graphName, graphVersion, publishGraph } from '../support/upstream-graph.ts'
-import { Upstream } from '../support/upstream.ts'
+import { PubClient } from '../../support/pub-client.ts'
+import { pubGet } from '../../support/pub-get.ts'
+import { alter, drip, failWith, pauseAfter, redirectTo, reset, send, truncate, type UpstreamFault } from '../../support/upstream-faults.ts'
+import { graphName, graphVersion, publishGraph } from '../../support/upstream-graph.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const clientOf = ({ url }: Upstream) => new PubClient({ hostedUrl: url, address: url })
 const path = '/api/packages/colors'
