@@ -56,19 +56,31 @@ const textOf = (html: string): string =>
     .replaceAll('&amp;', '&')
     .trim()
 
-/** Adds the host of a link if its text looks like an address on another host, or if the host can look like another one. */
+/** Adds the host of a link if its text looks like an address on another host or hides its direction, or if its address can look like another one. */
 function nameHosts(html: string): string {
-  return html.replaceAll(/<a href="(https?:[^"]*)"([^>]*)>([^]*?)<\/a>/g, (all, href: string, attributes: string, content: string) => {
-    const host = hostOf(textOf(href))
-    const [claim] = claimedAddress.exec(textOf(content)) ?? []
-    const claimed = claim === undefined ? null : hostOf(/^https?:/i.test(claim) ? claim : `https://${claim}`)
-    const isMisleading = host !== null && (host.includes('xn--') || (claimed !== null && claimed !== host))
-    return isMisleading ? `<a href="${href}"${attributes}>${content}</a> <small class="link-host">(${escapeHtml(host)})</small>` : all
+  // For browsers, a link also ends at the next one.
+  return html.replaceAll(/<a( [^>]*)>([^]*?)(<\/a>|(?=<a[ >]))/g, (all, attributes: string, content: string) => {
+    const href = / href="(https?:[^"]*)"/.exec(attributes)?.[1]
+    const url = href === undefined ? null : URL.parse(textOf(href))
+    const host = url && hostOf(url)
+    if (!host || !isMisleading(textOf(content), url, host)) return all
+    return `${all} <small class="link-host">(${escapeHtml(host)})</small>`
   })
 }
 
-/** Matches a text that starts with a URL or with the name of a host in a common domain. Names such as `http.Client` and `README.md` are not hosts. */
-const claimedAddress =
-  /^(?:https?:\/\/[^\s/?#]+|(?:[\p{Ll}\d-]+\.)+(?:app|ch|co|com|de|dev|edu|eu|fr|gov|info|io|jp|net|org|uk)(?=[/?#:\s]|$))/u
+function isMisleading(text: string, url: URL, host: string): boolean {
+  if (host.includes('xn--') || url.username || url.password || directionMarks.test(text)) return true
+  const [, address, name] = claimedAddress.exec(text.replaceAll(/\p{Cf}/gu, '')) ?? []
+  const claim = address ?? (name && `https://${name}`)
+  const claimed = claim === undefined ? null : URL.parse(claim)
+  return claimed !== null && hostOf(claimed) !== host
+}
 
-const hostOf = (url: string): string | null => URL.parse(url)?.host.replace(/^www\./, '') ?? null
+/** Embeddings, overrides and isolates, which change the order in which characters are shown. */
+const directionMarks = /[\u202a-\u202e\u2066-\u2069]/
+
+/** Matches a URL in a text, or the host in a common domain that a text starts with. Names such as `http.Client` and `README.md` are not hosts. */
+const claimedAddress =
+  /(https?:\/\/[^\s/?#]+)|^[^\p{L}\p{N}-]*((?:[\p{L}\d-]+\.)+(?:app|ch|co|com|de|dev|edu|eu|fr|gov|info|io|jp|net|org|uk)(?=[/?#:\s]|$))/iu
+
+const hostOf = ({ host }: URL): string => host.replace(/^www\./, '')

@@ -16,7 +16,7 @@ import { highlightLimits, type Language, languageOfFile, splitLines } from './la
 import type { CodeTask, Task, TextTask } from './worker.ts'
 
 /** Increment on every change of the renderer's output. */
-const rendererVersion = 2
+const rendererVersion = 3
 /** Maximum size of a rendered text in bytes. */
 const maxHtmlBytes = 2 * 1024 ** 2
 

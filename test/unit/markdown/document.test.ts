@@ -82,6 +82,14 @@ describe('hostile documents', () => {
     ['[https://pub.dev/packages/http](https://evil.example/x)', '(evil.example)'],
     ['<a href="https://evil.example">pub.dev</a>', '(evil.example)'],
     ['https://аррӏе.com', '(xn--80ak6aa92e.com)'],
+    ['[https://pub.dev](https://evil.example "Packages")', '(evil.example)'],
+    ['<a title="Packages" href="https://evil.example">pub.dev</a>', '(evil.example)'],
+    ['<a href="https://pub.dev"><h2><a href="https://evil.example">https://pub.dev</a></h2></a>', '(evil.example)'],
+    ['[https://pub.dev@evil.example](https://pub.dev@evil.example)', '(evil.example)'],
+    ['[\u200Bhttps://pub.dev](https://evil.example)', '(evil.example)'],
+    ['[\u202Eved.bup](https://evil.example)', '(evil.example)'],
+    ['[See https://pub.dev/packages/http](https://evil.example)', '(evil.example)'],
+    ['[👉 PUB.DEV](https://evil.example)', '(evil.example)'],
   ])('names the host of the misleading link %s', async (source, host) => {
     expect(await render(source)).toContain(`<small class="link-host">${host}</small>`)
   })
