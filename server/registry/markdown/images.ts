@@ -33,8 +33,8 @@ export function resolveRemote(target: string, settings: ImageSettings): string |
   const url = /^https?:\/\//i.test(target.trim()) ? URL.parse(target.trim()) : null
   if (!url || url.username || url.password) return null
   url.hash = ''
-  // Images of this server, such as badges, are not remote.
-  if (url.href.startsWith(`${settings.serverUrl}/`)) return url.href.slice(new URL(settings.serverUrl).origin.length)
+  if (url.href.startsWith(`${settings.serverUrl}/`))
+    return ownImage.test(url.href.slice(settings.serverUrl.length)) ? url.href.slice(url.origin.length) : null
   if (settings.mode === 'off') return null
   const source = contentUrl(url.href)
   if (source.length > maxUrl) return null
@@ -42,6 +42,13 @@ export function resolveRemote(target: string, settings: ImageSettings): string |
   const signature = signatureOf(Buffer.from(settings.key, 'hex'), source)
   return `${settings.endpoint}?url=${encodeURIComponent(source)}&signature=${signature}`
 }
+
+/**
+ * Paths of this server's images, such as badges. Browsers request images with the reader's session, and other paths have effects: they start an
+ * upload or count a download.
+ */
+const ownImage =
+  /^\/(?:packages\/\w+\/(?:badges\/\w+\.svg|preview\.png)|(?:raw|thumbnails)\/[^?]*|api\/(?:logo|users\/[\w-]+\/avatar)|icon-\d+\.png|favicon\.svg)(?:\?|$)/
 
 /** Longest URL of a remote image. */
 export const maxUrl = 2000

@@ -154,6 +154,18 @@ describe('links of a package', () => {
     const srcOf = (target: string) =>
       /src="([^"]*)"/.exec(renderMarkdown(`![a](<${target}>)`, linkResolver({ ...links, path: 'README.md' })))?.[1] ?? null
     expect(srcOf(`${serverUrl}/packages/acme/badges/version.svg`)).toBe('/base/packages/acme/badges/version.svg')
+    for (const image of ['raw/acme/1.0.0/doc/a.png', 'thumbnails/acme/1.0.0/a.png', 'packages/acme/preview.png', 'api/logo?v=1'])
+      expect(srcOf(`${serverUrl}/${image}`)).toBe(`/base/${image}`)
+    for (const effect of [
+      'api/packages/versions/new',
+      'api/archives/acme-1.0.0.tar.gz',
+      'packages/acme/versions/1.0.0.tar.gz',
+      'oauth/authorize?client_id=a',
+      'raw/../api/packages/versions/new',
+      'packages/acme/badges/../../../api/packages/versions/new',
+      'api/packages/versions/new?/raw/a.png',
+    ])
+      expect(srcOf(`${serverUrl}/${effect}`), effect).toBe(null)
     expect(srcOf('https://pub.example/basement/a.png')).toBe(null)
     expect(srcOf('https://pub.example.evil.example/base/a.png')).toBe(null)
     expect(srcOf('https://pub.example/base/../a.png')).toBe(null)
