@@ -16,7 +16,7 @@ import { type PackageFile, readArchiveFile, readPart } from './service.ts'
 import { maxSvgBytes, safeSvg } from './svg/service.ts'
 
 /** Increment when the same file is sent differently. */
-const revision = 1
+const revision = 2
 
 /** Route of the files of a version. */
 export const fileBinaries = [

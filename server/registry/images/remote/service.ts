@@ -21,7 +21,7 @@ declare module '../../../services.ts' {
 }
 
 /** Increment when an image of the same content is stored differently. */
-const revision = 1
+const revision = 2
 /** Time in milliseconds after which an image is fetched again. Until the new one arrives, the old one is sent. */
 const freshMs = 4 * 3_600_000
 /** Time in milliseconds after which an old image is no longer sent. */
