@@ -1,4 +1,5 @@
 import escapeHtml from 'escape-html'
+import { directionMarks } from './languages.ts'
 import { placeholderMark } from './placeholders.ts'
 
 /**
@@ -69,15 +70,12 @@ function nameHosts(html: string): string {
 }
 
 function isMisleading(text: string, url: URL, host: string): boolean {
-  if (host.includes('xn--') || url.username || url.password || directionMarks.test(text)) return true
+  if (host.includes('xn--') || url.username || url.password || text.search(directionMarks) >= 0) return true
   const [, address, name] = claimedAddress.exec(text.replaceAll(/\p{Cf}/gu, '')) ?? []
   const claim = address ?? (name && `https://${name}`)
   const claimed = claim === undefined ? null : URL.parse(claim)
   return claimed !== null && hostOf(claimed) !== host
 }
-
-/** Embeddings, overrides and isolates, which change the order in which characters are shown. */
-const directionMarks = /[\u202a-\u202e\u2066-\u2069]/
 
 /** Matches a URL in a text, or the host in a common domain that a text starts with. Names such as `http.Client` and `README.md` are not hosts. */
 const claimedAddress =

@@ -1,9 +1,8 @@
-import escapeHtml from 'escape-html'
 import { createHighlighterCore, type HighlighterCore } from 'shiki/core'
 import { createOnigurumaEngine } from 'shiki/engine/oniguruma'
 import type { GrammarState, ThemedToken } from 'shiki/types'
 import theme from 'shiki/themes/github-light-default.mjs'
-import { grammars, highlightLimits, type Language, splitLines } from './languages.ts'
+import { escapeCode, grammars, highlightLimits, type Language, splitLines } from './languages.ts'
 
 // The WebAssembly engine needs a third of the time of the JavaScript engine for the first block of a language (all grammars of a typical README:
 // 0.1 instead of 0.4 s), which matters more here than its speed afterwards, because threads are short-lived and results are cached.
@@ -36,7 +35,7 @@ export function spentCpu(): number {
  */
 export function highlight(loaded: HighlighterCore, code: string, lang: Language, deadline = Infinity): string[] {
   const lines = splitLines(code)
-  if (code.length > highlightLimits.characters) return lines.map(escapeHtml)
+  if (code.length > highlightLimits.characters) return lines.map(escapeCode)
   const made: string[] = []
   let grammarState: GrammarState | undefined
   while (made.length < lines.length && spentCpu() < deadline) {
@@ -46,7 +45,7 @@ export function highlight(loaded: HighlighterCore, code: string, lang: Language,
     grammarState = loaded.getLastGrammarState(tokens)
     made.push(...tokens.map(lineHtml))
   }
-  return [...made, ...lines.slice(made.length).map(escapeHtml)]
+  return [...made, ...lines.slice(made.length).map(escapeCode)]
 }
 
 function lineHtml(tokens: ThemedToken[]): string {
@@ -63,7 +62,7 @@ function lineHtml(tokens: ThemedToken[]): string {
 }
 
 const element = (text: string, name: string): string =>
-  name && text ? `<span class="${name}">${escapeHtml(text)}</span>` : escapeHtml(text)
+  name && text ? `<span class="${name}">${escapeCode(text)}</span>` : escapeCode(text)
 
 /** Classes by color of the theme. The style sheet of the console sets their colors for light and dark. */
 const tokenClasses: Record<string, string> = {

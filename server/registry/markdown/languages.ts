@@ -1,3 +1,4 @@
+import escapeHtml from 'escape-html'
 import type { LanguageRegistration } from 'shiki/types'
 
 /** Grammars by name, each loaded when a text needs it for the first time. */
@@ -96,3 +97,13 @@ export const highlightLimits = { characters: 512 * 1024, charactersPerLine: 2000
 
 /** Splits a text into lines. A line break at the end starts no further line. */
 export const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
+
+/** Escapes code. Characters that change the order in which others are shown are visible and have no effect, so that code reads as it runs. */
+export const escapeCode = (text: string): string =>
+  escapeHtml(text).replace(
+    directionMarks,
+    (mark) => `<span class="direction-mark" title="U+${mark.charCodeAt(0).toString(16).toUpperCase()}">${mark}</span>`,
+  )
+
+/** Embeddings, overrides and isolates (UAX #9, section 2). */
+export const directionMarks = /[\u202a-\u202e\u2066-\u2069]/g

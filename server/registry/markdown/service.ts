@@ -12,7 +12,7 @@ import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
 import { nextSlice } from '../../platform/threads/slices.ts'
 import type { Services } from '../../services.ts'
 import { RenderedText } from './entity.ts'
-import { highlightLimits, type Language, languageOfFile, splitLines } from './languages.ts'
+import { escapeCode, highlightLimits, type Language, languageOfFile, splitLines } from './languages.ts'
 import type { CodeTask, Task, TextTask } from './worker.ts'
 
 /** Increment on every change of the renderer's output. */
@@ -44,7 +44,7 @@ export const renderText = (caller: Caller, task: TextTask, { persist = true } = 
  * @throws ApiError ServiceUnavailable when the queue is full or the file waits too long.
  */
 export async function highlightLines(caller: Caller, { source, path, language = languageOfFile(path) }: SourceFile): Promise<string[]> {
-  if (language === null || source.length > highlightLimits.characters) return splitLines(source).map(escapeHtml)
+  if (language === null || source.length > highlightLimits.characters) return splitLines(source).map(escapeCode)
   return (await cachedHtml(caller, { source, language }, true)).split('\n')
 }
 type SourceFile = { source: string; path: string; language?: Language | null }
@@ -100,7 +100,7 @@ async function renderOnce(caller: Caller, hash: string, task: Task, persist: boo
 }
 
 const asPlainText = (task: Task): string => ('links' in task ? plainDocument(task) : plainCode(task))
-const plainCode = ({ source }: CodeTask): string => splitLines(source).map(escapeHtml).join('\n')
+const plainCode = ({ source }: CodeTask): string => splitLines(source).map(escapeCode).join('\n')
 const plainDocument = ({ source }: TextTask): string =>
   `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
 

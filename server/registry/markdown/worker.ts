@@ -1,7 +1,6 @@
-import escapeHtml from 'escape-html'
 import { answerQuestions } from '../../platform/threads/worker.ts'
 import { highlight, loadLanguages, spentCpu } from './highlight.ts'
-import { highlightLimits, type Language, splitLines } from './languages.ts'
+import { escapeCode, highlightLimits, type Language, splitLines } from './languages.ts'
 import { linkResolver, type Links } from './links.ts'
 import { type CodeBlock, renderDocument } from './render.ts'
 
@@ -32,7 +31,7 @@ async function highlightBlocks(blocks: CodeBlock[]): Promise<string[]> {
   const loaded = await loadLanguages(languages)
   const deadline = spentCpu() + highlightLimits.milliseconds
   return blocks.map(({ code, language }) => {
-    const lines = languages.has(language) ? highlight(loaded, code, language, deadline) : splitLines(code).map(escapeHtml)
+    const lines = languages.has(language) ? highlight(loaded, code, language, deadline) : splitLines(code).map(escapeCode)
     return `${lines.join('\n')}\n`
   })
 }

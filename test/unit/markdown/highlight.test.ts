@@ -27,6 +27,19 @@ describe('highlighting', () => {
     ])
   })
 
+  it('shows characters that change the order of others', async () => {
+    const loaded = await loadLanguages(['dart'])
+    const marks = ['202A', '202B', '202C', '202D', '202E', '2066', '2067', '2068', '2069']
+    const shown = marks.map((code) => `<span class="direction-mark" title="U+${code}">${String.fromCodePoint(parseInt(code, 16))}</span>`)
+    for (const [index, code] of marks.entries())
+      expect(highlight(loaded, `// a${String.fromCodePoint(parseInt(code, 16))}b`, 'dart')).toEqual([
+        `<span class="hl-c">// a${shown[index]}b</span>`,
+      ])
+    expect(highlight(loaded, `${'a'.repeat(600_000)}\u202E`, 'dart')[0]).toMatch(
+      /a<span class="direction-mark" title="U\+202E">\u202E<\/span>$/,
+    )
+  })
+
   it('keeps the state between parts of a long text', async () => {
     const lines = highlight(await loadLanguages(['dart']), `/*\n${'text\n'.repeat(500)}*/ final`, 'dart')
     expect(new Set(lines.slice(1, -1))).toEqual(new Set(['<span class="hl-c">text</span>']))
