@@ -3,8 +3,9 @@ import { directionMarks } from './languages.ts'
 import { placeholderMark } from './placeholders.ts'
 
 /**
- * Completes sanitized HTML: gives headings in HTML an id, adds a link to each heading, puts code blocks and tables into boxes, which scroll, and names
- * the host of links whose text names another one. The input must be the output of the sanitizer, which closes all tags and escapes attributes.
+ * Completes sanitized HTML: gives headings in HTML an id, adds a link to each heading, puts code blocks and tables into boxes, which scroll, marks
+ * table cells with a short text, which need no minimum width, and names the host of links whose text names another one. The input must be the output
+ * of the sanitizer, which closes all tags and escapes attributes.
  */
 export const finishDocument = (html: string): string => addHeadingLinks(nameHosts(boxed(html)))
 
@@ -12,6 +13,7 @@ const boxed = (html: string): string =>
   html
     .replaceAll(/<table(?=[ >])/g, '<div class="table-box"><table')
     .replaceAll('</table>', '</table></div>')
+    .replaceAll(/<(t[dh])((?: [^>]*)?>)([^<]{0,12}<\/\1>)/g, '<$1 class="short"$2$3')
     .replaceAll(/<pre(?=[ >])/g, '<div class="code-block"><pre')
     .replaceAll('</pre>', '</pre></div>')
 
@@ -48,14 +50,11 @@ export function slugOf(text: string): string {
 }
 
 /** Returns the text of sanitized HTML. */
-const textOf = (html: string): string =>
-  html
-    .replaceAll(/<[^>]*>/g, '')
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&amp;', '&')
-    .trim()
+const textOf = (html: string): string => unescapeHtml(html.replaceAll(/<[^>]*>/g, '')).trim()
+
+/** Returns the text that sanitized HTML without elements stands for. */
+export const unescapeHtml = (html: string): string =>
+  html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
 /** Adds the host of a link if its text looks like an address on another host or hides its direction, or if its address can look like another one. */
 function nameHosts(html: string): string {

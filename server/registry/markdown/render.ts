@@ -4,7 +4,7 @@ import anchors from 'markdown-it-anchor'
 import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
-import { finishDocument, numbered, slugOf } from './finish.ts'
+import { finishDocument, numbered, slugOf, unescapeHtml } from './finish.ts'
 import { type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
 import { placeholderMark } from './placeholders.ts'
@@ -29,7 +29,8 @@ export async function renderDocument(
   highlight: ((blocks: CodeBlock[]) => Promise<string[]>) | null,
 ): Promise<string> {
   const codeBlocks: CodeBlock[] = []
-  const sanitized = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
+  const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
+  const sanitized = highlight ? findHtmlBlocks(rendered, codeBlocks) : rendered
   const highlighted = codeBlocks.length > 0 ? ((await highlight?.(codeBlocks)) ?? []) : []
   const codeOf = new Map(codeBlocks.map(({ placeholder }, index) => [placeholder, highlighted[index] ?? '']))
   return finishDocument(sanitized).replaceAll(codePlaceholder, (placeholder) => codeOf.get(placeholder) ?? '')
@@ -74,10 +75,23 @@ rules.fence = (tokens, index, options, env, self) => {
   const { codeBlocks } = env as Env
   const language = languageNamed(/^\s*([\w+#.-]*)/.exec(info)?.[1] ?? '')
   if (!codeBlocks || language === null) return plainFence?.(tokens, index, options, env, self) ?? ''
+  return `${addBlock(codeBlocks, code, language)}\n`
+}
+
+/** Adds a code block. Returns the HTML of the block with its placeholder. */
+function addBlock(codeBlocks: CodeBlock[], code: string, language: Language): string {
   const placeholder = `${placeholderMark}code-${nonce}-${codeBlocks.length}`
   codeBlocks.push({ placeholder, code, language })
-  return `<pre><code class="language-${language}">${placeholder}</code></pre>\n`
+  return `<pre><code class="language-${language}">${placeholder}</code></pre>`
 }
+
+/** Adds the code blocks that are written as `<pre lang="dart">` in sanitized HTML, and contain nothing but text, with or without a `<code>` element. */
+const findHtmlBlocks = (html: string, codeBlocks: CodeBlock[]): string =>
+  html.replaceAll(/<pre lang="([\w+#.-]{1,40})">(<code>)?([^<]*)(<\/code>)?<\/pre>/g, (all, name: string, opened, text: string, closed) => {
+    const language = languageNamed(name)
+    if (language === null || Boolean(opened) !== Boolean(closed)) return all
+    return addBlock(codeBlocks, unescapeHtml(text.replace(/^\n/, '')), language)
+  })
 
 /** Returns the id of a heading, with a number if the same id was used before. */
 function unusedSlug(text: string, { env }: { env: Env }): string {

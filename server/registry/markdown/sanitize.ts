@@ -4,16 +4,27 @@ import { isOwnPage, type LinkResolver } from './links.ts'
 /** Sanitizes HTML rendered from Markdown. URLs in `own` belong to the surrounding page and stay unchanged. */
 export function sanitizeRendered(rendered: string, resolve: LinkResolver, own: ReadonlySet<string> = new Set()): string {
   let links = 0
+  let picture: { hasSource: boolean } | null = null
   return sanitizeHtml(rendered, {
     ...allowed,
     transformTags: {
       a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve, own) }),
-      img: (_tagName, attributes) => image(attributes, resolve, links > 0),
-      source: (tagName, { srcset, media }) => ({ tagName, attribs: { ...(media && { media }), srcset: resolveAll(srcset, resolve) } }),
+      img: (_tagName, attributes) => image(attributes, resolve, { withinLink: links > 0, hasSource: picture?.hasSource ?? false }),
+      source: (tagName, { srcset, media }) => {
+        const loaded = resolveAll(srcset, resolve)
+        if (picture && loaded) picture.hasSource = true
+        return { tagName, attribs: { ...(media && { media }), srcset: loaded } }
+      },
       '*': (tagName, attributes) => ({ tagName, attribs: prefixedId(attributes) }),
     },
-    onOpenTag: (name) => void (links += name === 'a' ? 1 : 0),
-    onCloseTag: (name) => void (links -= name === 'a' ? 1 : 0),
+    onOpenTag(name) {
+      if (name === 'a') links++
+      if (name === 'picture') picture = { hasSource: false }
+    },
+    onCloseTag(name) {
+      if (name === 'a') links--
+      if (name === 'picture') picture = null
+    },
     exclusiveFilter: ({ tag, attribs }) => (tag === 'input' && attribs.type !== 'checkbox') || (tag === 'source' && !attribs.srcset),
   })
 }
@@ -70,11 +81,15 @@ function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver, ow
   return { ...rest, href: target, ...(!isOwnPage(target) && { rel: 'nofollow ugc noopener' }) }
 }
 
+/** `withinLink`: the image is in a link. `hasSource`: the image is in a `<picture>` element with another source that is loaded. */
+type Surroundings = { withinLink: boolean; hasSource: boolean }
+
 /** Resolves an image. An image that is not loaded becomes a link labelled with its description. Within a link, only the description remains. */
-function image({ src, alt, ...rest }: Attributes, resolve: LinkResolver, withinLink: boolean): sanitizeHtml.Tag {
+function image({ src, alt, ...rest }: Attributes, resolve: LinkResolver, { withinLink, hasSource }: Surroundings): sanitizeHtml.Tag {
   const [address, fragment = ''] = src?.split(/(?=#gh-(?:dark|light)-mode-only$)/) ?? []
   const loaded = address === undefined ? null : resolve(address, 'image')
   if (loaded !== null) return { tagName: 'img', attribs: imageAttributes({ ...rest, src: loaded + fragment, alt: alt ?? '' }) }
+  if (hasSource) return { tagName: 'img', attribs: imageAttributes({ ...rest, alt: alt ?? '' }) }
   const target = address === undefined || withinLink ? null : resolve(address, 'link')
   const text = alt?.trim() || 'Picture'
   if (target === null) return { tagName: 'span', attribs: {}, text }
@@ -82,7 +97,10 @@ function image({ src, alt, ...rest }: Attributes, resolve: LinkResolver, withinL
 }
 
 function imageAttributes({ width, height, ...rest }: Attributes): Attributes {
-  const sizes = Object.entries({ width, height }).filter(([, size]) => size !== undefined && /^\d{1,4}(px|%)?$/.test(size))
+  const sizes = Object.entries({ width, height }).flatMap(([name, size]) => {
+    const [, pixels] = /^\s*(\d{1,4}(?!\d)%?)/.exec(size ?? '') ?? []
+    return pixels === undefined ? [] : [[name, pixels] as const]
+  })
   return { ...rest, ...Object.fromEntries(sizes), loading: 'lazy', decoding: 'async' }
 }
 

@@ -39,8 +39,22 @@ describe('GitHub Flavored Markdown', () => {
     ['```unknown\n<b>\n```', '<div class="code-block"><pre><code class="language-unknown">&lt;b&gt;\n</code></pre></div>'],
     [
       '|a|\n|-|\n|b|',
-      '<div class="table-box"><table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table></div>',
+      '<div class="table-box"><table>\n<thead>\n<tr>\n<th class="short">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td class="short">b</td>\n</tr>\n</tbody>\n</table></div>',
     ],
+    [
+      '<table><tr><td align="right">Windows 10+</td><td>a longer text</td><td><b>b</b></td></tr></table>',
+      '<div class="table-box"><table><tr><td class="short" align="right">Windows 10+</td><td>a longer text</td><td><b>b</b></td></tr></table></div>',
+    ],
+    [
+      '<pre lang="dart">\nfinal List&lt;int> a;\n\nfinal b;\n</pre>',
+      '<div class="code-block"><pre><code class="language-dart"><span class="hl-k">final </span><span class="hl-n">List</span>&lt;<span class="hl-n">int</span>&gt; a;\n\n<span class="hl-k">final</span> b;</code></pre></div>',
+    ],
+    [
+      '<pre lang="dart"><code>final a;</code></pre>',
+      '<div class="code-block"><pre><code class="language-dart"><span class="hl-k">final</span> a;</code></pre></div>',
+    ],
+    ['<pre lang="dart"><b>final</b> a;</pre>', '<div class="code-block"><pre lang="dart"><b>final</b> a;</pre></div>'],
+    ['<pre lang="unknown">final a;</pre>', '<div class="code-block"><pre lang="unknown">final a;</pre></div>'],
   ])('renders %s', async (source, html) => {
     expect(await render(source)).toBe(html)
   })
@@ -54,6 +68,8 @@ describe('images', () => {
       '<img src="a.png" width="50%" height="99999" style="position:fixed" class="x" onerror="x">',
       `<img src="/own/a.png" alt="" width="50%" ${lazy} />`,
     ],
+    ['<img src="a.png" width="100px;" height=" 30.5">', `<img src="/own/a.png" alt="" width="100" height="30" ${lazy} />`],
+    ['<img src="a.png" width="auto" height="-5">', `<img src="/own/a.png" alt="" ${lazy} />`],
     ['![](a.png#gh-dark-mode-only)', `<p><img src="/own/a.png#gh-dark-mode-only" alt="" ${lazy} /></p>`],
     [
       '[![B](https://ci.example/b.svg)](https://ci.example)',
@@ -64,6 +80,14 @@ describe('images', () => {
       `<p><picture><source media="(prefers-color-scheme: dark)" srcset="/own/b.png 1x, /proxy?x.example 2x" /><img src="/own/a.png" alt="" ${lazy} /></picture></p>`,
     ],
     ['<picture><source srcset="a b c d"></picture>', '<p><picture></picture></p>'],
+    [
+      '<picture><source srcset="b.png"><img alt="A" width="9"></picture>',
+      `<p><picture><source srcset="/own/b.png" /><img alt="A" width="9" ${lazy} /></picture></p>`,
+    ],
+    [
+      '<picture><source srcset="a b c"><img alt="A"></picture><source srcset="b.png"><img alt="B">',
+      '<p><picture><span>A</span></picture><source srcset="/own/b.png" /><span>B</span></p>',
+    ],
   ])('renders %s', async (source, html) => {
     expect(await render(source)).toBe(html)
   })
@@ -141,6 +165,8 @@ describe('hostile documents', () => {
       '> [!NOTE]\n> x\n\n'.repeat(10_000),
       '```dart\nfinal a = 1;\n```\n'.repeat(3000),
       '<table><pre><h1>'.repeat(10_000),
+      '<pre lang="dart">'.repeat(10_000),
+      '<td>'.repeat(20_000),
       `<picture><source srcset="${'a,'.repeat(50_000)}">`,
       `${'www.'.repeat(20_000)} ${':a'.repeat(20_000)} ${'a@'.repeat(20_000)}`,
     ]
