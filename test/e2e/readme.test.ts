@@ -30,14 +30,15 @@ ${'Text.\n\n'.repeat(40)}
 
 ## Support
 `
+const logo = '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="200" viewBox="0 0 2 1"><rect width="2" height="1"/></svg>'
 
-async function readmePage(path: string) {
+async function readmePage(path: string, text = readme) {
   const app = await consoleApp()
   const alice = await app.member()
   await publish(alice, {
     name: 'acme',
     version: '1.0.0',
-    files: { 'README.md': readme, 'CHANGELOG.md': '## 1.0.0\n\n- First.\n', 'doc/guide.md': '# Start' },
+    files: { 'README.md': text, 'logo.svg': logo, 'CHANGELOG.md': '## 1.0.0\n\n- First.\n', 'doc/guide.md': '# Start' },
   })
   const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   await startSession(page, app.url, alice.email)
@@ -86,4 +87,38 @@ it('opens links to files and tabs without loading the page again', async () => {
   await page.getByRole('link', { name: 'guide' }).click()
   await expect.poll(() => page.url()).toMatch(/\/packages\/acme\/versions\/1\.0\.0\/files\/doc\/guide\.md#start$/)
   expect(await page.evaluate('window.isSamePage')).toBe(true)
+})
+
+it('shows images in the size of their attributes, and nested lists with different marks', async () => {
+  const { app, page } = await readmePage(
+    '/packages/acme',
+    `<img alt="high" src="logo.svg" height="100"> <img alt="wide" src="logo.svg" width="60px;"> <img alt="plain" src="logo.svg">
+
+- a
+  - b
+    - c
+      1. d
+
+<ol type="A"><li>e</li></ol>`,
+  )
+  await using _app = app
+  const sizeOf = (name: string) =>
+    page.evaluate<string>(`(({ width, height }) => width + ' × ' + height)(document.querySelector('.document [alt=${name}]'))`)
+  await expect.poll(() => sizeOf('high')).toBe('200 × 100')
+  await expect.poll(() => sizeOf('wide')).toBe('60 × 30')
+  await expect.poll(() => sizeOf('plain')).toBe('400 × 200')
+  const marks = "[...document.querySelectorAll('.document :is(ul, ol)')].map((list) => getComputedStyle(list).listStyleType)"
+  expect(await page.evaluate(marks)).toEqual(['disc', 'circle', 'square', 'lower-alpha', 'upper-alpha'])
+})
+
+it('keeps the marks of links to other sites on the line of their text', async () => {
+  const links = Array.from({ length: 80 }, (_, index) => `[${'word'.repeat(1 + (index % 5))}](https://example.com/${index})`)
+  const { app, page } = await readmePage('/packages/acme', `${links.join(' ')}\n\n${links.join(', ')}`)
+  await using _app = app
+  await showAs(page, 'telephone', 'light')
+  const widths = await page.evaluate<number[]>(
+    "[...document.querySelectorAll('.document a')].flatMap((link) => [...link.getClientRects()].map(({ width }) => width))",
+  )
+  expect(widths.length).toBeGreaterThanOrEqual(160)
+  expect(Math.min(...widths)).toBeGreaterThan(30)
 })
