@@ -6,7 +6,8 @@ export interface CachedValues {}
 
 /** Percentage of CACHE_BYTES that each cache may use. `rows` is the cache of `Reads.recall` on SQLite. */
 const shares = {
-  listings: 40,
+  listings: 34,
+  mirror: 6,
   archives: 15,
   pictures: 2,
   documentation: 11,
@@ -46,6 +47,7 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
   const open = <Name extends keyof CachedValues>(name: Name) => new ByteCache<CachedValues[Name]>(name, shareOf(name, total))
   return {
     listings: open('listings'),
+    mirror: open('mirror'),
     archives: open('archives'),
     documentation: open('documentation'),
     texts: open('texts'),

@@ -4,11 +4,11 @@ import ipaddr from 'ipaddr.js'
 /** An address to connect to. */
 export type Address = { address: string; family: 4 | 6 }
 
-/** Decides which addresses and ports may be contacted. */
-export type Guard = (address: string, port: number) => boolean
+/** Decides which addresses and ports of a host may be contacted. */
+export type Guard = (address: string, port: number, host: string) => boolean
 
 /** Allows public addresses on the ports of HTTP and HTTPS. */
-export const publicOnly: Guard = (address, port) => (port === 80 || port === 443) && isPublicAddress(address)
+export const publicOnly = (address: string, port: number): boolean => (port === 80 || port === 443) && isPublicAddress(address)
 
 /**
  * Returns whether an address is public unicast: not loopback, private, link-local, carrier-grade NAT, multicast, reserved, or an IPv6 form that

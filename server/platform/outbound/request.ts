@@ -70,7 +70,7 @@ async function send(url: URL, { servers, isAllowed, signal, headers = {} }: Requ
   const port = Number(url.port || (isHttps ? 443 : 80))
   const addresses = await resolveHost(url.hostname, servers)
   // One forbidden address is enough: a client would choose any of them.
-  const forbidden = addresses.find(({ address }) => !isAllowed(address, port))
+  const forbidden = addresses.find(({ address }) => !isAllowed(address, port, url.hostname))
   if (forbidden) throw new NotFetched(`${url.host} is at ${forbidden.address}, port ${port}, which may not be contacted`)
   signal.throwIfAborted()
   // Loaded on demand, because importing `node:http` also loads `fetch`.

@@ -1,15 +1,15 @@
-import { Readable } from 'node:stream'
 import { audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isOfJob } from '../../platform/access/token-secret.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
-import { notFound, rangeNotSatisfiable } from '../../errors.ts'
-import { isFresh, sendHeadersOnly, type ByteRange, requestedRange } from '../../platform/http/caching/conditional.ts'
+import { notFound } from '../../errors.ts'
+import type { ByteRange } from '../../platform/http/caching/conditional.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { findArchive, linkToArchive, openArchive, proxyPathFor } from '../packages/listing/archive.ts'
 import { packageParameter, unknownVersion, versionParameter } from '../packages/parameters.ts'
 import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts'
 import { binary } from '../../platform/rest/route.ts'
+import { sendStoredArchive } from './send.ts'
 import { countDownload } from './tally.ts'
 
 const found = { 303: { description: 'The archive is at `Location`.' } }
@@ -44,36 +44,14 @@ export const archiveBinaries = [
 ]
 
 async function sendArchive(context: Context): Promise<unknown> {
-  const { request, reply } = context
   const archive = await requestedArchive(context)
-  const etag = `"${archive.sha256}"`
-  const range = requestedRange(request, archive.bytes, etag)
-  if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
-  const isCached = isFresh(request, etag)
-  const link = isCached ? null : await linkFor(context, archive)
-  if (link !== null) {
-    countArchive(context, archive, range)
-    return reply.header('cache-control', 'no-store').header('vary', 'authorization, cookie').redirect(link, 302)
-  }
-  const isTaken = () => reply.raw.writableLength === 0
-  // Must run before headers are set, because a failure is answered with an error response.
-  const place = isCached ? null : await proxyPath(context, archive, range)
-  const bytes = isCached || place !== null ? null : await openArchive(context, archive, range ?? undefined, isTaken)
-  reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
-  reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
-  reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
-  if (isCached) return sendHeadersOnly(request, reply.code(304))
-  countArchive(context, archive, range)
-  if (place !== null) {
-    // For the full archive, the proxy adds its own Accept-Ranges header.
-    if (!range) reply.removeHeader('accept-ranges')
-    return reply.header('x-accel-redirect', place).send()
-  }
-  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
-  reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
-  if (request.method !== 'HEAD') return reply.send(bytes)
-  if (bytes instanceof Readable) bytes.destroy()
-  return sendHeadersOnly(request, reply)
+  return sendStoredArchive(context, archive, {
+    cacheControl: cacheControlOf(context, 'private, immutable, max-age=31536000'),
+    link: () => linkFor(context, archive),
+    place: (range) => proxyPath(context, archive, range),
+    open: (range, isTaken) => openArchive(context, archive, range, isTaken),
+    count: (range) => countArchive(context, archive, range),
+  })
 }
 
 type Requested = StoredBytes & { name: string; version: string }

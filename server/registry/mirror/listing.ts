@@ -1,3 +1,7 @@
+import { z } from 'zod'
+import { isPackageName } from '../../platform/pub/package-name.ts'
+import { compareParsed, known, parseVersion } from '../../platform/pub/version.ts'
+
 /** A version in a mirrored listing. */
 export type MirroredVersion = {
   version: string
@@ -18,4 +22,88 @@ export type MirroredListing = {
   replacedBy: string | null
   advisoriesUpdated: string | null
   versions: MirroredVersion[]
+}
+
+/** A fault in a document of the upstream server. */
+export type ListingFault = { version: string; rule: 'listing' | 'changed_archive'; reason: string }
+
+const moment = z.iso.datetime({ offset: true }).nullish().catch(null)
+
+const versionSchema = z.object({
+  version: z.string().refine((text) => parseVersion(text) !== null),
+  retracted: z.boolean().nullish(),
+  archive_url: z.url({ protocol: /^https?$/ }).optional(),
+  archive_sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i)
+    .nullish(),
+  published: moment,
+  pubspec: z.looseObject({ name: z.string(), version: z.string() }),
+})
+
+const listingSchema = z.object({
+  name: z.string(),
+  isDiscontinued: z.boolean().nullish(),
+  replacedBy: z.string().refine(isPackageName).nullish().catch(null),
+  advisoriesUpdated: moment,
+  versions: z.array(z.unknown()).max(50_000),
+})
+
+/**
+ * Reads a listing as the upstream server sent it. Leaves out versions that package clients could not read. Keeps the SHA-256 of versions in `before`:
+ * published archives never change. Returns null if nothing in it is usable.
+ */
+export function parseListing(
+  text: string,
+  { name, upstreamUrl, before }: { name: string; upstreamUrl: string; before: MirroredListing | null },
+): { listing: MirroredListing | null; faults: ListingFault[] } {
+  const parsed = listingSchema.safeParse(jsonOf(text))
+  if (!parsed.success || parsed.data.name !== name)
+    return { listing: null, faults: [{ version: '', rule: 'listing', reason: `The listing of ${name} is not a valid listing of this package.` }] }
+  const faults: ListingFault[] = []
+  const pinned = new Map(before?.versions.map(({ version, sha256 }) => [version, sha256]))
+  const versions = new Map<string, MirroredVersion>()
+  for (const entry of parsed.data.versions) {
+    const version = versionOf(entry, name, upstreamUrl)
+    if (!version) {
+      faults.push({ version: '', rule: 'listing', reason: `The listing of ${name} has a version that package clients cannot read.` })
+      continue
+    }
+    const pin = pinned.get(version.version)
+    if (pin && version.sha256 !== null && version.sha256 !== pin) {
+      const reason = `The archive of ${name} ${version.version} was replaced on the upstream server: its SHA-256 was ${pin} and is now ${version.sha256}.`
+      faults.push({ version: version.version, rule: 'changed_archive', reason })
+    }
+    versions.set(version.version, pin ? { ...version, sha256: pin } : version)
+  }
+  const sorted = [...versions.values()].sort((a, b) => compareParsed(known(a.version), known(b.version)))
+  const { isDiscontinued, replacedBy, advisoriesUpdated } = parsed.data
+  const listing = {
+    ...{ name, isDiscontinued: isDiscontinued ?? false, replacedBy: replacedBy ?? null },
+    ...{ advisoriesUpdated: advisoriesUpdated ?? null, versions: sorted },
+  }
+  return { listing: sorted.length > 0 ? listing : null, faults: onePerReason(faults) }
+}
+
+function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredVersion | null {
+  const parsed = versionSchema.safeParse(entry)
+  if (!parsed.success) return null
+  const { version, retracted, archive_url, archive_sha256, published, pubspec } = parsed.data
+  if (pubspec.name !== name || pubspec.version !== version) return null
+  return {
+    ...{ version, retracted: retracted ?? false, pubspec },
+    archiveUrl: archive_url ?? `${upstreamUrl}/api/archives/${name}-${version}.tar.gz`,
+    sha256: archive_sha256?.toLowerCase() ?? null,
+    published: published ? new Date(published).toISOString() : null,
+  }
+}
+
+const onePerReason = (faults: ListingFault[]): ListingFault[] => [...new Map(faults.map((fault) => [fault.reason, fault])).values()]
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -1,0 +1,92 @@
+import type { Context } from '../../platform/access/context.ts'
+import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts'
+import { sendStoredArchive } from '../downloads/send.ts'
+import { requireMirror } from './access.ts'
+import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
+import { readListing } from './documents.ts'
+import { recordUse, saveEntry } from './entries.ts'
+import { refusalOf, type Rendered } from './render.ts'
+import { admittedPackage, callerOf, currentListing, recordVerdicts, refuse, requestedPackage, storedListing, unknown } from './requested.ts'
+import type { PackageState } from './state.ts'
+
+type Named = { name: string; version: string }
+
+/** Sends an archive of the mirror, after the policies. An archive that is not in the mirror is sent while it is being fetched. */
+export async function sendArchive(context: Context): Promise<unknown> {
+  requireMirror(context)
+  const { archive = '' } = context.request.params as Record<string, string>
+  const named = splitArchiveName(archive)
+  if (!named) throw unknown(context, archive)
+  const { state } = await admittedPackage(context, named.name, named.version)
+  await obeyPolicies(context, named, state)
+  if (state.archive) {
+    await recordUse(context, { kind: 'archive', ...named }, state.archive.usedAt)
+    const sent = await sendKept(context, named, state.archive)
+    if (sent !== missing) return sent
+  }
+  return sendFetched(context, named)
+}
+
+/** Counts the verdicts on a version. @throws ApiError if a policy refuses it. */
+async function obeyPolicies(context: Context, { name, version }: Named, state: PackageState): Promise<void> {
+  // Without policies, an archive in the mirror needs no listing.
+  if (state.policies === null && state.archive) return
+  const listing: Rendered = (await storedListing(context, name, state)) ?? (await currentListing(context, name, state)).listing
+  const verdicts = listing.verdicts.get(version)
+  if (!verdicts) return
+  if (refusalOf(verdicts)) throw refuse(context, name, version, listing)
+  recordVerdicts(context, name, version, verdicts)
+}
+
+const missing = Symbol('missing')
+const cacheControl = 'private, immutable, max-age=31536000'
+
+/** Sends an archive from the store. Returns `missing` if it is not there, for example after a restore. */
+async function sendKept(context: Context, named: Named, archive: StoredBytes): Promise<unknown> {
+  try {
+    return await sendStoredArchive(context, archive, {
+      cacheControl,
+      open: (range, isTaken) => openMirrored(context, archive, range, isTaken),
+      count: () => {},
+    })
+  } catch (error) {
+    const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as Error).name === 'DamagedBytes'
+    if (!isGone) throw error
+    context.log.warning(`mirror: the archive of ${named.name} ${named.version} is not in the store and will be fetched again: ${String(error)}`)
+    await saveEntry(context, { kind: 'archive', ...named }, { sha256: null, bytes: 0 })
+    return missing
+  }
+}
+
+async function sendFetched(context: Context, { name, version }: Named): Promise<unknown> {
+  const { request, reply } = context
+  const document = await readListing(context, name, callerOf(context))
+  const found = document?.listing.versions.find((one) => one.version === version)
+  if (!found) throw unknown(context, `${name} ${version}`)
+  const wanted = { ...found, name, caller: callerOf(context) }
+  const isPlain = request.method === 'GET' && request.headers.range === undefined && request.headers['if-none-match'] === undefined
+  const fetched = await (isPlain ? fetchArchive(context, wanted) : fetchWholeArchive(context, wanted))
+  if ('done' in fetched) return sendArriving(context, fetched, found.sha256)
+  return sendStoredArchive(context, fetched, {
+    cacheControl,
+    open: (range, isTaken) => openMirrored(context, fetched, range, isTaken),
+    count: () => {},
+  })
+
+  function sendArriving({ reply: answer }: Context, { body, length }: ArrivingArchive, sha256: string | null): unknown {
+    if (sha256 !== null) answer.header('etag', `"${sha256}"`)
+    if (length !== null) answer.header('content-length', length)
+    reply.header('cache-control', cacheControl).header('vary', 'authorization, cookie').type('application/gzip')
+    return answer.send(body)
+  }
+}
+
+/** Redirects from an older URL of an archive. */
+export async function redirectToArchive(context: Context): Promise<unknown> {
+  const { request, reply, config } = context
+  const { version = '' } = request.params as Record<string, string>
+  const { name } = await requestedPackage(context, version)
+  return reply.redirect(archiveUrl(`${publicUrl(request, config.SERVER_URL)}/mirror`, name, version), 303)
+}

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { PassThrough, Readable } from 'node:stream'
+import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
+import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
+import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
+import { NotFetched, orTemporary } from '../../platform/outbound/request.ts'
+import { watchPace } from '../../platform/outbound/pace.ts'
+import { hasSpace } from '../../platform/store/side-store.ts'
+import { claim, findEntry, keyOf, leaseMs, mirrorStore, type MirrorServices, renewClaim, saveEntry, saveFailure } from './entries.ts'
+import { reportFaults } from './faults.ts'
+import type { MirroredVersion } from './listing.ts'
+import { healthOf, inTurn, measured, requestUpstream, timesOf } from './upstream.ts'
+
+/** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
+export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
+
+declare module '../../services.ts' {
+  interface State {
+    /** Archives that are being fetched, by key. */
+    mirrorArchives?: Map<string, Promise<StoredBytes>>
+  }
+}
+
+type Wanted = { name: string; caller: string } & Pick<MirroredVersion, 'version' | 'archiveUrl' | 'sha256'>
+
+/** How long a failed fetch of an archive is not repeated, in milliseconds. */
+const failedMs = 10_000
+const pollMs = 150
+/** Bytes that wait for a slow client while the others' archive goes on arriving, and for how long it is waited for, in milliseconds. */
+const [maxBehind, clientMs] = [1024 ** 2, 10_000]
+
+const archiveKey = ({ name, version }: Pick<Wanted, 'name' | 'version'>) => ({ kind: 'archive', name, version }) as const
+
+/** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
+export async function openMirrored(
+  services: MirrorServices,
+  { sha256, bytes }: StoredBytes,
+  range: { start: number; end: number } | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  const { archives } = services.caches
+  const known = archives.get(sha256)
+  if (known) return range ? known.subarray(range.start, range.end + 1) : known
+  const blobs = await mirrorStore(services)
+  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
+  const content = inOwnMemory(await blobs.read(sha256))
+  archives.set(sha256, content)
+  return range ? content.subarray(range.start, range.end + 1) : content
+}
+/** Largest archive in bytes that is cached in memory. */
+const maxCachedBytes = 256 * 1024
+
+/**
+ * Fetches an archive into the mirror, once for all callers and instances. Returns it while it arrives if this call starts the fetch, else when it is
+ * complete. The archive is kept only if it has the SHA-256 of the listing.
+ * @throws ApiError NotFound, ServiceUnavailable
+ */
+export async function fetchArchive(services: MirrorServices, wanted: Wanted): Promise<StoredBytes | ArrivingArchive> {
+  const fetches = (services.state.mirrorArchives ??= new Map<string, Promise<StoredBytes>>())
+  const key = keyOf(archiveKey(wanted))
+  const current = fetches.get(key)
+  if (current) return current
+  const started = Promise.withResolvers<StoredBytes | ArrivingArchive>()
+  const done = fetchOrAwait(services, wanted, started.resolve).finally(() => fetches.delete(key))
+  fetches.set(key, done)
+  done.then(started.resolve, started.reject)
+  return started.promise
+}
+
+/** Returns the archive when it is complete, as `fetchArchive`. */
+export async function fetchWholeArchive(services: MirrorServices, wanted: Wanted): Promise<StoredBytes> {
+  const fetched = await fetchArchive(services, wanted)
+  if (!('done' in fetched)) return fetched
+  fetched.body.resume()
+  return fetched.done
+}
+
+async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival: (archive: ArrivingArchive) => void): Promise<StoredBytes> {
+  const key = archiveKey(wanted)
+  for (let waited = 0; ; waited += pollMs) {
+    const entry = await findEntry(services, key)
+    if (entry?.sha256) return { sha256: entry.sha256, bytes: entry.bytes, crc32c: entry.crc32c ?? '' }
+    if (entry?.failedAt && services.now().getTime() - entry.failedAt.getTime() < failedMs) throw notSent(services, wanted, entry.failure)
+    if (await claim(services, key)) break
+    if (waited > timesOf(services).archiveMs) throw notSent(services, wanted, 'another instance is still fetching it')
+    await new Promise((resolve) => void setTimeout(resolve, pollMs))
+  }
+  const renewal = setInterval(() => void renewClaim(services, key), leaseMs / 3)
+  try {
+    return await inTurn(wanted.caller, () => measured(services, () => transfer(services, wanted, onArrival)))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    await saveFailure(services, key, reason)
+    if (!(error instanceof NotFetched)) throw error
+    const fault = `The archive of ${wanted.name} ${wanted.version} could not be fetched: ${reason}.`
+    reportFaults(services, wanted.name, [{ version: wanted.version, rule: 'archive', reason: fault }])
+    throw notSent(services, wanted, reason, error.status)
+  } finally {
+    clearInterval(renewal)
+  }
+}
+
+async function transfer(services: MirrorServices, wanted: Wanted, onArrival: (archive: ArrivingArchive) => void): Promise<StoredBytes> {
+  const { config, stopping } = services
+  if (!(await hasSpace(config))) throw lowSpace('the mirror fetched nothing')
+  const times = timesOf(services)
+  const watch = watchPace(AbortSignal.any([AbortSignal.timeout(times.archiveMs), stopping.signal]), times.pace)
+  try {
+    const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
+    const archiveHost = new URL(wanted.archiveUrl).host
+    const answer = await requestUpstream(services, wanted.archiveUrl, { headers, signal: watch.signal, archiveHost })
+    try {
+      return await orTemporary(wanted.archiveUrl, () => receive(services, wanted, answer, watch.received, onArrival))
+    } finally {
+      answer.destroy()
+    }
+  } catch (error) {
+    throw watch.signal.aborted ? new NotFetched(String(watch.signal.reason), { isTemporary: true, cause: error }) : error
+  } finally {
+    watch.end()
+  }
+}
+
+async function receive(
+  services: MirrorServices,
+  wanted: Wanted,
+  answer: IncomingMessage,
+  received: (bytes: number) => void,
+  onArrival: (archive: ArrivingArchive) => void,
+): Promise<StoredBytes> {
+  const limit = services.config.MAX_UPLOAD_BYTES
+  const status = answer.statusCode ?? 0
+  if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
+  if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new NotFetched('the content is encoded')
+  const length = answer.headers['content-length'] === undefined ? null : Number(answer.headers['content-length'])
+  if ((length ?? 0) > limit) throw new NotFetched(`it has ${length} bytes, more than ${limit} (MAX_UPLOAD_BYTES)`)
+  const client = new PassThrough({ highWaterMark: maxBehind })
+  // An error ends the client's response. It also reaches the caller through `done`.
+  client.on('error', () => {})
+  const result = Promise.withResolvers<StoredBytes>()
+  result.promise.catch(() => {})
+  onArrival({ length, body: client, done: result.promise })
+  const copy: Copy = { client, held: null }
+  try {
+    const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
+    const stored = await keep(await mirrorStore(services), wanted, limit, copied(answer, copy, count))
+    await saveEntry(services, archiveKey(wanted), stored)
+    result.resolve(stored)
+    client.end(copy.held)
+    return stored
+  } catch (error) {
+    result.reject(error)
+    client.destroy(error as Error)
+    throw error
+  }
+}
+
+/** Stores an archive if it has the expected SHA-256. @throws NotFetched otherwise */
+async function keep(blobs: BlobStore, { sha256 }: Wanted, limit: number, source: AsyncIterable<Buffer>): Promise<StoredBytes> {
+  const staged = `mirror-${randomUUID()}`
+  try {
+    const stored = await blobs.stage(staged, Readable.from(source, { objectMode: false }), limit)
+    if (sha256 !== null && stored.sha256 !== sha256)
+      throw new NotFetched(`its SHA-256 is ${stored.sha256} instead of ${sha256} as in the listing`)
+    await blobs.promote(staged, stored.sha256)
+    return stored
+  } catch (error) {
+    await blobs.discard(staged)
+    throw error instanceof ApiError && error.status === 413 ? new NotFetched(`it has more than ${limit} bytes (MAX_UPLOAD_BYTES)`) : error
+  }
+}
+
+/** The copy of an archive for the client that started the fetch. `held`: the last chunk, which is not sent yet. */
+type Copy = { client: PassThrough; held: Buffer | null }
+
+/**
+ * Passes chunks on to the store and to a client. The client gets each chunk when the next one arrives, so that it does not have a whole archive
+ * before its content is verified. A client that is too slow is disconnected; it can request the archive again.
+ */
+async function* copied(answer: IncomingMessage, copy: Copy, received: (bytes: number) => void): AsyncGenerator<Buffer> {
+  const { client } = copy
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    received(chunk.length)
+    if (copy.held && !client.destroyed && !client.write(copy.held)) await drained(client)
+    copy.held = chunk
+    yield chunk
+  }
+}
+
+async function drained(client: PassThrough): Promise<void> {
+  const timer = setTimeout(() => client.destroy(new Error('the client reads too slowly')), clientMs)
+  await new Promise<void>((resolve) => void client.once('drain', resolve).once('close', resolve))
+  clearTimeout(timer)
+}
+
+function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: string | null, status?: number) {
+  const what = `${config.UPSTREAM_URL} did not send the archive of ${name} ${version}`
+  return status === 404 || status === 410
+    ? notFound(`${what}: it does not exist.`)
+    : serviceUnavailable(`${what}${reason ? ` (${reason})` : ''}. Try again in a moment.`, 10)
+}

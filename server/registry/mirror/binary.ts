@@ -1,0 +1,152 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { insufficientPermissions, notFound } from '../../errors.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
+import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
+import { binary } from '../../platform/rest/route.ts'
+import { turnEnd } from '../packages/listing/binary.ts'
+import { requireMirror } from './access.ts'
+import { redirectToArchive, sendArchive } from './archive-binary.ts'
+import { type DocumentKind, readDocument, readListing } from './documents.ts'
+import { entryOf, refusalOf } from './render.ts'
+import { callerOf, currentListing, refuse, requestedPackage, unknown } from './requested.ts'
+
+const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
+const json = 'application/json; charset=utf-8'
+const pub = { pub: true, access: 'open' } as const
+
+/** Routes of the mirror, below the hosted URL `<SERVER_URL>/mirror`. They exist only with UPSTREAM_URL. */
+export const mirrorBinaries = [
+  binary('GET /mirror/api/packages/:name', {
+    ...pub,
+    summary: 'A package of the upstream server with all its versions, after the policies.',
+    handler: sendListing,
+    produces: {
+      200: { description: 'The listing.', type: 'application/vnd.pub.v2+json' },
+      304: { description: 'Not modified since the given ETag.' },
+    },
+    errorStatuses: [403, 404, 503],
+  }),
+  binary('GET /mirror/api/packages/:name/versions/:version', {
+    ...pub,
+    onSend: compressText,
+    summary: 'One version of an upstream package.',
+    handler: sendEntry,
+    produces: { 200: { description: 'The entry.', type: 'application/vnd.pub.v2+json' } },
+    errorStatuses: [403, 404, 503],
+  }),
+  ...(['advisories', 'score', 'options', 'publisher'] as const).map((kind) =>
+    binary(`GET /mirror/api/packages/:name/${kind}`, {
+      ...pub,
+      onSend: compressText,
+      summary: `The ${kind} of an upstream package.`,
+      handler: (context) => sendDocument(context, kind),
+      produces: { 200: { description: 'The document as the upstream server sends it.', type: 'application/json' } },
+      errorStatuses: [403, 404, 503],
+    }),
+  ),
+  binary('GET /mirror/api/package-name-completion-data', {
+    access: 'open',
+    onSend: compressText,
+    summary: 'Names of upstream packages, for completion in editors.',
+    handler: sendNames,
+    produces: { 200: { description: 'The names.', type: 'application/json' } },
+    errorStatuses: [404, 503],
+  }),
+  binary('GET /mirror/api/packages/versions/new', {
+    ...pub,
+    summary: 'Refuses to publish: packages are published to this server itself.',
+    handler: refuseUpload,
+    produces: {},
+    errorStatuses: [403],
+  }),
+  binary('GET /mirror/api/archives/:archive', {
+    ...pub,
+    summary: 'The archive of an upstream version, named <package>-<version>.tar.gz.',
+    handler: sendArchive,
+    produces: {
+      200: { description: 'The archive.', type: 'application/gzip' },
+      206: { description: 'The requested range of the archive.', type: 'application/gzip' },
+      304: { description: "The client's copy is current." },
+    },
+    errorStatuses: [403, 404, 416, 503],
+  }),
+  binary('GET /mirror/packages/:name/versions/:version.tar.gz', {
+    access: 'open',
+    summary: 'Former URL of an archive.',
+    handler: redirectToArchive,
+    produces: { 303: { description: 'The archive is at `Location`.' } },
+    errorStatuses: [403, 404],
+  }),
+  binary('GET /mirror/api/packages/:name/versions/:version/archive.tar.gz', {
+    access: 'open',
+    summary: 'Another former URL of an archive.',
+    handler: redirectToArchive,
+    produces: { 303: { description: 'The archive is at `Location`.' } },
+    errorStatuses: [403, 404],
+  }),
+]
+
+async function sendListing(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const { name, state } = await requestedPackage(context)
+  const { listing, staleSince } = await currentListing(context, name, state)
+  if (listing.refusal) throw refuse(context, name, '', listing)
+  await turnEnd()
+  markStale(context, staleSince)
+  reply
+    .header('etag', listing.etag)
+    .header('cache-control', 'private, no-cache')
+    .header('vary', 'accept-encoding, authorization, cookie')
+  if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
+  reply.type(pubType)
+  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
+  return reply.send(await promisify<Buffer, Buffer>(gunzip)(listing.gzipped))
+}
+
+/** Marks a response that could not be compared with the upstream server in time (RFC 7234 §5.5.1, which browsers ignore and people read). */
+function markStale({ reply }: Context, staleSince: Date | null): void {
+  if (staleSince) reply.header('warning', '110 - "Response is Stale"').header('x-mirror-checked', staleSince.toISOString())
+}
+
+async function sendEntry(context: Context): Promise<unknown> {
+  const { request, reply, config } = context
+  const { version = '' } = request.params as Record<string, string>
+  const { name, state } = await requestedPackage(context, version)
+  const { listing, staleSince } = await currentListing(context, name, state)
+  if (refusalOf(listing.verdicts.get(version))) throw refuse(context, name, version, listing)
+  const stored = await readListing(context, name)
+  const entry = stored?.listing.versions.find((one) => one.version === version)
+  if (!entry) throw unknown(context, `${name} ${version}`)
+  const isRetracted = (listing.verdicts.get(version) ?? []).some(({ mode }) => mode === 'enforce')
+  markStale(context, staleSince)
+  reply.header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie').type(pubType)
+  const shown = isRetracted ? { ...entry, retracted: true } : entry
+  return reply.send(JSON.stringify(entryOf(shown, name, publicUrl(request, config.SERVER_URL))))
+}
+
+/** Sends a document unchanged. Advisories are at least as new as the listing says, because clients compare the dates. */
+async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listing' | 'names'>): Promise<unknown> {
+  const { reply, config } = context
+  const { name, state } = await requestedPackage(context)
+  const newerThan = kind === 'advisories' ? (state.checkedAt ?? undefined) : undefined
+  const document = await readDocument(context, kind, name, { newerThan, caller: callerOf(context) })
+  if (!document) throw unknown(context, name)
+  markStale(context, document.isStale ? document.checkedAt : null)
+  reply.header('cache-control', `private, max-age=${Math.min(60, config.UPSTREAM_TTL)}`).header('vary', 'accept-encoding, authorization, cookie')
+  return reply.type(kind === 'advisories' ? pubType : json).send(document.text)
+}
+
+async function sendNames(context: Context): Promise<unknown> {
+  requireMirror(context)
+  const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
+  if (!document) throw notFound('The upstream server has no names for completion.')
+  return context.reply.header('cache-control', 'private, max-age=600').type(json).send(document.text)
+}
+
+async function refuseUpload({ request, config }: Context): Promise<never> {
+  const url = publicUrl(request, config.SERVER_URL)
+  throw insufficientPermissions(`Publish to ${url}: set "publish_to: ${url}" in pubspec.yaml. ${url}/mirror only mirrors ${config.UPSTREAM_URL}.`)
+}

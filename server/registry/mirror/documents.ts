@@ -1,0 +1,190 @@
+import { promisify } from 'node:util'
+import { gunzip, gzip } from 'node:zlib'
+import { z } from 'zod'
+import { serviceUnavailable } from '../../errors.ts'
+import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
+import { NotFetched } from '../../platform/outbound/request.ts'
+import type { MirrorKind } from './entity.ts'
+import { claim, confirmEntry, type Entry, findEntry, keyOf, mirrorStore, type MirrorServices, recordUse, saveEntry, saveFailure } from './entries.ts'
+import { type ListingFault, type MirroredListing, parseListing } from './listing.ts'
+import { reportFaults } from './faults.ts'
+import { type Answer, fetchDocument, inTurn } from './upstream.ts'
+
+export type DocumentKind = Exclude<MirrorKind, 'archive'>
+
+/** A document of the upstream server. A stale one could not be compared with the upstream server in time; `failure` says why. */
+export type Document = { text: string; sha256: string; checkedAt: Date; isStale: boolean; failure: string | null }
+
+/** A document's address in the mirror, without its text. */
+export type DocumentState = Omit<Document, 'text'>
+
+declare module '../../services.ts' {
+  interface State {
+    /** Documents that are being fetched, by key. */
+    mirrorFetches?: Map<string, Promise<void>>
+  }
+}
+
+const path: Record<DocumentKind, (name: string) => string> = {
+  listing: (name) => `/api/packages/${name}`,
+  advisories: (name) => `/api/packages/${name}/advisories`,
+  score: (name) => `/api/packages/${name}/score`,
+  options: (name) => `/api/packages/${name}/options`,
+  publisher: (name) => `/api/packages/${name}/publisher`,
+  names: () => '/api/package-name-completion-data',
+}
+
+/** Longest time in milliseconds for which the answer "no such package" is kept, and for which nothing is requested after a failure. */
+const [absentMs, failedMs] = [60_000, 10_000]
+/** Documents that change rarely are compared with the upstream server once an hour, or after UPSTREAM_TTL if that is longer. */
+const slowMs = 3_600_000
+/** How long a caller waits for a comparison if the mirror already has the document. */
+const patienceMs = 3000
+/** How often a caller looks whether another instance has fetched the document. */
+const pollMs = 150
+
+/**
+ * Returns the state of a document, after comparing it with the upstream server if that is due. Concurrent callers of all instances share one request.
+ * Returns null if the upstream server has no such document. `newerThan`: the document must have been compared after this time.
+ * @throws ApiError ServiceUnavailable if the document is not in the mirror and the upstream server does not answer.
+ */
+export async function documentState(
+  services: MirrorServices,
+  kind: DocumentKind,
+  name: string,
+  { newerThan, caller = '' }: { newerThan?: Date | undefined; caller?: string } = {},
+): Promise<DocumentState | null> {
+  const key = { kind, name }
+  let entry = await findEntry(services, key)
+  if (!isCurrent(services, kind, entry, newerThan)) {
+    const fetching = fetchOnce(services, key, caller)
+    // A failure is stored in the row.
+    const settled = fetching.catch((error: unknown) => error)
+    const late = entry?.sha256 ? wait(patienceMs) : undefined
+    await (late ? Promise.race([settled, late.ended]) : fetching)
+    late?.cancel()
+    entry = (await findEntry(services, key)) ?? entry
+  }
+  if (!entry?.checkedAt) throw upstreamAway(services, entry?.failure)
+  if (entry.sha256 === null) return null
+  await recordUse(services, key, entry.usedAt)
+  const { sha256, checkedAt, failure } = entry
+  return { sha256, checkedAt, failure, isStale: isOlder(services, kind, entry) }
+}
+
+/** Returns a document as `documentState`, with its text. */
+export async function readDocument(...asked: Parameters<typeof documentState>): Promise<Document | null> {
+  const [services, kind, name, options] = asked
+  const state = await documentState(...asked)
+  if (!state) return null
+  const text = await storedText(services, state.sha256)
+  if (text !== null) return { ...state, text }
+  // The file is not in the store, for example after a restore: fetch it again.
+  await saveEntry(services, { kind, name }, { sha256: null, bytes: 0 })
+  const again = await documentState(services, kind, name, { ...options, newerThan: services.now() })
+  const newText = again && (await storedText(services, again.sha256))
+  return again && newText !== null ? { ...again, text: newText } : null
+}
+
+/** Returns the listing of an upstream package, or null. @throws ApiError ServiceUnavailable as `documentState`. */
+export async function readListing(services: MirrorServices, name: string, caller?: string) {
+  const document = await readDocument(services, 'listing', name, { caller })
+  return document && { ...document, listing: JSON.parse(document.text) as MirroredListing }
+}
+
+/** Returns the text of a stored document, or null if it is not in the store. */
+export async function storedText(services: MirrorServices, sha256: string): Promise<string | null> {
+  const bytes = await (await mirrorStore(services)).read(sha256).catch((error: NodeJS.ErrnoException) => {
+    services.log.warning(`a file of the mirror cannot be read: ${String(error)}`)
+    return null
+  })
+  return bytes && (await promisify<Buffer, Buffer>(gunzip)(bytes)).toString('utf8')
+}
+
+const lifetimeMs = ({ config }: MirrorServices, kind: DocumentKind, entry: Entry): number => {
+  const ttl = config.UPSTREAM_TTL * 1000
+  if (entry.sha256 === null) return Math.min(ttl, absentMs)
+  return kind === 'listing' || kind === 'advisories' ? ttl : Math.max(ttl, slowMs)
+}
+
+const isOlder = (services: MirrorServices, kind: DocumentKind, entry: Entry): boolean =>
+  entry.checkedAt === null || services.now().getTime() - entry.checkedAt.getTime() > lifetimeMs(services, kind, entry)
+
+function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | undefined, newerThan: Date | undefined): boolean {
+  if (!entry) return false
+  const failedRecently = entry.failedAt !== null && services.now().getTime() - entry.failedAt.getTime() < failedMs
+  if (failedRecently) return true
+  return !isOlder(services, kind, entry) && (newerThan === undefined || (entry.checkedAt !== null && entry.checkedAt >= newerThan))
+}
+
+function fetchOnce(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
+  const fetches = (services.state.mirrorFetches ??= new Map<string, Promise<void>>())
+  const id = keyOf(key)
+  let current = fetches.get(id)
+  if (!current) fetches.set(id, (current = fetchOrAwait(services, key, caller).finally(() => fetches.delete(id))))
+  return current
+}
+
+/** Fetches a document, or waits until another instance has done so. */
+async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
+  while (!(await claim(services, key))) {
+    await wait(pollMs).ended
+    const entry = await findEntry(services, key)
+    if (!entry?.leasedUntil) return
+  }
+  try {
+    await inTurn(caller, () => fetchInto(services, key))
+  } catch (error) {
+    await saveFailure(services, key, error instanceof Error ? error.message : String(error))
+    services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
+    throw error instanceof NotFetched ? upstreamAway(services, error.message) : error
+  }
+}
+
+async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; name: string }): Promise<void> {
+  const before = await findEntry(services, key)
+  const answer = await fetchDocument(services, path[key.kind](key.name), before?.sha256 ? before.etag : null)
+  if (answer.status === 304) return confirmEntry(services, key)
+  if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
+  const text = await normalized(services, key, before, answer)
+  const content = await promisify<string, Buffer>(gzip)(text)
+  if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full', { isTemporary: true })
+  const sha256 = await storeContent(await mirrorStore(services), content)
+  await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag })
+}
+
+/** Returns the text to store: for listings, only what is valid. @throws NotFetched if the document is unusable. */
+async function normalized(
+  services: MirrorServices,
+  { kind, name }: { kind: DocumentKind; name: string },
+  before: Entry | undefined,
+  { text }: Extract<Answer, { status: 200 }>,
+): Promise<string> {
+  if (kind !== 'listing') return checkedJson(text)
+  const known = before?.sha256 ? await storedText(services, before.sha256) : null
+  const upstreamUrl = services.config.UPSTREAM_URL ?? ''
+  const { listing, faults } = parseListing(text, { name, upstreamUrl, before: known === null ? null : (JSON.parse(known) as MirroredListing) })
+  reportFaults(services, name, faults satisfies ListingFault[])
+  if (!listing) throw new NotFetched(faults[0]?.reason ?? `The listing of ${name} has no versions.`)
+  return JSON.stringify(listing)
+}
+
+const anyObject = z.looseObject({})
+
+function checkedJson(text: string): string {
+  try {
+    anyObject.parse(JSON.parse(text))
+    return text
+  } catch {
+    throw new NotFetched('the answer is not a JSON object')
+  }
+}
+
+const upstreamAway = ({ config }: MirrorServices, failure: string | null | undefined) =>
+  serviceUnavailable(`${config.UPSTREAM_URL} does not answer${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
+
+function wait(ms: number): { ended: Promise<void>; cancel: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  return { ended: promise, cancel: () => (clearTimeout(timer), resolve()) }
+}

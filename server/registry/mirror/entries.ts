@@ -1,0 +1,140 @@
+import { toDate } from '../../platform/db/reads.ts'
+import { changeRows } from '../../platform/db/statements.ts'
+import { isRefusedForMove } from '../../platform/db/unavailable.ts'
+import { openSideStore } from '../../platform/store/side-store.ts'
+import type { BlobStore } from '../../platform/blobs/store.ts'
+import type { Services } from '../../services.ts'
+import type { MirrorKind } from './entity.ts'
+
+declare module '../../services.ts' {
+  interface State {
+    /** Store of the files of the mirror. */
+    mirrorStore?: Promise<BlobStore>
+  }
+}
+
+export type MirrorServices = Pick<Services, 'caches' | 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
+
+/** The key of a file of the upstream server: kind, package name, and version of an archive. */
+export type EntryKey = { kind: MirrorKind; name: string; version?: string }
+
+/** What the mirror knows about a file of the upstream server. `sha256` is null if there is no such file, or if it was not fetched yet. */
+export type Entry = {
+  sha256: string | null
+  bytes: number
+  crc32c: string | null
+  etag: string | null
+  checkedAt: Date | null
+  usedAt: Date
+  failedAt: Date | null
+  failure: string | null
+  leasedUntil: Date | null
+}
+
+export const keyOf = ({ kind, name, version }: EntryKey): string => [kind, name, ...(version === undefined ? [] : [version])].join(':')
+
+/** The store of the mirror: the folder `mirror` in the archive store. */
+export function mirrorStore({ config, state }: Pick<MirrorServices, 'config' | 'state'>): Promise<BlobStore> {
+  state.mirrorStore ??= openSideStore(config, 'mirror')
+  // A failure is not remembered.
+  state.mirrorStore.catch(() => delete state.mirrorStore)
+  return state.mirrorStore
+}
+
+type Moment = number | string | Date
+type Row = {
+  sha256: string | null
+  bytes: number
+  crc32c: string | null
+  etag: string | null
+  checked_at: Moment | null
+  used_at: Moment
+  failed_at: Moment | null
+  failure: string | null
+  leased_until: Moment | null
+}
+
+/** Returns the row of a file, or undefined. */
+export async function findEntry({ database }: Pick<MirrorServices, 'database'>, key: EntryKey): Promise<Entry | undefined> {
+  const sql = `select sha256, bytes, crc32c, etag, checked_at, used_at, failed_at, failure, leased_until from mirror_entries where key = ?`
+  const row = await database.reads.get<Row>(sql, keyOf(key))
+  if (!row) return undefined
+  const { sha256, bytes, crc32c, etag, failure } = row
+  return {
+    ...{ sha256, bytes, crc32c, etag, failure },
+    checkedAt: dateOrNull(row.checked_at),
+    usedAt: toDate(row.used_at),
+    failedAt: dateOrNull(row.failed_at),
+    leasedUntil: dateOrNull(row.leased_until),
+  }
+}
+
+const dateOrNull = (moment: Moment | null) => (moment === null ? null : toDate(moment))
+
+/** Time in milliseconds for which a fetch keeps other instances from fetching the same file, unless it is renewed. */
+export const leaseMs = 30_000
+
+/** Claims the fetch of a file for this instance. Returns false if another one is fetching it. The claim ends with `saveEntry` or `saveFailure`. */
+export async function claim({ database, now }: MirrorServices, key: EntryKey): Promise<boolean> {
+  const [moment, until] = [now(), new Date(now().getTime() + leaseMs)]
+  const claimed = await changeRows(
+    database.fork(),
+    `insert into mirror_entries (key, kind, name, version, used_at, leased_until) values (?, ?, ?, ?, ?, ?)
+     on conflict (key) do update set leased_until = excluded.leased_until
+     where mirror_entries.leased_until is null or mirror_entries.leased_until < ?`,
+    [keyOf(key), key.kind, key.name, key.version ?? '', moment, until, moment],
+  )
+  return claimed > 0
+}
+
+/** Extends the claim of a fetch that takes long. */
+export const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
+  change(services, 'update mirror_entries set leased_until = ? where key = ?', [new Date(services.now().getTime() + leaseMs), keyOf(key)])
+
+/** A fetched state. `sha256` is null if the upstream server has no such file. */
+export type Fetched = { sha256: string | null; bytes: number; crc32c?: string | null; etag?: string | null }
+
+/** Stores the state of a file as the upstream server has just sent it, and ends the claim. */
+export async function saveEntry({ database, now }: MirrorServices, key: EntryKey, fetched: Fetched): Promise<void> {
+  const { sha256, bytes, crc32c = null, etag = null } = fetched
+  await changeRows(
+    database.fork(),
+    `insert into mirror_entries (key, kind, name, version, sha256, bytes, crc32c, etag, checked_at, used_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (key) do update set sha256 = excluded.sha256, bytes = excluded.bytes, crc32c = excluded.crc32c, etag = excluded.etag,
+       checked_at = excluded.checked_at, failed_at = null, failure = null, leased_until = null`,
+    [keyOf(key), key.kind, key.name, key.version ?? '', sha256, bytes, crc32c, etag, now(), now()],
+  )
+}
+
+/** Records that the upstream server has confirmed the stored state, and ends the claim. */
+export const confirmEntry = (services: MirrorServices, key: EntryKey): Promise<void> =>
+  change(
+    services,
+    'update mirror_entries set checked_at = ?, failed_at = null, failure = null, leased_until = null where key = ?',
+    [services.now(), keyOf(key)],
+  )
+
+/** Records a failed request to the upstream server, and ends the claim. */
+export const saveFailure = (services: MirrorServices, key: EntryKey, failure: string): Promise<void> =>
+  change(services, 'update mirror_entries set failed_at = ?, failure = ?, leased_until = null where key = ?', [
+    services.now(),
+    failure.slice(0, 500),
+    keyOf(key),
+  ])
+
+const halfDayMs = 12 * 3_600_000
+
+/** Records that a file was sent, once in half a day. */
+export async function recordUse(services: MirrorServices, key: EntryKey, usedAt: Date): Promise<void> {
+  if (usedAt.getTime() >= services.now().getTime() - halfDayMs) return
+  await change(services, 'update mirror_entries set used_at = ? where key = ?', [services.now(), keyOf(key)])
+}
+
+/** Changes a row of the cache. A failure is only logged: the file can be fetched again. */
+async function change({ database, log }: MirrorServices, sql: string, values: (string | Date)[]): Promise<void> {
+  try {
+    await changeRows(database.fork(), sql, values)
+  } catch (error) {
+    if (!isRefusedForMove(error)) log.warning(`the mirror could not be updated: ${String(error)}`)
+  }
+}

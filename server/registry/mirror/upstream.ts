@@ -1,0 +1,157 @@
+import type { IncomingMessage } from 'node:http'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { serviceUnavailable } from '../../errors.ts'
+import { isPublicAddress } from '../../platform/outbound/addresses.ts'
+import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import type { MirrorServices } from './entries.ts'
+
+/** Activity of the upstream server as seen by this process. */
+export type UpstreamHealth = {
+  requests: number
+  failures: number
+  bytes: number
+  /** Total duration of the requests, in milliseconds. */
+  latencyMs: number
+  lastSuccessAt: Date | null
+  lastFailureAt: Date | null
+  lastFailure: string | null
+}
+
+/** Limits of requests to the upstream server. Times are in milliseconds. */
+export type UpstreamTimes = { documentMs: number; archiveHeadersMs: number; archiveMs: number; pace: { bytes: number; ms: number } }
+
+declare module '../../services.ts' {
+  interface State {
+    upstreamHealth?: UpstreamHealth
+    /** Replaces the time limits of the upstream server. */
+    upstreamTimes?: UpstreamTimes
+  }
+}
+
+const usualTimes: UpstreamTimes = {
+  documentMs: 15_000,
+  archiveHeadersMs: 15_000,
+  archiveMs: 15 * 60_000,
+  pace: { bytes: 64 * 1024, ms: 30_000 },
+}
+
+/** Largest document in bytes, uncompressed. The largest listings of pub.dev have a few MB. */
+const maxDocumentBytes = 16 * 1024 ** 2
+
+export const timesOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamTimes => state.upstreamTimes ?? usualTimes
+
+export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHealth =>
+  (state.upstreamHealth ??= {
+    ...{ requests: 0, failures: 0, bytes: 0, latencyMs: 0 },
+    ...{ lastSuccessAt: null, lastFailureAt: null, lastFailure: null },
+  })
+
+/** Runs requests to the upstream server, at most 16 at once. The key is the caller, so that one caller cannot delay all others. */
+export const inTurn = createFairLimiter({
+  atOnce: 16,
+  waiting: 5000,
+  waitingPerKey: 1000,
+  maxWaitMs: 30_000,
+  refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
+})
+
+/** A response with a document, or without one: not modified since `etag`, or not there. */
+export type Answer = { status: 200; text: string; etag: string | null } | { status: 304 } | { status: 404 }
+
+/**
+ * Requests a JSON document of the upstream server by its path.
+ * @throws NotFetched if the server cannot be reached in time, or answers with anything but 200, 304, 404 and 410.
+ */
+export async function fetchDocument(services: MirrorServices, path: string, etag: string | null): Promise<Answer> {
+  const { config } = services
+  const headers = {
+    accept: 'application/vnd.pub.v2+json, application/json',
+    'accept-encoding': 'gzip',
+    ...(etag !== null && { 'if-none-match': etag }),
+  }
+  const url = `${config.UPSTREAM_URL}${path}`
+  const signal = AbortSignal.any([AbortSignal.timeout(timesOf(services).documentMs), services.stopping.signal])
+  return measured(services, async () => {
+    const answer = await requestUpstream(services, url, { headers, signal })
+    try {
+      const status = answer.statusCode ?? 0
+      if (status === 304 && etag !== null) return { status }
+      if (status === 404 || status === 410) return { status: 404 }
+      if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
+      return { status, text: await orTemporary(url, () => textOf(services, answer)), etag: answer.headers.etag?.slice(0, 255) ?? null }
+    } finally {
+      answer.destroy()
+    }
+  })
+}
+
+type Options = {
+  headers: Record<string, string>
+  signal: AbortSignal
+  /** The host of archives according to the listing, which may be contacted and redirected to. */
+  archiveHost?: string
+}
+
+/**
+ * Sends a request to the upstream server or the host of its archives. Follows redirects only to these, and not from https to http. The address of
+ * UPSTREAM_URL may be private, since an operator chose it; all other addresses must be public.
+ * @throws NotFetched
+ */
+export async function requestUpstream({ config }: MirrorServices, url: string, options: Options): Promise<IncomingMessage> {
+  const { archiveHost, headers, signal } = options
+  const upstream = new URL(config.UPSTREAM_URL ?? '')
+  const ownPort = Number(upstream.port || (upstream.protocol === 'https:' ? 443 : 80))
+  const sites = [upstream.host, ...(archiveHost === undefined ? [] : [archiveHost, ...knownArchiveHosts(upstream)])]
+  return requestUrl(url, {
+    servers: config.DNS_SERVERS,
+    isAllowed: (address, port, host) =>
+      (host === upstream.hostname && port === ownPort) || ((port === 80 || port === 443) && isPublicAddress(address)),
+    headers: { ...headers, 'user-agent': 'Snug mirror' },
+    signal,
+    mayRedirect: (from, to) => sites.some((site) => isOfSite(to.host, site)) && (to.protocol === 'https:' || from.protocol === 'http:'),
+  })
+}
+
+const isOfSite = (host: string, site: string) => host === site || host.endsWith(`.${site}`)
+
+/** pub.dev redirects requests for archives to Google Cloud Storage. */
+const knownArchiveHosts = ({ hostname }: URL): string[] => (hostname === 'pub.dev' ? ['storage.googleapis.com'] : [])
+
+/** Runs a request and counts it. */
+export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
+  const health = healthOf(services)
+  health.requests++
+  const started = performance.now()
+  try {
+    const result = await work()
+    health.lastSuccessAt = services.now()
+    return result
+  } catch (error) {
+    health.failures++
+    health.lastFailureAt = services.now()
+    health.lastFailure = error instanceof Error ? error.message : String(error)
+    throw error
+  } finally {
+    health.latencyMs += performance.now() - started
+  }
+}
+
+async function textOf(services: MirrorServices, answer: IncomingMessage): Promise<string> {
+  const encoding = answer.headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity' && encoding !== 'gzip') throw new NotFetched(`the content has the encoding ${encoding}`)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    healthOf(services).bytes += chunk.length
+    if (bytes > maxDocumentBytes) throw new NotFetched(`the document has more than ${maxDocumentBytes} bytes`)
+    chunks.push(chunk)
+  }
+  const body = Buffer.concat(chunks)
+  const content = encoding === 'gzip' ? await unzip(body, { maxOutputLength: maxDocumentBytes }) : body
+  return content.toString('utf8')
+}
+
+const unzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
