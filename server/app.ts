@@ -24,7 +24,7 @@ import { type Sockets, watchSockets } from './platform/http/connections/sockets.
 import { mountMetrics } from './operations/metrics/page.ts'
 import { mountReference } from './platform/rest/reference.ts'
 import { mountRoutes } from './platform/rest/router.ts'
-import { routeGroups, routes } from './routes.ts'
+import { routeGroupsOf } from './routes.ts'
 import { schema } from './schema.ts'
 import type { Services } from './services.ts'
 
@@ -75,7 +75,13 @@ export async function createApp(
 async function mountRegistry(scope: FastifyInstance, services: Services): Promise<void> {
   const documents = readDocuments()
   const sendConsole = consoleSender(services, { schema, documents, summarize: summarizePage })
-  mountRoutes(scope, services, schema, routes)
+  const routeGroups = routeGroupsOf(services.config)
+  mountRoutes(
+    scope,
+    services,
+    schema,
+    routeGroups.flatMap(({ routes }) => routes),
+  )
   await mountGraphql(scope, services, { schema, documents, sendExplorer: sendConsole })
   await mountReference(scope, services, schema, routeGroups)
   mountDocsAssets(scope)

@@ -12,6 +12,7 @@ import { misspeltVariables, weakSettings } from './platform/config/warnings.ts'
 import { explainFull } from './platform/db/location/missing.ts'
 import { collectDocs } from './analysis/docs/store.ts'
 import { collectImages } from './registry/images/store.ts'
+import { collectMirror } from './registry/mirror/collect.ts'
 import { rollDownloads } from './registry/downloads/service.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
 import { explainListenError } from './platform/http/connections/listening.ts'
@@ -117,6 +118,7 @@ function startMaintenanceTimers(services: Services): (() => void)[] {
     runPeriodically('collecting leftover uploads and files', collectEveryMs, services, () => collectGarbage(services)),
     runPeriodically('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
     runPeriodically('collecting images', collectEveryMs, services, () => collectImages(services)),
+    runPeriodically('collecting files of the mirror', collectEveryMs, services, () => collectMirror(services)),
     runPeriodically('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
     runPeriodically('counting downloads', countEveryMs, services, () => saveDownloads(services)),
     runPeriodically('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),

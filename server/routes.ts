@@ -15,6 +15,7 @@ import { legalRoutes } from './operations/legal/rest.ts'
 import { likeRoutes } from './registry/likes/rest.ts'
 import { nameRoutes } from './registry/names/rest.ts'
 import { oauthRoutes } from './accounts/oauth/rest.ts'
+import { mirrorBinaries } from './registry/mirror/binary.ts'
 import { packageAdminRoutes } from './registry/packages/manage-rest.ts'
 import { packageBinaries } from './registry/packages/listing/binary.ts'
 import { packageRoutes } from './registry/packages/rest.ts'
@@ -29,6 +30,7 @@ import { tokenRoutes } from './accounts/tokens/rest.ts'
 import { uploadRoutes } from './registry/uploads/rest.ts'
 import { userRoutes } from './accounts/profile/rest.ts'
 import { visibilityRoutes } from './registry/visibility/rest.ts'
+import type { Config } from './platform/config/config.ts'
 import type { RouteGroup } from './platform/rest/openapi.ts'
 import type { BinaryRoute, Route } from './platform/rest/route.ts'
 
@@ -70,5 +72,16 @@ export const routeGroups: readonly RouteGroup[] = [
   { tag: 'Statistics', description: 'Server statistics, for administrators.', routes: statsRoutes },
 ]
 
-/** All REST routes. */
+/** Routes that exist only with UPSTREAM_URL. */
+const mirrorGroup: RouteGroup = {
+  tag: 'Mirror',
+  description: 'Packages of the upstream server, for package clients. The hosted URL is `<SERVER_URL>/mirror`.',
+  routes: mirrorBinaries,
+}
+
+/** Returns the REST routes of a server by section of the API reference. */
+export const routeGroupsOf = ({ UPSTREAM_URL }: Pick<Config, 'UPSTREAM_URL'>): readonly RouteGroup[] =>
+  UPSTREAM_URL === undefined ? routeGroups : [...routeGroups, mirrorGroup]
+
+/** All REST routes that every server has. */
 export const routes: readonly (Route | BinaryRoute)[] = routeGroups.flatMap((group) => group.routes)

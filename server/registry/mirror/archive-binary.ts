@@ -54,7 +54,9 @@ async function sendKept(context: Context, named: Named, archive: StoredBytes): P
   } catch (error) {
     const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as Error).name === 'DamagedBytes'
     if (!isGone) throw error
-    context.log.warning(`mirror: the archive of ${named.name} ${named.version} is not in the store and will be fetched again: ${String(error)}`)
+    context.log.warning(
+      `mirror: the archive of ${named.name} ${named.version} is not in the store and will be fetched again: ${String(error)}`,
+    )
     await saveEntry(context, { kind: 'archive', ...named }, { sha256: null, bytes: 0 })
     return missing
   }

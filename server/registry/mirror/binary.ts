@@ -96,10 +96,7 @@ async function sendListing(context: Context): Promise<unknown> {
   if (listing.refusal) throw refuse(context, name, '', listing)
   await turnEnd()
   markStale(context, staleSince)
-  reply
-    .header('etag', listing.etag)
-    .header('cache-control', 'private, no-cache')
-    .header('vary', 'accept-encoding, authorization, cookie')
+  reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
   if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
   reply.type(pubType)
   if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
@@ -135,7 +132,9 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
   const document = await readDocument(context, kind, name, { newerThan, caller: callerOf(context) })
   if (!document) throw unknown(context, name)
   markStale(context, document.isStale ? document.checkedAt : null)
-  reply.header('cache-control', `private, max-age=${Math.min(60, config.UPSTREAM_TTL)}`).header('vary', 'accept-encoding, authorization, cookie')
+  reply
+    .header('cache-control', `private, max-age=${Math.min(60, config.UPSTREAM_TTL)}`)
+    .header('vary', 'accept-encoding, authorization, cookie')
   return reply.type(kind === 'advisories' ? pubType : json).send(document.text)
 }
 
@@ -148,5 +147,7 @@ async function sendNames(context: Context): Promise<unknown> {
 
 async function refuseUpload({ request, config }: Context): Promise<never> {
   const url = publicUrl(request, config.SERVER_URL)
-  throw insufficientPermissions(`Publish to ${url}: set "publish_to: ${url}" in pubspec.yaml. ${url}/mirror only mirrors ${config.UPSTREAM_URL}.`)
+  throw insufficientPermissions(
+    `Publish to ${url}: set "publish_to: ${url}" in pubspec.yaml. ${url}/mirror only mirrors ${config.UPSTREAM_URL}.`,
+  )
 }

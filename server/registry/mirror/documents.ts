@@ -5,7 +5,18 @@ import { serviceUnavailable } from '../../errors.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import type { MirrorKind } from './entity.ts'
-import { claim, confirmEntry, type Entry, findEntry, keyOf, mirrorStore, type MirrorServices, recordUse, saveEntry, saveFailure } from './entries.ts'
+import {
+  claim,
+  confirmEntry,
+  type Entry,
+  findEntry,
+  keyOf,
+  mirrorStore,
+  type MirrorServices,
+  recordUse,
+  saveEntry,
+  saveFailure,
+} from './entries.ts'
 import { type ListingFault, type MirroredListing, parseListing } from './listing.ts'
 import { reportFaults } from './faults.ts'
 import { type Answer, fetchDocument, inTurn } from './upstream.ts'
@@ -163,7 +174,11 @@ async function normalized(
   if (kind !== 'listing') return checkedJson(text)
   const known = before?.sha256 ? await storedText(services, before.sha256) : null
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
-  const { listing, faults } = parseListing(text, { name, upstreamUrl, before: known === null ? null : (JSON.parse(known) as MirroredListing) })
+  const { listing, faults } = parseListing(text, {
+    name,
+    upstreamUrl,
+    before: known === null ? null : (JSON.parse(known) as MirroredListing),
+  })
   reportFaults(services, name, faults satisfies ListingFault[])
   if (!listing) throw new NotFetched(faults[0]?.reason ?? `The listing of ${name} has no versions.`)
   return JSON.stringify(listing)

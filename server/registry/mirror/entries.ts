@@ -61,7 +61,11 @@ export async function findEntry({ database }: Pick<MirrorServices, 'database'>, 
   if (!row) return undefined
   const { sha256, bytes, crc32c, etag, failure } = row
   return {
-    ...{ sha256, bytes, crc32c, etag, failure },
+    sha256,
+    bytes,
+    crc32c,
+    etag,
+    failure,
     checkedAt: dateOrNull(row.checked_at),
     usedAt: toDate(row.used_at),
     failedAt: dateOrNull(row.failed_at),
@@ -108,11 +112,10 @@ export async function saveEntry({ database, now }: MirrorServices, key: EntryKey
 
 /** Records that the upstream server has confirmed the stored state, and ends the claim. */
 export const confirmEntry = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(
-    services,
-    'update mirror_entries set checked_at = ?, failed_at = null, failure = null, leased_until = null where key = ?',
-    [services.now(), keyOf(key)],
-  )
+  change(services, 'update mirror_entries set checked_at = ?, failed_at = null, failure = null, leased_until = null where key = ?', [
+    services.now(),
+    keyOf(key),
+  ])
 
 /** Records a failed request to the upstream server, and ends the claim. */
 export const saveFailure = (services: MirrorServices, key: EntryKey, failure: string): Promise<void> =>

@@ -59,7 +59,10 @@ export function parseListing(
 ): { listing: MirroredListing | null; faults: ListingFault[] } {
   const parsed = listingSchema.safeParse(jsonOf(text))
   if (!parsed.success || parsed.data.name !== name)
-    return { listing: null, faults: [{ version: '', rule: 'listing', reason: `The listing of ${name} is not a valid listing of this package.` }] }
+    return {
+      listing: null,
+      faults: [{ version: '', rule: 'listing', reason: `The listing of ${name} is not a valid listing of this package.` }],
+    }
   const faults: ListingFault[] = []
   const pinned = new Map(before?.versions.map(({ version, sha256 }) => [version, sha256]))
   const versions = new Map<string, MirroredVersion>()
@@ -79,8 +82,11 @@ export function parseListing(
   const sorted = [...versions.values()].sort((a, b) => compareParsed(known(a.version), known(b.version)))
   const { isDiscontinued, replacedBy, advisoriesUpdated } = parsed.data
   const listing = {
-    ...{ name, isDiscontinued: isDiscontinued ?? false, replacedBy: replacedBy ?? null },
-    ...{ advisoriesUpdated: advisoriesUpdated ?? null, versions: sorted },
+    name,
+    isDiscontinued: isDiscontinued ?? false,
+    replacedBy: replacedBy ?? null,
+    advisoriesUpdated: advisoriesUpdated ?? null,
+    versions: sorted,
   }
   return { listing: sorted.length > 0 ? listing : null, faults: onePerReason(faults) }
 }
@@ -91,7 +97,9 @@ function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredV
   const { version, retracted, archive_url, archive_sha256, published, pubspec } = parsed.data
   if (pubspec.name !== name || pubspec.version !== version) return null
   return {
-    ...{ version, retracted: retracted ?? false, pubspec },
+    version,
+    retracted: retracted ?? false,
+    pubspec,
     archiveUrl: archive_url ?? `${upstreamUrl}/api/archives/${name}-${version}.tar.gz`,
     sha256: archive_sha256?.toLowerCase() ?? null,
     published: published ? new Date(published).toISOString() : null,

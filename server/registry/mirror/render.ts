@@ -70,7 +70,9 @@ async function render(services: MirrorServices, listing: MirroredListing, asked:
   const text = listingText(listing, shown, asked.serverUrl)
   const tagsUntil = needsTags(policies) ? now.getTime() + tagsMs : Infinity
   return {
-    ...{ sha256: asked.sha256, policies: asked.policies, verdicts },
+    sha256: asked.sha256,
+    policies: asked.policies,
+    verdicts,
     validUntil: Math.min(changesAt?.getTime() ?? Infinity, tagsUntil),
     etag: `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
     gzipped: inOwnMemory(await promisify<string, Buffer>(gzip)(text)),

@@ -30,7 +30,8 @@ export async function admittedPackage(context: Context, name: string, version?: 
   return { name, state }
 }
 
-export const unknown = ({ config }: Context, what: string) => notFound(`There is no package ${what.slice(0, 160)} on ${config.UPSTREAM_URL}.`)
+export const unknown = ({ config }: Context, what: string) =>
+  notFound(`There is no package ${what.slice(0, 160)} on ${config.UPSTREAM_URL}.`)
 
 /** Returns the listing of a package after the policies, compared with the upstream server if that is due. @throws ApiError */
 export async function currentListing(
@@ -39,7 +40,8 @@ export async function currentListing(
   state: PackageState,
 ): Promise<{ listing: Rendered; staleSince: Date | null }> {
   const { config, now } = context
-  const isCurrent = state.sha256 !== null && state.checkedAt !== null && now().getTime() - state.checkedAt.getTime() < config.UPSTREAM_TTL * 1000
+  const isCurrent =
+    state.sha256 !== null && state.checkedAt !== null && now().getTime() - state.checkedAt.getTime() < config.UPSTREAM_TTL * 1000
   if (isCurrent && state.usedAt) await recordUse(context, { kind: 'listing', name }, state.usedAt)
   const found = isCurrent ? null : await documentState(context, 'listing', name, { caller: callerOf(context) })
   if (!isCurrent && !found) throw unknown(context, name)
@@ -74,4 +76,3 @@ export function refuse(context: Context, name: string, version: string, { refusa
   recordVerdicts(context, name, version, verdicts.get(version) ?? (refusal ? [refusal] : []))
   return insufficientPermissions(enforced?.reason ?? `A policy of this server does not allow ${name}.`)
 }
-

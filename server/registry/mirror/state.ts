@@ -41,13 +41,18 @@ export async function packageState({ database }: Pick<MirrorServices, 'database'
   if (!row) throw new Error('A query without a table returned no row.')
   return {
     isOwn: Boolean(row.own),
-    ...{ policies: row.policies, sha256: row.sha256 },
-    ...{ checkedAt: dateOrNull(row.checked_at), usedAt: dateOrNull(row.used_at), failedAt: dateOrNull(row.failed_at) },
+    policies: row.policies,
+    sha256: row.sha256,
+    checkedAt: dateOrNull(row.checked_at),
+    usedAt: dateOrNull(row.used_at),
+    failedAt: dateOrNull(row.failed_at),
     archive:
       row.archive_sha256 === null || row.archive_used_at === null
         ? null
         : {
-            ...{ sha256: row.archive_sha256, bytes: row.archive_bytes ?? 0, crc32c: row.archive_crc32c ?? '' },
+            sha256: row.archive_sha256,
+            bytes: row.archive_bytes ?? 0,
+            crc32c: row.archive_crc32c ?? '',
             usedAt: toDate(row.archive_used_at),
           },
   }

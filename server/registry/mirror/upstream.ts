@@ -44,8 +44,13 @@ export const timesOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamTimes
 
 export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHealth =>
   (state.upstreamHealth ??= {
-    ...{ requests: 0, failures: 0, bytes: 0, latencyMs: 0 },
-    ...{ lastSuccessAt: null, lastFailureAt: null, lastFailure: null },
+    requests: 0,
+    failures: 0,
+    bytes: 0,
+    latencyMs: 0,
+    lastSuccessAt: null,
+    lastFailureAt: null,
+    lastFailure: null,
   })
 
 /** Runs requests to the upstream server, at most 16 at once. The key is the caller, so that one caller cannot delay all others. */
