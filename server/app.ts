@@ -5,6 +5,7 @@ import { mountDoctor } from './operations/checks/doctor/answer.ts'
 import { consoleSender, mountConsole } from './platform/console/serve.ts'
 import { summarizePage } from './registry/packages/page-summary.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
+import { saveDecisions } from './registry/mirror/decisions.ts'
 import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './platform/graphql/server.ts'
 import { readDocuments } from './platform/graphql/trusted-documents.ts'
@@ -63,7 +64,10 @@ export async function createApp(
   secureHeaders(app, config.SERVER_URL, log)
   refuseUnrouted(app, { serverUrl: config.SERVER_URL, routerOptions })
   const release = guardConnections(app, services, timings)
-  app.addHook('onClose', () => (release(), saveDownloads(services)))
+  app.addHook('onClose', async () => {
+    release()
+    await Promise.all([saveDownloads(services), saveDecisions(services)])
+  })
   mountProbes(app, services)
   mountDoctor(app, services)
   mountMetrics(app, services)

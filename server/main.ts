@@ -18,6 +18,7 @@ import { saveDownloads } from './registry/downloads/tally.ts'
 import { explainListenError } from './platform/http/connections/listening.ts'
 import { openLog } from './platform/http/log.ts'
 import { trackActivity } from './platform/http/connections/sockets.ts'
+import { deleteOldDecisions, saveDecisions } from './registry/mirror/decisions.ts'
 import { recheckFaults } from './registry/packages/listing/faults.ts'
 import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './platform/jobs/lease.ts'
@@ -44,7 +45,7 @@ import { version } from './platform/config/version.ts'
 const collectEveryMs = 10 * 60_000
 const sealEveryMs = 60_000
 const scheduleEveryMs = 30_000
-/** Interval for writing download counts. At most this period of counts is lost when the process is killed. */
+/** Interval for writing counts of downloads and decisions. At most this period of counts is lost when the process is killed. */
 const countEveryMs = 5000
 
 /** Exit code EX_CONFIG of sysexits.h. */
@@ -121,6 +122,8 @@ function startMaintenanceTimers(services: Services): (() => void)[] {
     runPeriodically('collecting files of the mirror', collectEveryMs, services, () => collectMirror(services)),
     runPeriodically('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
     runPeriodically('counting downloads', countEveryMs, services, () => saveDownloads(services)),
+    runPeriodically('recording decisions of the mirror', countEveryMs, services, () => saveDecisions(services)),
+    runPeriodically('deleting old decisions of the mirror', collectEveryMs, services, () => deleteOldDecisions(services)),
     runPeriodically('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
     runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
     runPeriodically('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),

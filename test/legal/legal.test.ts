@@ -178,6 +178,7 @@ it('lists all stored personal data in the built-in privacy policy', async () => 
     ConfusableName: 'requested a name',
     DeletedPackage: 'Deleted packages',
     Invite: 'Invitations',
+    MirrorDecision: 'Refused packages of the mirror',
     PackageLike: 'Likes',
     PackageUploader: 'the uploaders',
     PackageVersion: 'by whom and when',

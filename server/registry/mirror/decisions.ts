@@ -1,28 +1,188 @@
+import { type FilterQuery, raw } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { createHash } from 'node:crypto'
+import { newId } from '../../platform/db/base.ts'
+import { changeRows, containing, readRows, type Value } from '../../platform/db/statements.ts'
+import { isMomentKey, momentKey, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import type { Services } from '../../services.ts'
+import { MirrorDecision } from './entity.ts'
 
-/** A decision of a policy on a request, or a fault of the upstream server. */
+export type Outcome = MirrorDecision['outcome']
+
+/** A decision, which is identified by these fields. */
 export type Decision = {
-  outcome: 'refused' | 'audited' | 'fault'
+  outcome: Outcome
+  /** The policy, or the kind of fault. */
   rule: string
   packageName: string
   /** Empty if the decision concerns the whole package. */
   version: string
   reason: string
-  /** Who requested it; null if nobody is signed in, and for faults. */
+  /** Who requested it; null for callers who are not signed in, and for faults. */
   userId: string | null
 }
 
+type Counted = Decision & { count: number; lastAt: Date }
+
 declare module '../../services.ts' {
   interface State {
-    /** Decisions that are not stored yet. */
-    mirrorDecisions?: Decision[]
+    /** Decisions of the mirror that are not yet in the database, by their fields. */
+    mirrorDecisions?: Map<string, Counted>
   }
 }
 
-const maxWaiting = 10_000
+/** Maximum number of different decisions in memory. Further ones are not recorded until these are saved, which happens every few seconds. */
+const maxInMemory = 5000
 
-/** Counts a decision. It is stored with the next batch. */
-export function countDecision({ state }: Pick<Services, 'state'>, decision: Decision): void {
-  const waiting = (state.mirrorDecisions ??= [])
-  if (waiting.length < maxWaiting) waiting.push(decision)
+/** Counts a decision in memory; `saveDecisions` writes the counts to the database. */
+export const countDecision = ({ state, now }: Pick<Services, 'state' | 'now'>, decision: Decision): void =>
+  add((state.mirrorDecisions ??= new Map<string, Counted>()), {
+    outcome: decision.outcome,
+    rule: storable(decision.rule, 32),
+    packageName: storable(decision.packageName, 64),
+    version: storable(decision.version, 64),
+    reason: storable(decision.reason, 500),
+    userId: decision.userId,
+    count: 1,
+    lastAt: now(),
+  })
+
+/** Shortens a text to its column and replaces control characters, of which PostgreSQL stores no NUL. Faults quote the upstream server. */
+const storable = (text: string, length: number): string => text.slice(0, length).replace(/\p{Cc}/gu, ' ')
+
+function add(decisions: Map<string, Counted>, counted: Counted): void {
+  const key = JSON.stringify(identityOf(counted))
+  const known = decisions.get(key)
+  if (known) {
+    known.count += counted.count
+    if (counted.lastAt > known.lastAt) known.lastAt = counted.lastAt
+  } else if (decisions.size < maxInMemory) decisions.set(key, counted)
+}
+
+/** Returns the fields that identify a decision, in the order of their columns. */
+const identityOf = ({ outcome, rule, packageName, version, reason, userId }: Decision) => [
+  outcome,
+  rule,
+  packageName,
+  version,
+  reason,
+  userId,
+]
+
+/**
+ * Writes the decisions counted since the last call in one transaction. Called every few seconds and at shutdown. Counts of several instances are added.
+ * If the write fails, the counts are kept for the next call.
+ */
+export async function saveDecisions({ database, state }: Pick<Services, 'database' | 'state'>): Promise<void> {
+  const decisions = state.mirrorDecisions
+  if (!decisions || decisions.size === 0) return
+  const counted = [...decisions.values()]
+  decisions.clear()
+  try {
+    await database.fork().transactional((em) => write(em, counted))
+  } catch (error) {
+    for (const one of counted) add(decisions, one)
+    throw error
+  }
+}
+
+const rowsPerStatement = 50
+const columns = 11
+
+/** Adds counts to the database. Decisions about users whose account was deleted are dropped. All instances write in the same order to avoid deadlocks. */
+async function write(em: EntityManager, counted: readonly Counted[]): Promise<void> {
+  const known = await knownUsers(em, new Set(counted.flatMap(({ userId }) => userId ?? [])))
+  const rows = counted
+    .filter(({ userId }) => userId === null || known.has(userId))
+    .map((one) => ({
+      ...one,
+      key: createHash('sha256')
+        .update(JSON.stringify(identityOf(one)))
+        .digest('hex'),
+    }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  for (let at = 0; at < rows.length; at += rowsPerStatement) {
+    const some = rows.slice(at, at + rowsPerStatement)
+    const values = some.flatMap(({ key, count, lastAt, ...one }): Value[] => [newId(), lastAt, key, ...identityOf(one), count, lastAt])
+    await changeRows(em, `${insert} ${some.map(() => `(${Array(columns).fill('?').join(', ')})`).join(', ')} ${addCounts}`, values)
+  }
+}
+
+const insert =
+  'insert into mirror_decisions (id, created_at, key, outcome, rule, package_name, version, reason, user_id, count, last_at) values'
+/** Counts stop at a billion, because the column has 32 bits. */
+const addCounts = `on conflict (key) do update set
+  count = case when mirror_decisions.count < 1000000000 then mirror_decisions.count + excluded.count else mirror_decisions.count end,
+  last_at = case when mirror_decisions.last_at < excluded.last_at then excluded.last_at else mirror_decisions.last_at end`
+
+async function knownUsers(em: EntityManager, ids: Set<string>): Promise<Set<string>> {
+  if (ids.size === 0) return new Set()
+  const rows = await readRows<{ id: string }>(em, `select id from users where id in (${[...ids].map(() => '?').join(', ')})`, [...ids])
+  return new Set(rows.map(({ id }) => id))
+}
+
+const dayMs = 86_400_000
+/** How long a decision is kept after it was last repeated. */
+const keptDays = 90
+/** Maximum number of decisions in the database. The ones that were not repeated for the longest time are deleted first. */
+const maxStored = 200_000
+
+/** Deletes decisions that were not repeated for 90 days, and the oldest ones if there are too many. */
+export async function deleteOldDecisions({ database, now }: Pick<Services, 'database' | 'now'>, max = maxStored): Promise<void> {
+  const em = database.fork()
+  await changeRows(em, 'delete from mirror_decisions where last_at < ?', [new Date(now().getTime() - keptDays * dayMs)])
+  // Deletes all decisions of the same moment, too: which of them are newer is unknown.
+  await changeRows(
+    em,
+    'delete from mirror_decisions where last_at <= (select last_at from mirror_decisions order by last_at desc limit 1 offset ?)',
+    [max],
+  )
+}
+
+type Filter = { rule?: string | null | undefined; outcome?: Outcome | null | undefined; q?: string | null | undefined }
+type Page = PageArguments & { offset?: number | null | undefined }
+
+/** Returns the decisions as a connection, most recently repeated first. `q` filters by part of the package name. */
+export function listDecisions(em: EntityManager, { rule, outcome, q }: Filter, { offset, ...page }: Page) {
+  const where: FilterQuery<MirrorDecision> = {
+    ...(rule && { rule }),
+    ...(outcome && { outcome }),
+    ...(q && { [raw((alias) => `${alias}.package_name like ? escape '!'`, [containing(q)])]: [] }),
+  }
+  return pageByKey(page, {
+    keyOf: ({ lastAt, id }: MirrorDecision) => momentKey(lastAt, id),
+    isKey: isMomentKey,
+    count: () => em.count(MirrorDecision, where),
+    load: (limit, key) =>
+      em.find(
+        MirrorDecision,
+        { $and: [where, key === undefined ? {} : before(key)] },
+        { orderBy: { lastAt: 'desc', id: 'desc' }, limit, offset: offset ?? 0 },
+      ),
+  })
+}
+
+function before(key: string): FilterQuery<MirrorDecision> {
+  const { moment, id } = readMomentKey(key)
+  return { $or: [{ lastAt: { $lt: moment } }, { lastAt: moment, id: { $lt: id } }] }
+}
+
+/** Decisions of a rule with the same outcome, in numbers. */
+export type Effect = { rule: string; outcome: Outcome; requests: number; packages: number; people: number }
+
+/** Counts decisions that were repeated in the last 30 days, by rule and outcome. `requests` includes earlier repetitions of the same decisions. */
+export async function countEffects({ em, now }: { em: EntityManager; now: () => Date }): Promise<Effect[]> {
+  const rows = await readRows<Record<'requests' | 'packages' | 'people', number | string> & Pick<Effect, 'rule' | 'outcome'>>(
+    em,
+    `select rule, outcome, sum(count) as requests, count(distinct package_name) as packages, count(distinct user_id) as people
+     from mirror_decisions where last_at >= ? group by rule, outcome order by rule, outcome`,
+    [new Date(now().getTime() - 30 * dayMs)],
+  )
+  return rows.map(({ rule, outcome, requests, packages, people }) => ({
+    rule,
+    outcome,
+    requests: Number(requests),
+    packages: Number(packages),
+    people: Number(people),
+  }))
 }
