@@ -55,7 +55,8 @@ const osv = z.looseObject({
 export type Osv = z.infer<typeof osv>
 export type Affected = z.infer<typeof affectedHere>
 
-const isHere = (entry: unknown): entry is Affected => affectedHere.safeParse(entry).success
+/** Whether an entry is about a Dart package. `affectedOf` has validated it as such. */
+const isHere = (entry: unknown): entry is Affected => anyAffected.safeParse(entry).data?.package?.ecosystem === pub
 
 /** Returns the entries of an advisory that are about Dart packages. */
 export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filter(isHere)
