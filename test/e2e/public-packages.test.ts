@@ -87,13 +87,16 @@ describe('visibility of a package', () => {
 describe('anonymous users', () => {
   it('shows public packages, but nothing that is restricted to members', async () => {
     await using app = await consoleApp(permitted)
-    const alice = await app.member({ displayName: 'Alice Inside' })
+    const [root, alice] = [await app.admin(), await app.member({ displayName: 'Alice Inside' })]
     await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'hushed', version: '1.0.0' })
     await alice.put('/api/packages/acme/visibility', { visibility: 'public', confirm: 'acme' })
+    await root.post('/api/publishers', { id: 'harbor', displayName: 'Harbor Team' })
+    await root.put(`/api/publishers/harbor/members/${alice.id}`, { role: 'member' })
+    await alice.put('/api/packages/acme/publisher', { publisherId: 'harbor' })
     const page = await openPage(app.url, { tolerate: [/status of 404 .*\/packages\/hushed/] })
     await page.goto('/packages')
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
+    await root.put('/api/admin/public-packages', { enabled: true })
     await page.goto('/')
     await page.getByRole('link', { name: 'acme' }).waitFor()
     await expectSound(page, 'browsing-home')
@@ -103,6 +106,8 @@ describe('anonymous users', () => {
     await page.getByRole('heading', { name: 'acme', exact: false, level: 1 }).first().waitFor()
     await page.getByText('Made for a test.').waitFor()
     await settled(page)
+    await page.getByText('Harbor Team · Published').waitFor()
+    expect(await page.getByRole('link', { name: 'Harbor Team' }).count()).toBe(0) // its page requires signing in
     expect(await page.content()).not.toContain('Alice Inside')
     await expectSound(page, 'browsing-package')
     await page.getByRole('link', { name: /^Versions/ }).click()
