@@ -47,7 +47,7 @@ function render(source: string, env: Env): Html {
   }
   const made = markdown.renderer.render(tokens, markdown.options, env)
   if (!hasHtml) return new Html(made)
-  return new Html(sanitizeRendered(made, addresses.link, emitted))
+  return new Html(sanitizeRendered(made, (target, purpose) => (purpose === 'link' ? addresses.link(target) : null), emitted))
 }
 
 /** Sets the target of a link. References are resolved before. */

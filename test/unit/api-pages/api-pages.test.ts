@@ -77,7 +77,7 @@ it('omits declarations marked @nodoc', () => {
 
 it('escapes all content of a package', () => {
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'</script>\u2028'
-  const doc = `${evil}\n\n<a href="javascript:alert(1)" onclick="x()">a</a> [b](javascript:alert(1)) [c](//evil.example) <iframe src="https://evil.example"></iframe> <form action="/x"><input name="y"></form> ![p](https://evil.example/p.png) <meta http-equiv="refresh" content="0;url=https://evil.example"> <style>*{}</style> [${evil}]`
+  const doc = `${evil}\n\n<a href="javascript:alert(1)" onclick="x()">a</a> [b](javascript:alert(1)) [c](//evil.example) <iframe src="https://evil.example"></iframe> <form action="/x"><input name="y"></form> ![p](https://evil.example/p.png) <img src="https://evil.example/q.png" srcset="https://evil.example/r.png 2x"> <picture><source srcset="https://evil.example/s.png"></picture> <meta http-equiv="refresh" content="0;url=https://evil.example"> <style>*{}</style> [${evil}]`
   const member = { ...memberOf('method', evil, doc), signature: evil, deprecated: doc, source: { path: evil, line: 1 } }
   const types = (['class', 'extension type', 'function', 'constant'] as const).map((kind) => ({
     ...declared(kind, evil, { doc, signature: evil, members: [member] }),
@@ -99,7 +99,7 @@ it('escapes all content of a package', () => {
       .replace(/<script src="(\.\.\/)+-\/docs\.js" data-search="(\.\.\/)*search\.html"><\/script>/, '')
       .replace(/<script type="application\/json" id="page-index">[^<]*<\/script>/, '')
     expect(outside).not.toMatch(
-      /<(script|img|iframe|form|style|meta http|object|embed|svg|base)|<[^>]*\son\w+=[^>]*>(?!<)|javascript:[^<]*"/i,
+      /<(script|img|source|iframe|form|style|meta http|object|embed|svg|base)|<[^>]*\son\w+=[^>]*>(?!<)|javascript:[^<]*"/i,
     )
     for (const [, href = ''] of outside.matchAll(/<[^>]*\s(?:href|src)="([^"]*)"/g)) expect(href).toMatch(/^(https?:\/\/|#|[\w./%-])/)
   }
