@@ -8,6 +8,7 @@ import { documentVersion } from '../support/docs.ts'
 import { heldMemory } from '../support/memory.ts'
 import { publish, upload } from '../support/publish.ts'
 import { storeSurface, surfaceOf } from '../support/surfaces.ts'
+import { Upstream } from '../support/upstream.ts'
 
 const zipped = { headers: { 'accept-encoding': 'gzip' } }
 
@@ -22,7 +23,9 @@ it('caches compressed listings without their larger original buffers', async () 
 })
 
 it('accounts for at least the memory of the values in every cache', async () => {
-  await using app = await testApp({ alone: true })
+  const upstream = await Upstream.start()
+  upstream.publish('http_kit', '1.0.0')
+  await using app = await testApp({ alone: true, env: { UPSTREAM_URL: upstream.url } })
   await fillCaches(app, await app.member())
   const sizes = Object.entries(entriesOf(app)).map(([name, entries]) => [name, entries.length])
   expect(sizes.filter(([, size]) => size === 0)).toEqual([])
@@ -62,6 +65,7 @@ async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
     '/api/archives/acme-1.0.0.tar.gz',
     '/documentation/acme/latest/shapes/index.html',
     '/raw/acme/1.0.0/logo.svg',
+    '/mirror/api/packages/http_kit',
   ]
   for (const path of paths) expect((await alice.get(path, zipped)).status).toBe(200)
   const query =

@@ -6,7 +6,7 @@ import { acceptedEncoding, compressText } from '../../platform/http/caching/comp
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { turnEnd } from '../packages/listing/binary.ts'
+import { turnEnd } from '../../platform/http/turn-end.ts'
 import { requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { type DocumentKind, readDocument, readListing } from './documents.ts'
@@ -124,7 +124,7 @@ async function sendEntry(context: Context): Promise<unknown> {
   return reply.send(JSON.stringify(entryOf(shown, name, publicUrl(request, config.SERVER_URL))))
 }
 
-/** Sends a document unchanged. Advisories are at least as new as the listing says, because clients compare the dates. */
+/** Sends a document unchanged. Advisories are at least as new as the listing, because clients compare the dates. */
 async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listing' | 'names'>): Promise<unknown> {
   const { reply, config } = context
   const { name, state } = await requestedPackage(context)

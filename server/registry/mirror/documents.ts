@@ -23,7 +23,7 @@ import { type Answer, fetchDocument, inTurn } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
-/** A document of the upstream server. A stale one could not be compared with the upstream server in time; `failure` says why. */
+/** A document of the upstream server. A stale one could not be compared with the upstream server in time; `failure` is the reason. */
 export type Document = { text: string; sha256: string; checkedAt: Date; isStale: boolean; failure: string | null }
 
 /** A document's address in the mirror, without its text. */

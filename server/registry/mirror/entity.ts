@@ -17,7 +17,7 @@ const MirrorEntrySchema = defineEntity({
     name: p.string().length(64).ignoreSchemaChanges('collation'),
     /** Version of an archive; otherwise empty. */
     version: p.string().length(64).default(''),
-    /** SHA-256 of the file in the mirror's store; null if there is none upstream, or if it was not fetched yet. */
+    /** SHA-256 of the file in the mirror's store; null if the upstream server has no such file, or if it was not fetched yet. */
     sha256: p.string().length(64).nullable().index(),
     bytes: p.integer().default(0),
     crc32c: p.string().length(8).nullable(),

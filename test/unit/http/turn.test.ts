@@ -1,6 +1,6 @@
 import { connect, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { turnEnd } from '../../../server/registry/packages/listing/binary.ts'
+import { turnEnd } from '../../../server/platform/http/turn-end.ts'
 
 it('resolves for all callers after all pending events are processed', async () => {
   const order: string[] = []

@@ -5,6 +5,7 @@ import { publicUrl } from '../../../platform/http/public-url.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../../platform/http/caching/compression.ts'
 import { isFresh, noStore, sendHeadersOnly } from '../../../platform/http/caching/conditional.ts'
+import { turnEnd } from '../../../platform/http/turn-end.ts'
 import { binary } from '../../../platform/rest/route.ts'
 import { audienceOf, cacheControlOf } from '../../../platform/access/audience.ts'
 import { readEntry, readListing } from './service.ts'
@@ -89,16 +90,3 @@ async function sendEntry(context: Context): Promise<unknown> {
 }
 
 const decompress = promisify<Buffer, Buffer>(gunzip)
-
-let ending: Promise<void> | null = null
-
-/**
- * Resolves at the end of the current turn of the event loop. Responses that await it are sent back to back, so a client with several pending
- * responses wakes up once. Waking a client for each response would take as long as producing it.
- */
-export const turnEnd = (): Promise<void> => (ending ??= new Promise((resolve) => void setImmediate(end, resolve)))
-
-function end(resolve: () => void): void {
-  ending = null
-  resolve()
-}
