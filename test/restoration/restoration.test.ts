@@ -224,3 +224,28 @@ it('takes the removal of the archives back, and removes them again if the restor
   expect(errorOf(await restore(admin, whole.id)).code).toBe('Conflict')
   expect(await removals()).toBe(1)
 })
+
+it('loads the owners of all deleted packages of a page with the same statements', async () => {
+  await using app = await testApp()
+  const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
+  await admin.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
+  await admin.put(`/api/publishers/acme/members/${alice.id}`, { role: 'admin' })
+  const query = '{ deletedPackages(first: 20) { nodes { name publisher { slug } uploaders { email } } } }'
+  const counts: number[] = []
+  for (const name of ['one', 'two', 'three']) {
+    await publish(alice, { name, version: '1.0.0' })
+    if (name === 'two') await alice.put(`/api/packages/two/uploaders/${bob.email}`)
+    else await alice.put(`/api/packages/${name}/publisher`, { publisherId: 'acme' })
+    expect(await admin.delete(`/api/admin/packages/${name}`)).toMatchObject({ status: 200 })
+    app.queries.length = 0
+    await admin.graphql(query)
+    counts.push(app.queries.length)
+  }
+  expect(counts[1]).toBe(counts[2])
+  const nodes = (await admin.graphql(query)).body.data.deletedPackages.nodes as { name: string; publisher: object; uploaders: { email: string }[] }[]
+  expect(nodes.map(({ uploaders, ...rest }) => ({ ...rest, uploaders: uploaders.map(({ email }) => email).toSorted() }))).toEqual([
+    { name: 'three', publisher: { slug: 'acme' }, uploaders: [alice.email] },
+    { name: 'two', publisher: null, uploaders: [alice.email, bob.email].toSorted() },
+    { name: 'one', publisher: { slug: 'acme' }, uploaders: [alice.email] },
+  ])
+})

@@ -1,5 +1,8 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { User } from '../../accounts/users/entity.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { Package } from '../packages/entity.ts'
+import { Publisher } from '../publishers/entity.ts'
 import { packageData, type PackageData } from './data.ts'
 import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
 
@@ -7,10 +10,38 @@ import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
 export const versionsShown = 20
 
 /** Loads what is kept of a deleted package, by its id; nothing for a single version. */
-export const loadKept = batched<PackageData>(async (em, ids) => {
+export const loadKept = batched<PackageData>(readKept)
+
+async function readKept(em: EntityManager, ids: string[]): Promise<Map<string, PackageData>> {
   const rows = await em.find(DeletedPackage, { id: { $in: ids }, isWhole: true }, { populate: ['data'], disableIdentityMap: true })
   return new Map(rows.map(({ id, data }) => [id, packageData.parse(JSON.parse(data))]))
+}
+
+export type Owners = { publisher: Publisher | null; uploaders: User[] }
+
+/**
+ * Loads what a package was owned by, by the id of the deletion: its publisher, and the uploaders whose accounts still exist, by e-mail address;
+ * nothing for a single version.
+ */
+export const loadOwners = batched<Owners>(async (em, ids) => {
+  const kept = await readKept(em, ids)
+  const publisherIds = new Set([...kept.values()].flatMap(({ publisherId }) => publisherId ?? []))
+  const uploaderIds = new Set([...kept.values()].flatMap((data) => data.uploaderIds))
+  const publishers = publisherIds.size === 0 ? [] : await em.find(Publisher, { id: { $in: [...publisherIds] } })
+  const users = await existingUsers(em, [...uploaderIds])
+  const publisherOf = new Map(publishers.map((publisher) => [publisher.id, publisher]))
+  return new Map(
+    Array.from(kept, ([id, data]) => {
+      const uploaders = new Set(data.uploaderIds)
+      const publisher = data.publisherId === null ? undefined : publisherOf.get(data.publisherId)
+      return [id, { publisher: publisher ?? null, uploaders: users.filter((user) => uploaders.has(user.id)) }]
+    }),
+  )
 })
+
+/** Returns the accounts with these ids that still exist, by e-mail address. */
+export const existingUsers = async (em: EntityManager, ids: readonly string[]): Promise<User[]> =>
+  ids.length === 0 ? [] : em.find(User, { id: { $in: [...ids] } }, { orderBy: { emailKey: 'asc' } })
 
 export type KeptArchive = Pick<DeletedPackageVersion, 'version' | 'archiveBytes'>
 

@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { User } from '../../accounts/users/entity.ts'
 import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { hasAdvisories } from '../advisories/service.ts'
@@ -8,23 +7,13 @@ import { PackageLike } from '../likes/entity.ts'
 import { skeletonOf } from '../names/service.ts'
 import { DeletedVersion, Package, PackageDependency, PackageUploader, PackageVersion, VersionDocument } from '../packages/entity.ts'
 import { updateLatestVersions } from '../packages/versions/latest.ts'
-import { Publisher } from '../publishers/entity.ts'
 import { PackageWatch } from '../watching/entity.ts'
 import { type PackageData, packageData, versionData } from './data.ts'
 import { type DeletedPackage, DeletedPackageVersion } from './entity.ts'
-import { nameTaken } from './list.ts'
+import { existingUsers, loadOwners, nameTaken } from './list.ts'
 
 /** Versions whose rows are read and written together, which bounds the memory for their documents. */
 const batchSize = 20
-
-/** Returns what a package was owned by: its publisher and the uploaders whose accounts still exist. */
-export async function ownersOf(em: EntityManager, { publisherId, uploaderIds }: Pick<PackageData, 'publisherId' | 'uploaderIds'>) {
-  const publisher = publisherId === null ? null : await em.findOne(Publisher, { id: publisherId })
-  return { publisher, uploaders: await existingUsers(em, uploaderIds) }
-}
-
-const existingUsers = async (em: EntityManager, ids: readonly string[]): Promise<User[]> =>
-  ids.length === 0 ? [] : em.find(User, { id: { $in: [...ids] } }, { orderBy: { emailKey: 'asc' } })
 
 /**
  * Inserts a package without its versions, as a private one. Owners that no longer exist are left out; without any, the caller
@@ -35,7 +24,7 @@ export async function restorePackageRows(em: EntityManager, context: SignedInCon
   const data = packageData.parse(JSON.parse(deleted.data))
   const { name } = deleted
   if (await em.count(Package, { name })) throw conflict(nameTaken(name))
-  const { publisher, uploaders } = await ownersOf(em, data)
+  const { publisher = null, uploaders = [] } = (await loadOwners({ em }, deleted.id)) ?? {}
   const owners = uploaders.length > 0 || publisher ? uploaders.map(({ id }) => id) : [viewer.id]
   const { isDiscontinued, replacedBy, isUnlisted, revision, latestVersion, createdAt } = data
   const advisoriesUpdated = (await hasAdvisories(em, database.backend, name)) ? now() : data.advisoriesUpdated

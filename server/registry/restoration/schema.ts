@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/sql'
 import { UserRef } from '../../accounts/users/refs.ts'
 import { loadUser } from '../../accounts/users/service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
@@ -8,8 +7,7 @@ import { payload } from '../../platform/graphql/payload.ts'
 import { PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { PublisherRef } from '../publishers/refs.ts'
 import { DeletedPackage } from './entity.ts'
-import { type KeptArchive, loadKept, loadObstacle, loadVersions, versionsShown } from './list.ts'
-import { ownersOf } from './rows.ts'
+import { type KeptArchive, loadKept, loadObstacle, loadOwners, loadVersions, versionsShown } from './list.ts'
 import { isRestorable, restorableUntil, restoreDeleted } from './service.ts'
 
 const DeletedRef = builder.objectRef<DeletedPackage>('DeletedPackage')
@@ -22,14 +20,6 @@ const VersionRef = builder.objectRef<KeptArchive>('DeletedVersion').implement({
     archiveBytes: t.expose('archiveBytes', { type: 'BigInt', description: 'Size of the archive in bytes.' }),
   }),
 })
-
-type Request = { em: EntityManager }
-
-/** Loads the owners that a restored package would have. */
-async function ownersFor({ em }: Request, { id }: DeletedPackage) {
-  const kept = await loadKept({ em }, id)
-  return kept && { ...(await ownersOf(em, kept)), all: kept.uploaderIds.length }
-}
 
 builder.node(DeletedRef, {
   description: 'A deleted package, or a single deleted version of a package, that can be restored within seven days.',
@@ -94,14 +84,14 @@ builder.objectFields(DeletedRef, (t) => ({
     nullable: true,
     description: 'The publisher that would own the package again; null if it had none or the publisher was deleted.',
     extensions: { cost: 5 },
-    resolve: async (deleted, _args, context) => (await ownersFor(context, deleted))?.publisher ?? null,
+    resolve: async ({ id }, _args, { em }) => (await loadOwners({ em }, id))?.publisher ?? null,
   }),
   uploaders: t.field({
     type: [UserRef],
     extensions: { cost: 5, size: 5 },
     description:
       'Uploaders who would own the package again. Without uploaders and a publisher, the restoring administrator becomes the uploader.',
-    resolve: async (deleted, _args, context) => (await ownersFor(context, deleted))?.uploaders ?? [],
+    resolve: async ({ id }, _args, { em }) => (await loadOwners({ em }, id))?.uploaders ?? [],
   }),
 }))
 
