@@ -2,6 +2,7 @@ import { dayOf, lastDayBeforeWindow, recount } from './registry/downloads/servic
 import { recountLikes } from './registry/likes/service.ts'
 import { deleteConfusableName, releaseName, reserveName } from './registry/names/service.ts'
 import type { AfterPackageChange } from './registry/packages/after-change.ts'
+import { versionsComparedWith } from './analysis/scoring/api-changes/verdict.ts'
 import { requestAnalysesOf, requestAnalysesOfVersions, requestFirstAnalysis } from './analysis/scoring/requests.ts'
 import { keepPackage, keepVersion } from './registry/restoration/keep.ts'
 import { refreshIndex, refreshWithDependents } from './registry/search/refresh-index.ts'
@@ -38,10 +39,12 @@ const updateSearch: AfterPackageChange = async (em, change, { config }) => {
   if (change.kind === 'deleted' && change.wasPublic) await refreshWithDependents(em, config, [change.name])
 }
 
-/** Queues analyses of new versions and of packages whose readers changed. */
+/** Queues analyses of new versions, of packages whose readers changed, and of versions whose API was compared with a deleted version. */
 const updateAnalyses: AfterPackageChange = async (em, change, { config, viewer, now }) => {
   if (change.kind === 'published') await requestFirstAnalysis(em, change.versionId, { config, viewer, at: change.at })
   if (change.kind === 'restored') await requestAnalysesOfVersions(em, change.versionIds, { config, viewer, at: change.at })
+  if (change.kind === 'versionDeleted')
+    await requestAnalysesOfVersions(em, await versionsComparedWith(em, change.versionId), { config, viewer, at: now() })
   if (change.kind === 'visibility') {
     const ids = change.packages.map(({ id }) => id)
     await requestAnalysesOf(em, ids, { config, viewer, at: now() })

@@ -42,6 +42,22 @@ it('stores how the public API changed when a version is analyzed', async () => {
   expect((await verdicts(alice)).at(-2)).toBe('1.1.0')
 })
 
+it('compares with an earlier version when the version that it compared with is deleted', async () => {
+  await using app = await testApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  const sources = { '1.0.0': '', '1.1.0': 'int one() => 1;\nint two() => 2;\n', '1.2.0': 'int two() => 2;\n' }
+  for (const [version, source] of Object.entries(sources)) {
+    await publish(alice, { name: 'acme', version, files: { 'lib/acme.dart': source } })
+    await runJobs(app, { analyses: true })
+  }
+  expect(await verdicts(alice)).toEqual(['1.2.0 1.1.0 BREAKING false', '1.1.0 1.0.0 ADDITIVE true', '1.0.0'])
+  expect(await admin.delete('/api/admin/packages/acme/versions/1.1.0')).toMatchObject({ status: 200 })
+  // Until the new analysis, the comparison is unknown.
+  expect(await verdicts(alice)).toEqual(['1.2.0', '1.0.0'])
+  await runJobs(app, { analyses: true })
+  expect(await verdicts(alice)).toEqual(['1.2.0 1.0.0 ADDITIVE true', '1.0.0'])
+})
+
 it('does not show versions that anonymous callers cannot read', async () => {
   await using app = await publicApp()
   const alice = await app.member()

@@ -37,7 +37,7 @@ export async function requestFirstAnalysis(em: EntityManager, versionId: string,
   wakeAfterCommit(em, id)
 }
 
-/** Queues analyses of restored versions, in the transaction of `em`, unless scoring is off. An analysis that is still queued is not queued again. */
+/** Queues analyses of existing versions, such as restored ones, in the transaction of `em`, unless scoring is off. An analysis that is still queued is not queued again. */
 export async function requestAnalysesOfVersions(
   em: EntityManager,
   ids: readonly string[],

@@ -14,9 +14,17 @@ export async function writeApiVerdict(em: EntityManager, versionId: string, foun
   )
 }
 
-/** Loads how the public API of a version changed, by version id. Versions without a stored comparison are missing. */
+/** Returns the ids of the versions whose stored comparison is with this version, which is about to be deleted. */
+export async function versionsComparedWith(em: EntityManager, versionId: string): Promise<string[]> {
+  const sql = `select a.version_id as id from package_versions d join package_versions v on v.package_id = d.package_id
+    join version_api_verdicts a on a.version_id = v.id and a.compared_with = d.version where d.id = ?`
+  return (await readRows<{ id: string }>(em, sql, [versionId])).map(({ id }) => id)
+}
+
+/** Loads how the public API of a version changed, by version id. Versions without a comparison with a version that still exists are missing. */
 export const loadApiVerdict = batched(async (em, ids) => {
-  const sql = `select version_id, compared_with, verdict, is_honest from version_api_verdicts where version_id in (${ids.map(() => '?').join(', ')})`
+  const sql = `select a.version_id, a.compared_with, a.verdict, a.is_honest from version_api_verdicts a join package_versions v on v.id = a.version_id
+    join package_versions e on e.package_id = v.package_id and e.version = a.compared_with where a.version_id in (${ids.map(() => '?').join(', ')})`
   const rows = await readRows<{ version_id: string; compared_with: string; verdict: string; is_honest: boolean | number | null }>(
     em,
     sql,
