@@ -9,11 +9,12 @@ import { plain } from '../support/pictures.ts'
 
 const png = await plain({ width: 4, height: 3 }).png().toBuffer()
 
+/** Returns the path of an image with its signature. */
+const signed = (app: TestApp, url: string) =>
+  `/images?url=${encodeURIComponent(url)}&signature=${signatureOf(app.services.keys.image, url)}`
+
 /** Returns the status with which the server answers a signed request for an image. */
-async function fetchThrough(app: TestApp, url: string): Promise<number> {
-  const signature = signatureOf(app.services.keys.image, url)
-  return (await app.anonymous.get(`/images?url=${encodeURIComponent(url)}&signature=${signature}`)).status
-}
+const fetchThrough = async (app: TestApp, url: string): Promise<number> => (await app.anonymous.get(signed(app, url))).status
 
 /** Starts a server and a site with images that it may fetch. */
 async function withSite(listener: RequestListener, timeoutMs?: number) {
@@ -85,6 +86,22 @@ it('connects to the address that it checked, although the name has another one b
   // The next fetch, to which the name has a forbidden address, is refused.
   expect(await fetchThrough(server.app, `http://flip.example:${server.site.port}/b.png`)).toBe(404)
   expect(other.requests).toEqual([])
+})
+
+it('limits the images that are not cached for each client', async () => {
+  await using server = await withSite((_request, response) => response.end(png))
+  const { app, url, site } = server
+  expect(await fetchThrough(app, `${url}/a.png`)).toBe(200)
+  for (let left = 299; left > 0; left--) await app.services.limits.use('imageFetch', app.anonymous.ip)
+  const refused = await app.anonymous.get(signed(app, `${url}/b.png`))
+  expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RateLimitExceeded' } } })
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  expect(site.requests.length).toBe(1)
+  // Cached images, unsigned requests and other clients are not affected.
+  expect(await fetchThrough(app, `${url}/a.png`)).toBe(200)
+  expect((await app.anonymous.get(`/images?url=${encodeURIComponent(url)}&signature=x`)).status).toBe(404)
+  const member = await (await app.member()).session()
+  expect((await member.get(signed(app, `${url}/b.png`))).status).toBe(200)
 })
 
 const bomb = Buffer.from(png)

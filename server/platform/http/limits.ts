@@ -31,6 +31,7 @@ const limits = {
   emailLookup: { points: 20, duration: minutes(60) },
   // per account, or per client address if not signed in
   graphql: { points: 600, duration: minutes(1) },
+  imageFetch: { points: 300, duration: minutes(1) },
 } as const
 export type LimitName = keyof typeof limits
 

@@ -22,7 +22,7 @@ export const imageBinaries = [
     handler: sendImage,
     query: { url: 'URL of the image.', signature: 'Signature of the URL.' },
     produces: { 200: { description: 'The image.', type: imageTypes }, 304: { description: "The client's copy is current." } },
-    errorStatuses: [404],
+    errorStatuses: [404, 429],
   }),
   binary('GET /thumbnails/:pkg/:version/*', {
     access: 'browse',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
-import { turnKey } from '../../../platform/http/limits.ts'
+import { addressKey, turnKey } from '../../../platform/http/limits.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { headBytes, imageTypeOf } from '../../files/content.ts'
 import { isShowable } from '../../files/dimensions.ts'
@@ -38,12 +38,12 @@ const inTurn = createFairLimiter({
   refusal: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
 })
 
-type Caller = Pick<Context, 'caches' | 'config' | 'database' | 'log' | 'now' | 'state' | 'viewer' | 'ip'>
+type Caller = Pick<Context, 'caches' | 'config' | 'database' | 'limits' | 'log' | 'now' | 'state' | 'viewer' | 'ip'>
 
 /**
  * Returns an image of another server from the cache, or fetches it: PNG, JPEG, GIF, WebP, AVIF or a sanitized SVG. Concurrent callers share one
  * fetch. Returns null if the image cannot be fetched or shown, which is remembered for a few minutes.
- * @throws ApiError ServiceUnavailable if too many images are being fetched.
+ * @throws ApiError RateLimitExceeded if the caller requested too many images that are not cached; ServiceUnavailable if too many are being fetched.
  */
 export async function remoteImage(caller: Caller, url: string): Promise<Image | null> {
   const key = createHash('sha256')
@@ -53,7 +53,11 @@ export async function remoteImage(caller: Caller, url: string): Promise<Image | 
   const age = cached ? caller.now().getTime() - cached.fetchedAt.getTime() : Infinity
   if (cached && cached.sha256 === null && age < retryMs) return null
   const content = cached?.sha256 && age < staleMs ? await readImage(caller, cached.sha256) : null
-  if (!content || !cached?.mediaType) return fetchOnce(caller, key, url, false)
+  if (!content || !cached?.mediaType) {
+    // Callers who join a fetch that is under way cost nothing.
+    if (!caller.state.fetches?.has(key)) await caller.limits.use('imageFetch', caller.viewer?.id ?? addressKey(caller.ip))
+    return fetchOnce(caller, key, url, false)
+  }
   // A failure is logged by the fetch.
   if (age > freshMs) fetchOnce(caller, key, url, true).catch(() => {})
   return { content, mediaType: cached.mediaType }
