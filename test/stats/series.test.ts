@@ -60,6 +60,48 @@ it('stores one sample a day, whichever instance comes first, and deletes samples
   expect(Number(kept[0]?.total)).toBe(2)
 })
 
+it('measures again for a sample if the last measurement is older than an hour', async () => {
+  const start = new Date('2026-03-02T20:00:00Z')
+  await using app = await testApp({ now: start, alone: true })
+  const [admin, alice] = [await app.admin(), await app.member()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const bytes = async () => {
+    const { body } = await admin.graphql('{ serverStatistics { disk { archives { bytes } } diskSamples(first: 2) { archives } } }')
+    const { disk, diskSamples } = body.data.serverStatistics
+    return { now: disk.archives.bytes, samples: diskSamples.map(({ archives }: { archives: string }) => archives) }
+  }
+  const before = await bytes()
+  // The measurement took long, so its result is cached until the next day.
+  const memory = app.services.state.measurement
+  if (memory) memory.validUntil = start.getTime() + dayMs
+  await publish(alice, { name: 'acme', version: '1.1.0' })
+  app.clock.now = new Date(start.getTime() + 5 * 3_600_000)
+  expect((await bytes()).now).toBe(before.now)
+  await sampleDay(app.services)
+  const after = await bytes()
+  expect(Number(after.now)).toBeGreaterThan(Number(before.now))
+  expect(after.samples).toEqual([after.now])
+})
+
+it('waits for a successful measurement for an hour, and then stores a sample without sizes', async () => {
+  const start = new Date('2026-03-02T12:00:00Z')
+  await using app = await testApp({ now: start, alone: true })
+  const days = async () => (await app.services.database.reads.all('select * from daily_samples')).length
+  const failed = { archiveBytes: null, docsBytes: null, relations: null, measuredAt: null }
+  const fail = () =>
+    (app.services.state.measurement = { last: failed, validUntil: 0, running: { result: Promise.resolve(failed), began: performance.now() } })
+  for (const [at, stored] of [
+    ['2026-03-02T12:59:00Z', 0],
+    ['2026-03-03T00:30:00Z', 0],
+    ['2026-03-03T01:00:00Z', 1],
+  ] as const) {
+    app.clock.now = new Date(at)
+    fail()
+    await sampleDay(app.services)
+    expect([at, await days()]).toEqual([at, stored])
+  }
+})
+
 it('refuses more weeks and days than the limits', async () => {
   await using app = await testApp()
   const admin = await app.admin()

@@ -33,6 +33,8 @@ const waitWithLastMs = 500
 /** A result is cached for one minute, or for 30 times the duration of the measurement if that is longer. */
 const cacheMs = 60_000
 const cacheFactor = 30
+/** Maximum age of a measurement that counts as recent. */
+const recentMs = 3_600_000
 
 declare module '../../services.ts' {
   interface State {
@@ -51,13 +53,27 @@ const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: n
  * takes long, returns the previous result (empty the first time). Never throws.
  */
 export async function measure(reader: Reader): Promise<Measurement> {
-  const memory = (reader.state.measurement ??= { last: nothing, validUntil: 0, running: null })
+  const memory = memoryOf(reader)
   if (memory.validUntil > reader.now().getTime()) return memory.last
-  memory.running ??= { result: renew(memory, reader), began: performance.now() }
-  const { result, began } = memory.running
+  const { result, began } = (memory.running ??= begin(memory, reader))
   const patience = (memory.last.measuredAt ? waitWithLastMs : waitMs) - (performance.now() - began)
   return patience > 0 ? Promise.race([result, wait(patience, memory.last, { ref: false })]) : memory.last
 }
+
+/**
+ * Returns totals that were measured within the last hour, and measures if there are none, however long it takes. Unknown totals are null. Never
+ * throws.
+ */
+export async function measureRecent(reader: Reader): Promise<Measurement> {
+  const memory = memoryOf(reader)
+  const isRecent = ({ measuredAt }: Measurement) => measuredAt !== null && reader.now().getTime() - measuredAt.getTime() <= recentMs
+  if (isRecent(memory.last)) return memory.last
+  const found = await (memory.running ??= begin(memory, reader)).result
+  return isRecent(found) ? found : nothing
+}
+
+const memoryOf = ({ state }: Reader): Memory => (state.measurement ??= { last: nothing, validUntil: 0, running: null })
+const begin = (memory: Memory, reader: Reader) => ({ result: renew(memory, reader), began: performance.now() })
 
 /** Runs a measurement and caches its result. An incomplete result does not replace a complete one. */
 async function renew(memory: Memory, reader: Reader): Promise<Measurement> {

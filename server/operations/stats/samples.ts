@@ -3,6 +3,7 @@ import { changeRows, readRow, readRows, type Value } from '../../platform/db/sta
 import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
 import { dayOf, startOfDay } from '../../registry/downloads/service.ts'
 import type { Services } from '../../services.ts'
+import { measureRecent } from './measurement.ts'
 import { diskUsage } from './service.ts'
 
 type Sampled = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state' | 'startedAt'>
@@ -10,7 +11,7 @@ type Sampled = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state' | 
 /** Days for which samples are kept. */
 export const sampleDays = 730
 const activeDays = 7
-/** How long after the start a sample waits for the first measurement of a large database. */
+/** How long after midnight UTC, or after the start of the server, a sample waits for a measurement that succeeds. */
 const patienceMs = 3_600_000
 const dayMs = 86_400_000
 
@@ -23,8 +24,9 @@ export async function sampleDay(services: Sampled): Promise<void> {
   const at = now()
   const day = dayOf(at)
   if (await database.reads.get('select 1 as one from daily_samples where day = ?', day)) return
-  const { archives, docs, database: stored, measuredAt } = await diskUsage(services)
-  if (measuredAt === null && at.getTime() - startedAt.getTime() < patienceMs) return
+  const { archives, docs, database: stored, measuredAt } = await diskUsage(services, measureRecent)
+  const since = Math.max(startedAt.getTime(), startOfDay(day).getTime())
+  if (measuredAt === null && at.getTime() - since < patienceMs) return
   const em = database.fork()
   const { people, tokens } = await countActive(em, at)
   await changeRows(

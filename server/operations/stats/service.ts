@@ -24,9 +24,9 @@ export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>
   uptimeSeconds: Math.max(0, Math.floor((now().getTime() - startedAt.getTime()) / 1000)),
 })
 
-/** Returns the disk usage: totals of all versions, on any storage, and the database with its sidecar files. */
-export async function diskUsage(reader: Reader) {
-  const [{ archiveBytes, docsBytes, measuredAt }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
+/** Returns the disk usage, as found by `measured`: totals of all versions, on any storage, and the database with its sidecar files. */
+export async function diskUsage(reader: Reader, measured = measure) {
+  const [{ archiveBytes, docsBytes, measuredAt }, database] = await Promise.all([measured(reader), databaseBytes(reader)])
   const parts = [archiveBytes, docsBytes, database]
   const total = parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
   return {
