@@ -4,6 +4,7 @@ import type { Actor, Answer } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
+import { acme } from '../support/publishers.ts'
 
 const documents = readDocuments()
 const html = { accept: 'text/html,*/*;q=0.8' }
@@ -87,6 +88,20 @@ it('answers 404 for packages and versions that do not exist or are hidden from t
   expect(await statusesFor(await alice.session(), ...paths, '/packages/secret')).toEqual([200, 200, 200, 404, 404, 200])
   const [missing, hidden] = [await open(app.anonymous, '/packages/nope'), await open(app.anonymous, '/packages/secret')]
   expect(hidden.body.replaceAll('secret', 'nope')).toBe(missing.body)
+})
+
+it('answers 404 for publishers that do not exist, and to administrators for people who do not exist', async () => {
+  await using app = await testApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await admin.post('/api/publishers', acme)
+  const [member, administrator] = [await alice.session(), await admin.session()]
+  const statusesFor = (actor: Actor, ...paths: string[]) => Promise.all(paths.map(async (path) => (await open(actor, path)).status))
+  const publishers = ['acme', 'acme/members', 'nope', 'nope/members', 'verify'].map((path) => `/publishers/${path}`)
+  expect(await statusesFor(member, ...publishers)).toEqual([200, 200, 404, 404, 200])
+  const people = [alice.id, crypto.randomUUID(), 'nobody'].map((id) => `/admin/users/${id}`)
+  expect(await statusesFor(administrator, ...people)).toEqual([200, 404, 404])
+  // Other callers do not learn who exists.
+  for (const actor of [member, app.anonymous]) expect(await statusesFor(actor, ...people)).toEqual([200, 200, 200])
 })
 
 it('counts toward the rate limit of queries, and serves the page without answers when it is exceeded', async () => {
