@@ -154,16 +154,16 @@ it('shows jobs with their progress and errors, and retries failed ones', async (
   await page.getByRole('row', { name: /The disk is full.*Failed 5 attempts/ }).waitFor()
   await page.getByRole('button', { name: /Running 1 check of the archives/ }).click()
   await expect.poll(() => new URL(page.url()).search).toBe('?group=RUNNING.integrity.check')
-  await page.getByText('archives: 30 of 120').waitFor()
+  await page.getByText('Checking archives: 30 of 120').waitFor()
   await expectSound(page, 'admin-jobs')
   await choose(page, 'State', 'Failed')
   await page.getByText('1 job', { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Retry Remove archives acme' }).click()
+  await page.getByRole('button', { name: 'Retry Remove archives' }).click()
   await page.getByText('No jobs found').waitFor()
   await runJobs(app)
   await connection.execute("update jobs set phase = 'removing' where kind = 'archives.remove'")
   await choose(page, 'State', 'Done')
-  await page.getByRole('row', { name: /Remove archives acme Done –/ }).waitFor() // without the progress of a running job
+  await page.getByRole('row', { name: /Remove archives Done –/ }).waitFor() // without the progress of a running job
 })
 
 it('checks the archives and the environment of the server', async () => {

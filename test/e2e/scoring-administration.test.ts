@@ -14,7 +14,7 @@ it('scores the remaining versions, and shows coverage, queue, log and background
   for (let left = 2; left > 0; left--) {
     await page.getByText(left === 1 ? '1 job' : `${left} jobs`, { exact: true }).waitFor()
     await page
-      .getByRole('button', { name: /^Cancel Analyze a version acme 1\.[01]\.0/ })
+      .getByRole('button', { name: /^Cancel Analyze a version: acme 1\.[01]\.0/ })
       .first()
       .click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Remove job' }).click()

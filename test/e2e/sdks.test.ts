@@ -89,6 +89,10 @@ it('changes the default SDK, rebuilds and removes SDKs, and shows failed install
   await page.getByRole('list', { name: 'Install of Flutter 3.41.0' }).waitFor()
   await runJobs(app)
   await page.getByText('The install failed').waitFor()
+  // The jobs name the SDK instead of its identifier.
+  await page.goto('/admin/jobs?kind=sdk.install')
+  await page.getByRole('rowheader', { name: /^Install an SDK Flutter 3\.41\.0/ }).waitFor()
+  await page.goto('/admin/sdks')
   await page.getByRole('button', { name: 'Remove Flutter 3.41.0' }).click()
   const question = page.getByRole('alertdialog')
   await question.getByRole('button', { name: 'Remove' }).click()

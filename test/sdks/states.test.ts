@@ -84,3 +84,15 @@ it('keeps one default per kind when defaults are removed concurrently', async ()
   expect(left.filter(({ isDefault }) => isDefault)).toMatchObject([{ id: ids[3] }])
   expect(left.find(({ id }) => id === flutter)).toMatchObject({ isDefault: false })
 })
+
+it('names the SDK that a job installs until the SDK is removed', async () => {
+  const { app, admin, change } = await open()
+  await using _ = app
+  const { id } = (await admin.post(installs, wanted)).body
+  const query = '{ jobs(first: 5, kind: "sdk.install") { nodes { sdk { kind version } } } }'
+  const sdks = async () => (await admin.graphql(query)).body.data.jobs.nodes.map(({ sdk }: { sdk: object | null }) => sdk)
+  expect(await sdks()).toEqual([{ kind: 'DART', version: '3.11.0' }])
+  await change(id, { status: 'failed' })
+  expect(await admin.delete(`${installs}/${id}`)).toMatchObject({ status: 200 })
+  expect(await sdks()).toEqual([null])
+})

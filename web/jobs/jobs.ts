@@ -10,10 +10,11 @@ import {
   JobsOfGroupDocument,
   type JobState,
   RetryJobDocument,
+  type SdkKind,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
-import { count } from '../shared/format.ts'
+import { bytes, count } from '../shared/format.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** Calls `poll` every 3 seconds while the page is visible. */
@@ -54,9 +55,37 @@ export const jobKinds: Record<string, string> = {
 
 export const nameOf = ({ kind }: Pick<JobRowFragment, 'kind'>) => jobKinds[kind] ?? kind
 
-/** Returns the subject of a job: package name and version if the job concerns a version, otherwise the subject's identifier. */
-export const subjectOf = ({ subject, version }: JobRowFragment) =>
-  version?.package ? `${version.package.name} ${version.version}` : subject
+const sdkKinds: Record<SdkKind, string> = { DART: 'Dart', FLUTTER: 'Flutter' }
+
+/** Returns what a job is about in words, such as a version, an SDK or a publisher; an empty string if it has no name or no longer exists. */
+export function subjectOf({ kind, subject, version, sdk }: JobRowFragment): string {
+  if (version?.package) return `${version.package.name} ${version.version}`
+  if (sdk) return `${sdkKinds[sdk.kind]} ${sdk.version}`
+  return kind === 'publisher.domain-check' ? subject : ''
+}
+
+/** Returns the kind and the subject of a job, for labels and messages. */
+export const titleOf = (job: JobRowFragment) => [nameOf(job), subjectOf(job)].filter(Boolean).join(': ')
+
+/** Returns the phase and the progress of a job, in bytes for downloads. For a failed job, the phase shows where it failed. */
+export function progressOf({ kind, done, total, phase, state }: JobRowFragment): string {
+  const amount = kind === 'sdk.install' ? bytes : count
+  const words = phase && state !== 'DONE' ? (phases[phase] ?? phase) : ''
+  const numbers = done || total ? `${amount(done)}${total ? ` of ${amount(total)}` : ''}` : ''
+  return [words, numbers].filter(Boolean).join(': ')
+}
+
+/** Labels of the known phases of jobs. */
+const phases: Record<string, string> = {
+  analyzing: 'Analyzing',
+  storing: 'Storing the result',
+  pana: 'Running pana',
+  archives: 'Checking archives',
+  orphans: 'Looking for orphaned files',
+  downloading: 'Downloading',
+  extracting: 'Extracting',
+  preparing: 'Preparing',
+}
 
 /** Whether a job installs an SDK. Such jobs are cancelled on the SDKs page; otherwise the SDK would stay pending without a job. */
 export const isSdkInstall = ({ kind }: Pick<JobRowFragment, 'kind'>) => kind === 'sdk.install'

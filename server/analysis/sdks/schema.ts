@@ -1,9 +1,22 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { done, payload } from '../../platform/graphql/payload.ts'
+import { JobRef } from '../../platform/jobs/schema.ts'
 import { watch } from '../../platform/graphql/subscriptions.ts'
 import { thisPlatform } from './platform.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
-import { isOver, progressOf, findInstall, installSdk, listInstalls, loadInstall, rebuildSdk, removeSdk, setDefaultSdk } from './service.ts'
+import {
+  isOver,
+  progressOf,
+  findInstall,
+  installKind,
+  installSdk,
+  listInstalls,
+  loadInstall,
+  loadSdk,
+  rebuildSdk,
+  removeSdk,
+  setDefaultSdk,
+} from './service.ts'
 import { listReleases } from './releases.ts'
 import { SdkChannelEnum, SdkInstallProgressRef, SdkInstallRef, SdkKindEnum, SdkPlatformRef, SdkReleaseRef } from './refs.ts'
 
@@ -64,6 +77,15 @@ builder.subscriptionField('sdkInstallProgress', (t) =>
         missing: 'There is no SDK install with this id.',
       }),
     resolve: ({ value }) => value,
+  }),
+)
+
+builder.objectField(JobRef, 'sdk', (t) =>
+  t.field({
+    type: SdkInstallRef,
+    nullable: true,
+    description: 'The SDK to install. Null for other jobs, or if the SDK was removed.',
+    resolve: ({ kind, subject }, _args, { em }) => (kind === installKind ? loadSdk({ em }, subject) : null),
   }),
 )
 

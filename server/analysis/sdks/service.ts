@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import { idOf } from '../../platform/db/base.ts'
+import { batched } from '../../platform/db/batched.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Job } from '../../platform/jobs/entity.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
@@ -29,6 +30,12 @@ export async function loadInstall(em: EntityManager, id: string): Promise<SdkIns
   const known = idOf(id)
   return known === null ? null : em.findOne(SdkInstall, { id: known }, { populate: ['log'] })
 }
+
+/** Loads an install without its log, by its id. */
+export const loadSdk = batched<SdkInstall>(async (em, ids) => {
+  const rows = await em.find(SdkInstall, { id: { $in: ids } }, { disableIdentityMap: true })
+  return new Map(rows.map((row) => [row.id, row]))
+})
 
 /** Loads an install with its log. @throws ApiError NotFound for an unknown id. */
 export async function findInstall(em: EntityManager, id: string): Promise<SdkInstall> {
