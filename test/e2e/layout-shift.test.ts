@@ -55,3 +55,33 @@ it.each([
     }),
   )
 })
+
+it('does not move the statistics when the checklist arrives after them', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url)
+  await startSession(page, app.url, admin.email)
+  await page.goto('/packages')
+  await settled(page)
+  const answer = Promise.withResolvers<void>()
+  const statistics = page.waitForResponse((response) => response.request().postData()?.includes('"Statistics"') ?? false)
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postData()?.includes('"SetupChecklist"')) await answer.promise
+    await route.continue()
+  })
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Administration' }).click()
+  await statistics
+  await page.evaluate(recordShifts)
+  const [checklist, facts] = [page.getByRole('region', { name: 'Finish setting up' }), page.getByRole('region', { name: 'Statistics' })]
+  await page.getByRole('heading', { name: 'Administer' }).waitFor()
+  expect([await checklist.count(), await facts.count()]).toEqual([0, 0])
+  answer.resolve()
+  await checklist.waitFor()
+  await facts.waitFor()
+  const shifts = await page.evaluate<Shift[]>('window.shifts')
+  expect(
+    shifts.reduce((sum, { value }) => sum + value, 0),
+    JSON.stringify(shifts),
+  ).toBeLessThanOrEqual(maxShift)
+})

@@ -21,6 +21,8 @@ export function useAttention() {
   return { ...state, items: computed(() => data.value?.attention) }
 }
 
+export type Attention = ReturnType<typeof useAttention>
+
 interface Action {
   label: string
   to: RouteLocationRaw
@@ -43,7 +45,7 @@ export const attentionActions: Record<AttentionKind, Action> = {
   SDK_MISSING: { label: 'Install an SDK', to: { name: 'admin-sdks' } },
   NAMES_WAITING: { label: 'Decide', to: { name: 'admin-names' } },
   TOKENS_EXPIRING: { label: 'Show tokens', to: { hash: '#expiring' } },
-  INVITATIONS_UNANSWERED: { label: 'Show people', to: { name: 'admin-users', query: { status: 'INVITED' } } },
+  INVITATIONS_UNANSWERED: { label: 'Show people', to: { name: 'admin-users', query: { state: 'INVITED' } } },
   SETTINGS_WEAK: selfCheck('#configuration', 'Show settings'),
   CLOCKS_DIFFER: selfCheck('#clocks'),
   ADDRESS_UNENCRYPTED: help('reverse-proxy', 'Set up HTTPS'),

@@ -39,4 +39,6 @@ export function useChecklist() {
   return { ...state, checklist, steps, doneCount, isShown }
 }
 
+export type Checklist = ReturnType<typeof useChecklist>
+
 export const useUpdateChecklist = () => useMutation(UpdateSetupChecklistDocument)
