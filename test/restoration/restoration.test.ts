@@ -242,7 +242,11 @@ it('loads the owners of all deleted packages of a page with the same statements'
     counts.push(app.queries.length)
   }
   expect(counts[1]).toBe(counts[2])
-  const nodes = (await admin.graphql(query)).body.data.deletedPackages.nodes as { name: string; publisher: object; uploaders: { email: string }[] }[]
+  const nodes = (await admin.graphql(query)).body.data.deletedPackages.nodes as {
+    name: string
+    publisher: object
+    uploaders: { email: string }[]
+  }[]
   expect(nodes.map(({ uploaders, ...rest }) => ({ ...rest, uploaders: uploaders.map(({ email }) => email).toSorted() }))).toEqual([
     { name: 'three', publisher: { slug: 'acme' }, uploaders: [alice.email] },
     { name: 'two', publisher: null, uploaders: [alice.email, bob.email].toSorted() },

@@ -89,7 +89,11 @@ it('waits for a successful measurement for an hour, and then stores a sample wit
   const days = async () => (await app.services.database.reads.all('select * from daily_samples')).length
   const failed = { archiveBytes: null, docsBytes: null, relations: null, measuredAt: null }
   const fail = () =>
-    (app.services.state.measurement = { last: failed, validUntil: 0, running: { result: Promise.resolve(failed), began: performance.now() } })
+    (app.services.state.measurement = {
+      last: failed,
+      validUntil: 0,
+      running: { result: Promise.resolve(failed), began: performance.now() },
+    })
   for (const [at, stored] of [
     ['2026-03-02T12:59:00Z', 0],
     ['2026-03-03T00:30:00Z', 0],
