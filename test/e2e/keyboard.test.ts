@@ -159,6 +159,20 @@ it('has a skip link, and shortcuts that can be disabled', async () => {
   await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
 })
 
+it('starts at the skip link on pages with a navigation, also if its current entry is out of view', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url, { viewport: { width: 1440, height: 400 } })
+  await startSession(page, app.url, admin.email)
+  await page.goto('/admin/settings/registry')
+  await page.getByLabel('Description').waitFor()
+  await settled(page)
+  const entry = page.getByRole('navigation', { name: 'Administration' }).getByRole('link', { name: 'Registry' })
+  expect(await entry.evaluate((link) => link.getBoundingClientRect().bottom)).toBeLessThanOrEqual(400)
+  await page.keyboard.press('Tab')
+  expect(await focused(page)).toBe('Skip to content')
+})
+
 it('finds packages, people, pages and actions in the command palette', async () => {
   await using app = await consoleApp()
   const [owner, alice] = [await app.owner(), await app.member({ displayName: 'Alice Anders', email: 'alice@example.com' })]
