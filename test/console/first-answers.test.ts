@@ -98,7 +98,7 @@ it('answers 404 for publishers that do not exist, and to administrators for peop
   const statusesFor = (actor: Actor, ...paths: string[]) => Promise.all(paths.map(async (path) => (await open(actor, path)).status))
   const publishers = ['acme', 'acme/members', 'nope', 'nope/members', 'verify'].map((path) => `/publishers/${path}`)
   expect(await statusesFor(member, ...publishers)).toEqual([200, 200, 404, 404, 200])
-  const people = [alice.id, crypto.randomUUID(), 'nobody'].map((id) => `/admin/users/${id}`)
+  const people = [alice.id, crypto.randomUUID(), 'unknown'].map((id) => `/admin/users/${id}`)
   expect(await statusesFor(administrator, ...people)).toEqual([200, 404, 404])
   // Other callers do not learn who exists.
   for (const actor of [member, app.anonymous]) expect(await statusesFor(actor, ...people)).toEqual([200, 200, 200])

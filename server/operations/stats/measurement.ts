@@ -61,7 +61,7 @@ export async function measure(reader: Reader): Promise<Measurement> {
 }
 
 /**
- * Returns totals that were measured within the last hour, and measures if there are none, however long it takes. Unknown totals are null. Never
+ * Returns totals that were measured within the last hour. Otherwise measures, however long it takes. Unknown totals are null. Never
  * throws.
  */
 export async function measureRecent(reader: Reader): Promise<Measurement> {
