@@ -2,6 +2,7 @@ import { insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { requireScope, unauthenticated } from '../../platform/access/guards.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
+import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
 
 /** Checks that the caller may read the mirror: with the scope `read`, or anyone with UPSTREAM_ACCESS=open. @throws ApiError */
@@ -15,22 +16,7 @@ export const isOwnSql = '(exists (select 1 from packages where name = ?) or exis
 
 /** Returns whether UPSTREAM_NEVER excludes a name from the mirror. */
 export function isExcluded({ UPSTREAM_NEVER }: Pick<Config, 'UPSTREAM_NEVER'>, name: string): boolean {
-  return UPSTREAM_NEVER.some((pattern) => matches(pattern, name))
-}
-
-/** Returns whether a name matches a pattern in which `*` stands for any characters. Takes linear time. */
-export function matches(pattern: string, name: string): boolean {
-  const [first = '', ...rest] = pattern.split('*')
-  if (rest.length === 0) return pattern === name
-  const last = rest.pop() ?? ''
-  if (!name.startsWith(first)) return false
-  let at = first.length
-  for (const part of rest) {
-    const found = name.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
-  }
-  return name.length - last.length >= at && name.endsWith(last)
+  return UPSTREAM_NEVER.some((pattern) => matchesName(pattern, name))
 }
 
 /**

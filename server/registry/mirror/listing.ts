@@ -102,7 +102,7 @@ function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredV
     pubspec,
     archiveUrl: archive_url ?? `${upstreamUrl}/api/archives/${name}-${version}.tar.gz`,
     sha256: archive_sha256?.toLowerCase() ?? null,
-    published: published ? new Date(published).toISOString() : null,
+    published: published ?? null,
   }
 }
 

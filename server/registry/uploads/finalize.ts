@@ -38,12 +38,15 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   }
 }
 
+/** The hosted URL of the mirror, if there is one. */
+const mirrorUrl = ({ SERVER_URL, UPSTREAM_URL }: SignedInContext['config']) => (UPSTREAM_URL === undefined ? [] : [`${SERVER_URL}/mirror`])
+
 type ReceivedUpload = StoredBytes & { id: string; stagedAs: string }
 
 async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
   const { blobs, caches, config, database } = context
   const formerUrls = await formerAddresses(database.reads, config)
-  const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
+  const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: [...config.ALLOWED_HOSTED_URLS, ...mirrorUrl(config)] }
   // Import lazily: the archive and manifest parsers take memory that idle servers do not need.
   const { inspectPackage } = await import('../archive/inspect.ts')
   const cached = caches.uploads.get(stagedAs)
