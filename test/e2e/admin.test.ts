@@ -81,7 +81,7 @@ describe('page of a user', () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const member = await app.member({ displayName: 'Mona Member' })
-    const page = await openPage(app.url)
+    const page = await openPage(app.url, { tolerate: [/status of 404 .*\/admin\/users\//] })
     await startSession(page, app.url, admin.email)
     await page.goto(`/admin/users/${member.id}`)
     await page.getByRole('heading', { name: 'Mona Member' }).waitFor()

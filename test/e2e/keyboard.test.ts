@@ -171,6 +171,12 @@ it('starts at the skip link on pages with a navigation, also if its current entr
   expect(await entry.evaluate((link) => link.getBoundingClientRect().bottom)).toBeLessThanOrEqual(400)
   await page.keyboard.press('Tab')
   expect(await focused(page)).toBe('Skip to content')
+
+  // A link that disappears with an empty list leaves the focus on the heading.
+  await page.goto('/admin/jobs?state=FAILED')
+  await page.getByRole('link', { name: 'Show all jobs' }).press('Enter')
+  await page.getByText('No jobs found').waitFor({ state: 'hidden' })
+  expect(await focusedHeading(page)).toBe('H1Jobs')
 })
 
 it('finds packages, people, pages and actions in the command palette', async () => {

@@ -104,7 +104,7 @@ describe('publishers', () => {
     await page.getByRole('main').getByRole('link', { name: 'Acme' }).first().waitFor()
     await screenshot(page, 'package-of-publisher')
 
-    const other = await openPage(app.url)
+    const other = await openPage(app.url, { tolerate: [/status of 404 .*\/publishers\/nothing/] })
     await startSession(other, app.url, vera.email)
     await other.goto('/publishers/acme')
     await other.getByRole('link', { name: 'rocket' }).waitFor()

@@ -63,6 +63,7 @@ describe('text filters', () => {
     await page.getByRole('link', { name: 'Clear filters' }).click()
     await expect.poll(() => field.inputValue()).toBe('')
     expect(filterInUrl(page, 'actor')).toBeNull()
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1') // the link is gone
 
     // A pending filter neither prevents a navigation nor changes its target.
     await page.getByRole('link', { name: 'Jobs' }).click()
