@@ -1,7 +1,12 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { done } from '../../platform/graphql/payload.ts'
 import { byServerAdmin, JobRef } from '../../platform/jobs/schema.ts'
-import { cancelJob } from './service.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { audit } from '../../accounts/audit/service.ts'
+import { conflict, notFound } from '../../errors.ts'
+import { Job } from '../../platform/jobs/entity.ts'
+import { cancelInstall, installKind, lockInstall } from '../../analysis/sdks/service.ts'
 
 builder.mutationField('cancelJob', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
@@ -14,3 +19,35 @@ builder.mutationField('cancelJob', (t) =>
     resolve: (_root, { input }, context) => done(cancelJob(context, input.id.id)),
   }),
 )
+
+/**
+ * Deletes a queued job, or fails a running one and its SDK install, and notifies its worker within seconds (jobs/attempt.ts).
+ * Throws NotFound; Conflict if the job has already ended.
+ */
+async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+  const { kind, subject } = await findJob(em, id)
+  await em.fork().transactional(async (inner) => {
+    // Lock the install before its job, in the same order as the start of an install.
+    if (kind === installKind) await lockInstall(inner, subject)
+    const job = await lockJob(inner, id)
+    if (job.state !== 'queued' && job.state !== 'running')
+      throw conflict(`Only queued or running jobs can be cancelled. This job is ${job.state}.`)
+    const error = `Cancelled by ${viewer.displayName}.`
+    if (job.state === 'queued') inner.remove(job)
+    else inner.assign(job, { state: 'failed', lease: null, leasedUntil: null, finishedAt: now(), error })
+    if (kind === installKind) await cancelInstall(inner, job, error, now())
+    audit(inner, { kind: 'server.job_cancelled', actor: viewer, summary: `Cancelled the job ${job.kind} of ${job.subject}`, ip })
+  })
+}
+
+/** Locks a job, starting with a write: on SQLite, a transaction that starts with a read cannot write after another has committed. */
+async function lockJob(em: EntityManager, id: string): Promise<Job> {
+  await em.execute('update jobs set attempts = attempts where id = ?', [id])
+  return findJob(em, id)
+}
+
+async function findJob(em: EntityManager, id: string): Promise<Job> {
+  const job = await em.findOne(Job, { id })
+  if (!job) throw notFound('There is no job with this id.')
+  return job
+}

@@ -3,10 +3,13 @@ import type { Context } from '../../platform/access/context.ts'
 import { DependencyKind, DependencyRef, ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { pubspecOf } from '../packages/versions/pubspec.ts'
 import { readableDependencies } from '../packages/versions/service.ts'
-import { type ChangelogSection, changelogOf } from './changelog-section.ts'
 import { FilesRef } from './file-schema.ts'
-import { compareDependencies, compareSdks, type DependencyChange, type SdkChange } from './pubspec-changes.ts'
 import { changedFiles, type Comparison, findComparison } from './service.ts'
+import { compareParsed, known } from '../../platform/pub/version.ts'
+import { findDocument, readSource, renderDocument } from '../packages/versions/documents.ts'
+import { changelogBetween, type ChangelogExcerpt } from './changelog.ts'
+import type { Dependency } from '../archive/dependencies.ts'
+import type { Pubspec } from '../archive/pubspec.ts'
 
 const DependencyChangeRef = builder.objectRef<DependencyChange>('DependencyChange').implement({
   description: 'A dependency that only one of two versions has, or that they declare differently.',
@@ -103,3 +106,46 @@ async function dependencyChanges({ from, to }: Comparison, _args: object, contex
   const [before, after] = await Promise.all([readableDependencies(context, from), readableDependencies(context, to)])
   return compareDependencies(before, after)
 }
+
+type ChangelogSection = ChangelogExcerpt & { path: string; render: (context: Context) => Promise<string> }
+
+/** Returns the part of the higher version's changelog about the versions between the two, or null. */
+async function changelogOf(context: Context, { from, to }: Comparison): Promise<ChangelogSection | null> {
+  const [lower, higher] = compareParsed(known(from.version), known(to.version)) < 0 ? [from, to] : [to, from]
+  const document = await findDocument(context, higher, 'changelog')
+  if (!document) return null
+  const excerpt = changelogBetween(await readSource(context, document), lower.version, higher.version)
+  return excerpt && { ...excerpt, path: document.path, render: (reader) => renderDocument(reader, document, excerpt.source) }
+}
+
+/** A dependency that only one of two versions has, or that they declare differently. */
+type DependencyChange = { name: string; kind: Dependency['kind']; before: Dependency | null; after: Dependency | null }
+
+/** An SDK constraint that differs between two versions. Null if a version does not state one. */
+type SdkChange = { sdk: string; before: string | null; after: string | null }
+
+/** Compares the dependencies of two versions: direct ones first, each kind ordered by name. */
+function compareDependencies(earlier: readonly Dependency[], later: readonly Dependency[]): DependencyChange[] {
+  const [before, after] = [byKey(earlier), byKey(later)]
+  const keys = [...new Set([...before.keys(), ...after.keys()])]
+  const changes = keys.flatMap((key): DependencyChange[] => {
+    const [old = null, current = null] = [before.get(key), after.get(key)]
+    const one = current ?? old
+    return one && !isSame(old, current) ? [{ name: one.name, kind: one.kind, before: old, after: current }] : []
+  })
+  return changes.sort((a, b) => (a.kind === b.kind ? (a.name < b.name ? -1 : 1) : a.kind === 'direct' ? -1 : 1))
+}
+
+/** Compares the SDK constraints of two versions. */
+function compareSdks(earlier: Pubspec['environment'], later: Pubspec['environment']): SdkChange[] {
+  const constraintIn = (list: Pubspec['environment'], wanted: string) => list.find(({ sdk }) => sdk === wanted)?.constraint ?? null
+  const names = [...new Set([...earlier, ...later].map(({ sdk }) => sdk))]
+  return names
+    .map((sdk) => ({ sdk, before: constraintIn(earlier, sdk), after: constraintIn(later, sdk) }))
+    .filter(({ before, after }) => before !== after)
+}
+
+const byKey = (list: readonly Dependency[]) => new Map(list.map((dependency) => [`${dependency.kind} ${dependency.name}`, dependency]))
+
+const isSame = (a: Dependency | null, b: Dependency | null) =>
+  a?.constraint === b?.constraint && a?.source === b?.source && a?.hostedUrl === b?.hostedUrl && a?.sdk === b?.sdk

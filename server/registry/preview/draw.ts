@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadSharp } from '../../platform/pictures/convert.ts'
-import { glyphs } from './glyphs.ts'
 
 const [width, height, margin] = [1200, 630, 80]
 
@@ -125,4 +124,28 @@ function drawGlyph({ pixels, at, color }: Canvas, font: Font, { start, character
 function blend(pixels: Buffer, place: number, { color, cover }: { color: Color; cover: number }): void {
   for (const [channel, value] of color.entries())
     pixels[place + channel] = Math.round((pixels[place + channel] ?? 0) * (1 - cover) + value * cover)
+}
+
+/** Widths of the glyphs in glyphs-large.png and glyphs-small.png, from `!` to `~`, in pixels. `pad` is the space on each side of a glyph. */
+const glyphs = {
+  large: {
+    pad: 4,
+    space: 29,
+    advances: [
+      38, 44, 70, 58, 84, 73, 26, 38, 38, 44, 70, 32, 35, 32, 31, 58, 58, 58, 58, 58, 58, 58, 58, 58, 58, 34, 34, 70, 70, 70, 49, 84, 65,
+      64, 62, 70, 57, 57, 69, 70, 31, 31, 65, 54, 84, 70, 71, 62, 71, 65, 60, 57, 68, 65, 93, 65, 61, 61, 38, 31, 38, 70, 42, 42, 57, 60,
+      50, 60, 57, 37, 60, 60, 29, 29, 56, 29, 88, 60, 58, 60, 60, 41, 50, 40, 60, 55, 78, 54, 55, 49, 60, 31, 60, 70,
+    ],
+    height: 98,
+  },
+  small: {
+    pad: 4,
+    space: 11,
+    advances: [
+      14, 17, 30, 23, 34, 28, 10, 14, 14, 18, 30, 11, 13, 11, 12, 23, 23, 23, 23, 23, 23, 23, 23, 23, 23, 12, 12, 30, 30, 30, 19, 36, 25,
+      25, 25, 28, 23, 21, 28, 27, 11, 11, 24, 20, 31, 27, 28, 22, 28, 25, 23, 22, 26, 25, 36, 25, 22, 25, 14, 12, 14, 30, 18, 18, 22, 23,
+      20, 23, 22, 13, 23, 23, 10, 10, 21, 10, 35, 23, 22, 23, 23, 15, 19, 14, 23, 21, 29, 21, 21, 19, 23, 12, 23, 30,
+    ],
+    height: 43,
+  },
 }
