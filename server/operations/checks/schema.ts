@@ -4,6 +4,7 @@ import type { Check } from './cached-check.ts'
 import { checkHealth, clocksOf, type Health, requestFacts, settingsOf, storageOf } from './service.ts'
 import { canActAsOwner, holdsScope } from '../../platform/access/policy.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
+import { canReadMirror } from '../../registry/mirror/access.ts'
 import { version } from '../../platform/config/version.ts'
 
 const HealthStatus = builder.enumType('HealthStatus', {
@@ -76,6 +77,11 @@ builder.objectType(ServerRef, {
       description:
         'Whether custom GraphQL queries require an access token. Other requests may then only use the operations of the console.',
       resolve: (_server, _args, { config }) => config.GRAPHQL_FREE_QUERIES === 'tokens',
+    }),
+    mirrorHost: t.string({
+      nullable: true,
+      description: 'Host of the package server that this server mirrors; null without a mirror that you may read.',
+      resolve: (_server, _args, context) => (canReadMirror(context) ? new URL(context.config.UPSTREAM_URL ?? '').host : null),
     }),
     viewerCanAdminister: t.boolean({
       description: 'Whether you may administer the server.',

@@ -8,13 +8,16 @@ import { pagePlaceholder, placeholderMark, rawPlaceholder } from './placeholders
 export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
 
 /** How the links of a text are resolved, in a form that can be sent to a worker thread. */
-export type Links = PackageLinks | SiteLinks | WholeLinks
+export type Links = PackageLinks | RepositoryLinks | SiteLinks | WholeLinks
 
 /**
  * Relative links point to the files of the package version (`insertAddresses`). Targets outside the package point into its repository.
  * `path` is the path of the document in the archive.
  */
 export type PackageLinks = { kind: 'package'; serverUrl: string; path: string; repository: string | null; images: ImageSettings }
+
+/** Relative links and images point into the repository, for documents of packages that are not on this server. */
+type RepositoryLinks = { kind: 'repository'; path: string; repository: string | null; images: ImageSettings }
 
 /** Links starting with `/` point to pages of this server. All other links must be absolute. */
 type SiteLinks = { kind: 'site'; serverUrl: string }
@@ -25,6 +28,12 @@ type WholeLinks = { kind: 'whole' }
 /** Returns the link resolver for these settings. */
 export function linkResolver(links: Links): LinkResolver {
   if (links.kind === 'package') return packageLinks(links)
+  if (links.kind === 'repository') {
+    const { path, repository, images } = links
+    const inRepository = repositoryLinks(repository, path)
+    return (target, purpose) =>
+      purpose === 'link' ? inRepository(target, purpose) : resolveRemote(fileInRepository(repository, path, target), images)
+  }
   if (links.kind === 'site') return (target, purpose) => (purpose === 'link' ? onSite(links.serverUrl, target) : null)
   return (target, purpose) => (purpose === 'link' && /^https?:\/\//i.test(target) ? (URL.parse(target)?.href ?? null) : null)
 }

@@ -1,9 +1,14 @@
 import { insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { requireScope, unauthenticated } from '../../platform/access/guards.ts'
+import { holdsScope } from '../../platform/access/policy.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
+
+/** Whether there is a mirror that the caller may read. */
+export const canReadMirror = (context: Context): boolean =>
+  context.config.UPSTREAM_URL !== undefined && (context.viewer ? holdsScope(context, 'read') : context.config.UPSTREAM_ACCESS === 'open')
 
 /** Checks that the caller may read the mirror: with the scope `read`, or anyone with UPSTREAM_ACCESS=open. @throws ApiError */
 export function requireMirror(context: Context): void {

@@ -6,7 +6,7 @@ import { sendStoredArchive } from '../downloads/send.ts'
 import { requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
 import { readListing } from './documents.ts'
-import { recordUse, saveEntry } from './entries.ts'
+import { countRead, recordUse, saveEntry } from './entries.ts'
 import { refusalOf, type Rendered } from './render.ts'
 import { admittedPackage, callerOf, currentListing, recordVerdicts, refuse, requestedPackage, storedListing, unknown } from './requested.ts'
 import type { PackageState } from './state.ts'
@@ -21,6 +21,7 @@ export async function sendArchive(context: Context): Promise<unknown> {
   if (!named) throw unknown(context, archive)
   const { state } = await admittedPackage(context, named.name, named.version)
   await obeyPolicies(context, named, state)
+  countRead(context, state.archive !== null)
   if (state.archive) {
     await recordUse(context, { kind: 'archive', ...named }, state.archive.usedAt)
     const sent = await sendKept(context, named, state.archive)

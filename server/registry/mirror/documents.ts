@@ -8,6 +8,7 @@ import type { MirrorKind } from './entity.ts'
 import {
   claim,
   confirmEntry,
+  countRead,
   type Entry,
   findEntry,
   keyOf,
@@ -67,7 +68,9 @@ export async function documentState(
 ): Promise<DocumentState | null> {
   const key = { kind, name }
   let entry = await findEntry(services, key)
-  if (!isCurrent(services, kind, entry, newerThan)) {
+  const isHit = isCurrent(services, kind, entry, newerThan)
+  countRead(services, isHit)
+  if (!isHit) {
     const fetching = fetchOnce(services, key, caller)
     // A failure is stored in the row.
     const settled = fetching.catch((error: unknown) => error)

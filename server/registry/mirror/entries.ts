@@ -10,7 +10,19 @@ declare module '../../services.ts' {
   interface State {
     /** Store of the files of the mirror. */
     mirrorStore?: Promise<BlobStore>
+    mirrorReads?: MirrorReads
   }
+}
+
+/** Files that this process has read from the mirror since it started, and how many of them needed no request to the upstream server. */
+export type MirrorReads = { reads: number; hits: number }
+
+export const readsOf = ({ state }: Pick<Services, 'state'>): MirrorReads => (state.mirrorReads ??= { reads: 0, hits: 0 })
+
+export function countRead(services: Pick<Services, 'state'>, isHit: boolean): void {
+  const counts = readsOf(services)
+  counts.reads++
+  if (isHit) counts.hits++
 }
 
 export type MirrorServices = Pick<Services, 'caches' | 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>

@@ -62,11 +62,7 @@ async function render(services: MirrorServices, listing: MirroredListing, asked:
   }
   const now = services.now()
   const { verdicts, changesAt } = judge(policies, listing, facts, now)
-  const shown = listing.versions.flatMap((version) => {
-    const enforced = (verdicts.get(version.version) ?? []).filter(({ mode }) => mode === 'enforce')
-    if (enforced.some(({ effect }) => effect === 'refuse')) return []
-    return [enforced.length > 0 ? { ...version, retracted: true } : version]
-  })
+  const shown = usableVersions(listing, verdicts)
   const text = listingText(listing, shown, asked.serverUrl)
   const tagsUntil = needsTags(policies) ? now.getTime() + tagsMs : Infinity
   return {
@@ -78,6 +74,15 @@ async function render(services: MirrorServices, listing: MirroredListing, asked:
     gzipped: inOwnMemory(await promisify<string, Buffer>(gzip)(text)),
     refusal: shown.length > 0 ? null : (listing.versions.flatMap(({ version }) => refusalOf(verdicts.get(version)) ?? []).at(-1) ?? null),
   }
+}
+
+/** Returns the versions that the policies leave: without refused ones, and marked as retracted where a rule says so. */
+export function usableVersions(listing: MirroredListing, verdicts: Rendered['verdicts']): MirroredVersion[] {
+  return listing.versions.flatMap((version) => {
+    const enforced = (verdicts.get(version.version) ?? []).filter(({ mode }) => mode === 'enforce')
+    if (enforced.some(({ effect }) => effect === 'refuse')) return []
+    return [enforced.length > 0 ? { ...version, retracted: true } : version]
+  })
 }
 
 /** Returns the enforced refusal among verdicts, or null. */

@@ -5,7 +5,7 @@ import { isPackageName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { isExcluded, ownNameError, requireMirror } from './access.ts'
 import { documentState, readDocument } from './documents.ts'
-import { recordUse } from './entries.ts'
+import { countRead, recordUse } from './entries.ts'
 import { countDecision } from './decisions.ts'
 import type { Verdict } from './policies/evaluate.ts'
 import { refusalOf, type Rendered, rendered } from './render.ts'
@@ -42,6 +42,7 @@ export async function currentListing(
   const { config, now } = context
   const isCurrent =
     state.sha256 !== null && state.checkedAt !== null && now().getTime() - state.checkedAt.getTime() < config.UPSTREAM_TTL * 1000
+  if (isCurrent) countRead(context, true)
   if (isCurrent && state.usedAt) await recordUse(context, { kind: 'listing', name }, state.usedAt)
   const found = isCurrent ? null : await documentState(context, 'listing', name, { caller: callerOf(context) })
   if (!isCurrent && !found) throw unknown(context, name)

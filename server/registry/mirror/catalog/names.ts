@@ -1,0 +1,89 @@
+import type { Context } from '../../../platform/access/context.ts'
+import { withoutBudget } from '../../../platform/access/budget.ts'
+import { isPackageName } from '../../../platform/pub/package-name.ts'
+import { isExcluded, requireMirror } from '../access.ts'
+import { readDocument, storedText } from '../documents.ts'
+import { findEntry, type MirrorServices } from '../entries.ts'
+import type { MirroredListing } from '../listing.ts'
+import { latestOf } from '../../packages/versions/latest.ts'
+import { callerOf } from '../requested.ts'
+
+declare module '../../../services.ts' {
+  interface State {
+    /** Names of the upstream packages, each between line breaks, with the hash of the document they are from. */
+    mirrorNames?: { sha256: string; lines: string }
+  }
+}
+
+/** Maximum number of names that are searched. pub.dev names fewer. */
+const maxNames = 200_000
+/** Maximum number of names that are compared with this server's own. */
+const maxCandidates = 100
+
+/**
+ * Returns names of upstream packages for a search: an exact match, then names that begin with the text, then names that contain it. Leaves out names that
+ * are never taken from upstream.
+ * @throws ApiError if the caller may not read the mirror; ServiceUnavailable if the names are not in the mirror and the upstream server does not answer.
+ */
+export async function searchNames(context: Context, text: string, first: number): Promise<string[]> {
+  if (context.config.UPSTREAM_URL === undefined) return []
+  requireMirror(context)
+  const wanted = text.trim().toLowerCase()
+  if (!isPackageName(wanted)) return []
+  const lines = await withoutBudget(context, () => currentNames(context))
+  const candidates = matching(lines, wanted).filter((name) => !isExcluded(context.config, name))
+  const own = await ownNames(context, candidates)
+  return candidates.filter((name) => !own.has(name)).slice(0, first)
+}
+
+async function currentNames(context: Context): Promise<string> {
+  const { state } = context
+  const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
+  if (!document) return ''
+  if (state.mirrorNames?.sha256 === document.sha256) return state.mirrorNames.lines
+  const { packages } = JSON.parse(document.text) as { packages?: unknown }
+  const names = Array.isArray(packages) ? packages.filter((name) => typeof name === 'string' && isPackageName(name)) : []
+  const lines = `\n${names.slice(0, maxNames).join('\n')}\n`
+  state.mirrorNames = { sha256: document.sha256, lines }
+  return lines
+}
+
+/** Returns matching names, best first: the shortest of those that begin with the text, in the order of the document. */
+function matching(lines: string, wanted: string): string[] {
+  const exact = lines.includes(`\n${wanted}\n`) ? [wanted] : []
+  const found = new Set(exact)
+  for (const pattern of [`\n${wanted}`, wanted]) {
+    for (let at = lines.indexOf(pattern); at !== -1 && found.size < maxCandidates; at = lines.indexOf(pattern, at + 1)) {
+      const start = lines.lastIndexOf('\n', pattern.startsWith('\n') ? at : at - 1) + 1
+      found.add(lines.slice(start, lines.indexOf('\n', start)))
+    }
+  }
+  return [...found]
+}
+
+async function ownNames({ database }: Pick<MirrorServices, 'database'>, names: readonly string[]): Promise<Set<string>> {
+  if (names.length === 0) return new Set()
+  const marks = names.map(() => '?').join(', ')
+  const rows = await database.reads.all<{ name: string }>(
+    `select name from packages where name in (${marks}) union select name from reserved_names where name in (${marks})`,
+    ...names,
+    ...names,
+  )
+  return new Set(rows.map(({ name }) => name))
+}
+
+/** Returns the description of an upstream package if its listing is in the mirror, otherwise null. */
+export async function describedIn(context: Context, name: string): Promise<string | null> {
+  const entry = await findEntry(context, { kind: 'listing', name })
+  if (!entry?.sha256) return null
+  const { texts } = context.caches
+  const key = `description:${entry.sha256}`
+  const known = texts.get(key)
+  if (known !== undefined) return known
+  const text = await storedText(context, entry.sha256)
+  if (text === null) return null
+  const latest = latestOf((JSON.parse(text) as MirroredListing).versions)
+  const description = typeof latest?.pubspec.description === 'string' ? latest.pubspec.description.trim() : ''
+  texts.set(key, description)
+  return description
+}
