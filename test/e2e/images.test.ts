@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
+import { apiOf, declared } from '../support/api.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
+import { documentVersion } from '../support/docs.ts'
 import { allowImagesFrom, startImages, testDns } from '../support/image-server.ts'
 import { expectSound } from '../support/looks.ts'
 import { halves, plain } from '../support/pictures.ts'
@@ -65,4 +67,21 @@ it('shows pictures of the package, badges of other servers and screenshots, all 
   await expect.poll(() => thumbnail.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(480)
   expect(foreign).toEqual([])
   expect(badges.requests.map(({ url }) => url)).toEqual(['/build.svg'])
+})
+
+it('shows images in API documentation, whose pages have an origin of their own', async () => {
+  const dns = await testDns()
+  const badges = await startImages((_request, response) => response.setHeader('content-type', 'image/svg+xml').end(badge))
+  dns.addresses['badges.example'] = () => ['127.0.0.1']
+  await using app = await consoleApp({ path: '/registry', env: { DNS_SERVERS: dns.address } })
+  allowImagesFrom(app, (address, port) => address === '127.0.0.1' && port === badges.port)
+  const author = await app.member()
+  await publishTo(app.url, author.secret ?? '', { name: 'painted', version: '1.0.0' })
+  const doc = `![build](http://badges.example:${badges.port}/build.svg)`
+  await documentVersion(app, 'painted', '1.0.0', apiOf([declared('class', 'Painted', { doc })]))
+  const page = await openPage(app.url)
+  await startSession(page, app.url, author.email)
+  await page.goto(`${app.url}/documentation/painted/latest/shapes/Painted.html`)
+  expect(await page.evaluate('origin')).toBe('null')
+  expect(await loadedWidth(page, 'build')).toBe(90)
 })

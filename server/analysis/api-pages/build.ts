@@ -6,7 +6,7 @@ import { renderSearchPage } from './search-page.ts'
 import { type About, buildSite, hasPage } from './site.ts'
 import { renderTypePage } from './type-page.ts'
 import { renderMarkdown } from '../../registry/markdown/render.ts'
-import { repositoryLinks } from '../../registry/markdown/links.ts'
+import { documentationLinks } from '../../registry/markdown/links.ts'
 import { Html, html } from './html.ts'
 import { type PageContext, viewOf } from './view.ts'
 
@@ -29,7 +29,7 @@ function renderIndexPage(pageContext: PageContext): Page {
   const { about, libraries } = pageContext.site
   const view = viewOf(pageContext, 'index.html')
   const [title, readme] = [`${about.name} ${about.version}`, about.readme?.slice(0, maxReadme) ?? null]
-  const rendered = readme === null ? null : new Html(renderMarkdown(readme, repositoryLinks(about.repository, 'README.md')))
+  const rendered = readme === null ? null : new Html(renderMarkdown(readme, documentationLinks(about.repository, 'README.md')))
   return frame(about, {
     path: view.path,
     title: `${title} - Dart API docs`,

@@ -3,6 +3,8 @@ import { join, relative, sep } from 'node:path'
 import { z } from 'zod'
 import { Parser } from 'htmlparser2'
 import sanitizeHtml from 'sanitize-html'
+import { imageLater } from '../../registry/markdown/images.ts'
+import { imageAttributes } from '../../registry/markdown/sanitize.ts'
 import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
 import { maxPageBytes, maxPages, type Packed, packPages, PagesTooLarge } from './pack.ts'
@@ -193,7 +195,8 @@ function readDartdocPage(html: string): DartdocPage | null {
 /** Resolves a link of a page. Returns null for a link without a valid target. */
 type LinkOf = (href: string) => { href: string; isOutside: boolean } | null
 
-/** Sanitizes HTML from dartdoc: removes scripts, forms, everything that loads a resource, and everything that could imitate the surrounding page. */
+/** Sanitizes HTML from dartdoc: removes scripts, forms, everything but images that loads a resource, and everything that could imitate the surrounding
+ * page. */
 function sanitizeDartdoc(html: string, linkOf: LinkOf): string {
   return sanitizeHtml(html, {
     ...allowed,
@@ -203,22 +206,30 @@ function sanitizeDartdoc(html: string, linkOf: LinkOf): string {
         const kept = { ...(title && { title }), ...(id && isFree(id) && { id }) }
         return { tagName, attribs: link ? { ...kept, href: link.href, ...(link.isOutside && { rel: 'nofollow ugc noopener' }) } : kept }
       },
-      img: (_tagName, { alt }) => ({ tagName: 'span', attribs: {}, text: alt?.trim() || 'Picture' }),
+      img: (_tagName, attributes) => image(attributes),
       '*': (tagName, { id, ...attribs }) => ({ tagName, attribs: id && isFree(id) ? { ...attribs, id } : attribs }),
     },
   })
 }
 
+/** Images with a relative URL have no file: dartdoc copies none. */
+function image({ src, alt, width, height }: Record<string, string>): sanitizeHtml.Tag {
+  const later = src === undefined ? null : imageLater(src)
+  if (later === null) return { tagName: 'span', attribs: {}, text: alt?.trim() || 'Picture' }
+  return { tagName: 'img', attribs: imageAttributes({ src: later, alt: alt ?? '', ...(width && { width }), ...(height && { height }) }) }
+}
+
 const allowed: sanitizeHtml.IOptions = {
   allowedTags:
     `h1 h2 h3 h4 h5 h6 p a ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr
-    th td caption dl dt dd details summary div span section abbr q cite small mark wbr`.split(/\s+/),
+    th td caption dl dt dd details summary div span section abbr q cite small mark wbr img`.split(/\s+/),
   allowedAttributes: {
     '*': ['id', 'title', 'lang', 'dir', 'class'],
     a: ['href', 'rel'],
     th: ['colspan', 'rowspan', 'scope'],
     td: ['colspan', 'rowspan'],
     ol: ['start'],
+    img: ['src', 'alt', 'width', 'height', 'loading', 'decoding'],
   },
   allowedClasses: {
     '*': `summary desc markdown multi-line-signature source-code signature returntype parameter parameter-list single-line parameter-name type-annotation
@@ -230,7 +241,7 @@ const allowed: sanitizeHtml.IOptions = {
   allowProtocolRelative: false,
   disallowedTagsMode: 'discard',
   nestingLimit: 200,
-  selfClosing: ['br', 'hr', 'wbr'],
+  selfClosing: ['br', 'hr', 'wbr', 'img'],
 }
 
 /** Ids that begin with `page-` are reserved for the surrounding page. */

@@ -1,18 +1,19 @@
 import MarkdownIt, { type Env as AnyEnv, type MarkdownIt as Parser, type Token } from 'markdown-it'
+import type { LinkResolver } from '../../registry/markdown/links.ts'
 import { sanitizeRendered } from '../../registry/markdown/sanitize.ts'
 import { applyDirectives, type Templates } from './directives.ts'
 import { Html, nothing } from './html.ts'
 import { isReference } from './references.ts'
 
-/** Resolve the links and references of a doc comment to URLs relative to the page, or to null if they have no target. */
-export type Addresses = { reference: (name: string) => string | null; link: (target: string) => string | null }
+/** Resolve the references of a doc comment to URLs relative to the page, and its links and images, or to null if they have no target. */
+export type Addresses = { reference: (name: string) => string | null; link: LinkResolver }
 
 /** Context for rendering the doc comments of a page. `level` is the level of the enclosing heading. */
 export type Comments = { templates: Templates; level: number }
 
 /**
- * Renders a doc comment as safe HTML. Only comments that contain HTML are sanitized, which takes twenty times as long: the Markdown renderer escapes
- * text, and `addresses` chooses the link targets.
+ * Renders a doc comment as safe HTML. Only comments that contain HTML or images are sanitized, which takes twenty times as long: the Markdown renderer
+ * escapes text, and `addresses` chooses the link targets.
  */
 export function renderComment(doc: string | null, addresses: Addresses, { templates, level }: Comments): Html {
   if (doc === null || !doc.trim()) return nothing
@@ -43,17 +44,18 @@ function render(source: string, env: Env): Html {
     for (const child of children ?? []) {
       if (child.type === 'html_inline') hasHtml = true
       else if (child.type === 'link_open') address(child, addresses, emitted)
+      else if (child.type === 'image') hasHtml = true
     }
   }
   const made = markdown.renderer.render(tokens, markdown.options, env)
   if (!hasHtml) return new Html(made)
-  return new Html(sanitizeRendered(made, (target, purpose) => (purpose === 'link' ? addresses.link(target) : null), emitted))
+  return new Html(sanitizeRendered(made, addresses.link, emitted))
 }
 
 /** Sets the target of a link. References are resolved before. */
 function address(token: Token, { link }: Addresses, emitted: Set<string>): void {
   const given = String(token.attrGet('href') ?? '')
-  const target = token.meta === isOurs ? given : link(given)
+  const target = token.meta === isOurs ? given : link(given, 'link')
   token.attrs = target === null ? [] : [['href', target]]
   if (target !== null) emitted.add(target)
   if (target !== null && token.meta !== isOurs) token.attrSet('rel', 'nofollow ugc noopener')
@@ -62,8 +64,6 @@ function address(token: Token, { link }: Addresses, emitted: Set<string>): void 
 const isOurs = { reference: true }
 const markdown = new MarkdownIt({ html: true, linkify: true }).use(references).use(deeperHeadings)
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
-// Replaces images with their alternative text: loading an image would disclose the reader to another server.
-markdown.renderer.rules.image = (tokens, index) => markdown.utils.escapeHtml(tokens[index]?.content.trim() || 'Picture')
 
 /** Treats `[name]` as a reference unless the comment defines a link with this name. */
 function references(parser: Parser): void {

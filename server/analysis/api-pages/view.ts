@@ -1,5 +1,5 @@
 import type { Described } from '../dart/api.ts'
-import { repositoryLinks } from '../../registry/markdown/links.ts'
+import { documentationLinks, type LinkResolver } from '../../registry/markdown/links.ts'
 import { renderComment, renderSummary } from './doc-comment.ts'
 import type { Templates } from './directives.ts'
 import { type Html, html, nothing } from './html.ts'
@@ -28,9 +28,9 @@ export type PageContext = { site: Site; templates: Templates }
 export function viewOf({ site, templates }: PageContext, path: string, where: { libraryPage?: LibraryPage; place?: Place } = {}): View {
   const [libraryPage, place] = [where.libraryPage ?? null, where.place ?? null]
   const to = (target: Target) => addressFrom(path, target)
-  const link = repositoryLinks(site.about.repository, place?.declaration.source.path ?? `lib/${libraryPage?.library.path ?? ''}`)
+  const link = documentationLinks(site.about.repository, place?.declaration.source.path ?? `lib/${libraryPage?.library.path ?? ''}`)
   const addresses = (parameters: string) => ({
-    link: (target: string) => link(target, 'link'),
+    link,
     reference(name: string) {
       const target = resolveReference(name, { libraryPage, place, parameters }, site)
       return target && to(target)
@@ -45,7 +45,7 @@ export function viewOf({ site, templates }: PageContext, path: string, where: { 
     path,
     to,
     comment: (doc, level, signature = '') => renderComment(doc, addresses(signature), { templates, level }),
-    summary: (doc) => renderSummary(doc, addresses(''), { templates, level: 3 }),
+    summary: (doc) => renderSummary(doc, { ...addresses(''), link: withoutImages(link) }, { templates, level: 3 }),
     signature: ({ signature, name }) => html`<pre class="signature">${renderSignature(signature, name, typeAddress)}</pre>`,
     deprecation: ({ deprecated }) =>
       deprecated === null
@@ -56,6 +56,12 @@ export function viewOf({ site, templates }: PageContext, path: string, where: { 
     source: ({ source }) => sourceLink(source, link),
   }
 }
+
+/** Lists describe declarations without their images. */
+const withoutImages =
+  (link: LinkResolver): LinkResolver =>
+  (target, purpose) =>
+    purpose === 'image' ? null : link(target, purpose)
 
 /** Returns a relative URL, so that pages work below any base URL. */
 export function addressFrom(from: string, { path, anchor }: Target): string {
@@ -71,7 +77,7 @@ export const upFrom = (path: string): string => '../'.repeat(path.split('/').len
 
 const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
 
-function sourceLink({ path, line }: Described['source'], link: ReturnType<typeof repositoryLinks>): Html {
+function sourceLink({ path, line }: Described['source'], link: LinkResolver): Html {
   const address = link(`/${path.split('/').map(encodeURIComponent).join('/')}`, 'link')
   const text = `${path}:${line}`
   return html`<p class="source">

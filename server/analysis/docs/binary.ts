@@ -1,17 +1,18 @@
 import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { gunzip, gzip } from 'node:zlib'
 import { audienceOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
 import { isFresh, prefers, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { imageSettings } from '../../registry/markdown/images.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isPackageName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { findDocs, type FoundVersion, type KnownDocs } from './service.ts'
 import { pageHeaders, sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
-import { insertLinks, siteLinks } from './switcher.ts'
+import { completePage, imagesTag, siteLinks } from './switcher.ts'
 import { PagesLost, regenerateLost, findPage, readPage } from './read-page.ts'
 import type { FastifyInstance } from 'fastify'
 import { createHash } from 'node:crypto'
@@ -88,12 +89,14 @@ async function sendPacked(context: Context, version: FoundVersion, packed: Packe
     throw notFound(`The documentation of ${name} ${version.version} does not contain this page.`)
   }
   const links = await siteLinks(context, { name, version: version.version, path, size: page.size })
-  const read = async () => {
-    const gzipped = await readPage(context, packed, page)
-    return links ? insertLinks(gzipped, links) : gzipped
+  const gzipped = () => readPage(context, packed, page)
+  if (!links) {
+    const plain = async () => decompress(await gzipped(), { maxOutputLength: page.size })
+    return send(context, `W/"${page.etag}"`, { gzipped, plain })
   }
-  const etag = links ? `W/"${page.etag}-${links.etag}"` : `W/"${page.etag}"`
-  return send(context, etag, page.size + Buffer.byteLength(links?.html ?? ''), read)
+  const images = imageSettings(context)
+  const plain = async () => completePage(await gzipped(), links, images)
+  return send(context, `W/"${page.etag}-${links.etag}-${imagesTag(images)}"`, { gzipped: async () => compress(await plain()), plain })
 }
 
 type Packed = { sha256: string; bytes: number }
@@ -101,18 +104,19 @@ type Packed = { sha256: string; bytes: number }
 const packedOf = (docs: KnownDocs | null): Packed | null =>
   docs && docs.sha256 !== null ? { sha256: docs.sha256, bytes: docs.bytes } : null
 
-async function send(context: Context, etag: string, size: number, read: () => Promise<Buffer>): Promise<unknown> {
+type Encodings = { gzipped: () => Promise<Buffer>; plain: () => Promise<Buffer> }
+
+async function send(context: Context, etag: string, read: Encodings): Promise<unknown> {
   const { request, reply } = context
   if (isFresh(request, etag)) return sendHeadersOnly(request, pageHeaders(context).header('etag', etag).code(304))
-  const gzipped = await read()
   const isGzip = acceptedEncoding(request, ['gzip']) !== null
-  const bytes = isGzip ? gzipped : await decompress(gzipped, { maxOutputLength: size })
+  const bytes = await (isGzip ? read.gzipped() : read.plain())
   pageHeaders(context).header('etag', etag).header('content-length', bytes.length).type('text/html; charset=utf-8')
   if (isGzip) reply.header('content-encoding', 'gzip')
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(bytes)
 }
 
-const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
+const [compress, decompress] = [promisify<Buffer, Buffer>(gzip), promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)]
 
 const files = { 'docs.css': 'text/css; charset=utf-8', 'docs.js': 'text/javascript; charset=utf-8' }
 

@@ -1,16 +1,17 @@
 import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
+import { gunzip } from 'node:zlib'
 import { audienceOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import { type Html, html } from '../api-pages/html.ts'
+import { type ImageSettings, insertImages, resolveRemote } from '../../registry/markdown/images.ts'
 import { listDocumented } from './service.ts'
 
 /** The links at the top of a documentation page: to the registry, the package, and the same page of other versions. */
-export type SiteLinks = { html: string; etag: string }
+type SiteLinks = { html: string; etag: string }
 
-/** Maximum size in bytes of a page that gets these links. Compressing larger ones again takes too long. */
+/** Maximum size in bytes of a page that gets these links and shows images. Compressing larger ones again takes too long. */
 const maxBytes = 1024 ** 2
 
 type Documented = Awaited<ReturnType<typeof listDocumented>>[number]
@@ -48,10 +49,16 @@ export async function siteLinks(context: Context, { name, version, path, size }:
   return { html: links.text, etag: hash('sha256', links.text).slice(0, 12) }
 }
 
-const [compress, decompress] = [promisify(gzip), promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)]
+const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
 
-/** Inserts links into a compressed page: before the tools of its header, which precede all content of the package. */
-export async function insertLinks(gzipped: Buffer, links: SiteLinks): Promise<Buffer> {
+/**
+ * Unpacks a page and completes it: inserts links before the tools of its header, which precede all content of the package, and the URLs of its images.
+ */
+export async function completePage(gzipped: Buffer, links: SiteLinks, images: ImageSettings): Promise<Buffer> {
   const page = (await decompress(gzipped, { maxOutputLength: maxBytes })).toString()
-  return compress(page.replace('<div class="tools">', (tools) => links.html + tools))
+  return Buffer.from(insertImages(page, images).replace('<div class="tools">', (tools) => links.html + tools))
 }
+
+/** Returns a text that differs for settings with which the URLs of images differ. */
+export const imagesTag = (images: ImageSettings): string =>
+  hash('sha256', `${resolveRemote('https://image.invalid/', images)}`).slice(0, 12)

@@ -189,7 +189,7 @@ export const variables = {
     schema: oneOf('proxy', 'direct', 'off'),
     default: 'proxy',
     about:
-      'Images of other servers in READMEs: `proxy` (fetched and cached by this server), `direct` (loaded by the browser, which reveals readers) or `off` (links).',
+      'Images of other servers in READMEs and API documentation: `proxy` (fetched and cached by this server), `direct` (loaded by the browser, which reveals readers) or `off` (not loaded).',
   },
   GRAPHQL_FREE_QUERIES: {
     schema: oneOf('everybody', 'tokens'),

@@ -2,7 +2,9 @@ import { createHmac } from 'node:crypto'
 import type { Config } from '../../platform/config/config.ts'
 import type { Keys } from '../../platform/http/keys.ts'
 import { basePath } from '../../platform/http/public-url.ts'
-import { rawPlaceholder } from './placeholders.ts'
+import escapeHtml from 'escape-html'
+import { unescapeHtml } from './finish.ts'
+import { imagePlaceholder, rawPlaceholder } from './placeholders.ts'
 
 /** How the images of a document are resolved. Part of the cache key of a rendered text. */
 export type ImageSettings = { serverUrl: string } & (
@@ -49,6 +51,37 @@ export function resolveRemote(target: string, settings: ImageSettings): string |
  */
 const ownImage =
   /^\/(?:packages\/\w+\/(?:badges\/\w+\.svg|preview\.png)|(?:raw|thumbnails)\/[^?]*|api\/(?:logo|users\/[\w-]+\/avatar)|icon-\d+\.png|favicon\.svg)(?:\?|$)/
+
+/**
+ * Returns a placeholder for the URL of a remote image, or null if the target is not an absolute URL. API documentation is generated without the key of
+ * the image proxy, and its pages outlast the key, so `insertImages` completes them when they are sent.
+ */
+export function imageLater(target: string): string | null {
+  const url = /^https?:\/\//i.test(target.trim()) ? URL.parse(target.trim()) : null
+  return url && url.href.length <= maxUrl ? `${imagePlaceholder}${url.href}` : null
+}
+
+/** Maximum number of images on a page of API documentation. For others, the page shows the alternative text. */
+const maxImages = 500
+
+/** Replaces the placeholders of `imageLater` by the URLs from which the reader's browser loads the images. Images that are not loaded lose their URL. */
+export function insertImages(html: string, settings: ImageSettings): string {
+  let left = maxImages
+  const insert = (_all: string, escaped: string): string => {
+    const url = left-- > 0 ? resolveRemote(unescapeHtml(escaped), settings) : null
+    return url === null ? '' : escapeHtml(url)
+  }
+  return html
+    .replaceAll(sourcesLater, (sources) => sources.replaceAll(sourceLater, insert))
+    .replaceAll(imagesLater, (_all, escaped: string) => {
+      const url = insert('', escaped)
+      return url && ` src="${url}"`
+    })
+}
+const imagesLater = new RegExp(` src="${imagePlaceholder}([^"]*)"`, 'gu')
+/** Commas in these URLs are encoded. */
+const sourceLater = new RegExp(`${imagePlaceholder}([^\\s",]*)`, 'gu')
+const sourcesLater = / srcset="[^"]*"/g
 
 /** Longest URL of a remote image. */
 export const maxUrl = 2000

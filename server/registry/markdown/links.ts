@@ -1,4 +1,4 @@
-import { type ImageSettings, resolveImage, resolveRemote } from './images.ts'
+import { imageLater, type ImageSettings, resolveImage, resolveRemote } from './images.ts'
 import { pagePlaceholder, placeholderMark, rawPlaceholder } from './placeholders.ts'
 
 /**
@@ -118,6 +118,12 @@ export function fileInRepository(repository: string | null, path: string, target
   if (/^([a-z][a-z0-9+.-]*:|[/\\]{2})/i.test(target.trim())) return target
   const page = repositoryLinks(repository, path)(target, 'link')
   return page?.replace(/^(https?:\/\/[^?#]*?)\/blob\//, '$1/raw/') ?? target
+}
+
+/** Returns a resolver for the links of API documentation: like `repositoryLinks`, with placeholders for images (see `imageLater`). */
+export function documentationLinks(repository: string | null, path: string): LinkResolver {
+  const linkTo = repositoryLinks(repository, path)
+  return (target, purpose) => (purpose === 'link' ? linkTo(target, purpose) : imageLater(fileInRepository(repository, path, target)))
 }
 
 type Root = { blob: string; folder: string }

@@ -5,3 +5,5 @@ export const placeholderMark = '\u{FDD0}'
 export const pagePlaceholder = `${placeholderMark}page`
 /** Placeholder for the URL under which the files of the version are served as bytes. */
 export const rawPlaceholder = `${placeholderMark}raw`
+/** Placeholder before the URL of a remote image in API documentation, which `insertImages` replaces. */
+export const imagePlaceholder = `${placeholderMark}image:`

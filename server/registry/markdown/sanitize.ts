@@ -96,7 +96,8 @@ function image({ src, alt, ...rest }: Attributes, resolve: LinkResolver, { withi
   return { tagName: 'a', attribs: { href: target, ...(!isOwnPage(target) && { rel: 'nofollow ugc noopener' }) }, text }
 }
 
-function imageAttributes({ width, height, ...rest }: Attributes): Attributes {
+/** Returns the attributes of an image, with a size that browsers understand, and loads it when it comes into view. */
+export function imageAttributes({ width, height, ...rest }: Attributes): Attributes {
   const sizes = Object.entries({ width, height }).flatMap(([name, size]) => {
     const [, pixels] = /^\s*(\d{1,4}(?!\d)%?)/.exec(size ?? '') ?? []
     return pixels === undefined ? [] : [[name, pixels] as const]

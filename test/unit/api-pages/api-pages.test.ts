@@ -75,6 +75,19 @@ it('omits declarations marked @nodoc', () => {
   expect([...pages.values()].join('')).not.toMatch(/Secret|inner/)
 })
 
+it('leaves the URLs of images to the server that sends the pages, and lists declarations without images', () => {
+  const doc = '![a](https://example.com/a.png) ![b](doc/b.png) ![c](../../../../c.png) <img src="/d.png" alt="d">'
+  const pages = pagesOf(apiOf([declared('class', 'Shown', { doc })]), { ...about, repository: 'https://github.com/acme/shapes' })
+  const sources = (path: string) => Array.from(mainOf(pages.get(path)).matchAll(/<img src="([^"]*)"/g), ([, source]) => source)
+  expect(sources('shapes/Shown.html')).toEqual([
+    '\u{FDD0}image:https://example.com/a.png',
+    '\u{FDD0}image:https://github.com/acme/shapes/raw/HEAD/lib/doc/b.png',
+    '\u{FDD0}image:https://github.com/acme/shapes/raw/HEAD/d.png',
+  ])
+  expect(sources('shapes/index.html')).toEqual([])
+  expect(mainOf(pages.get('shapes/index.html'))).toContain('>a</a>')
+})
+
 it('escapes all content of a package', () => {
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'</script>\u2028'
   const doc = `${evil}\n\n<a href="javascript:alert(1)" onclick="x()">a</a> [b](javascript:alert(1)) [c](//evil.example) <iframe src="https://evil.example"></iframe> <form action="/x"><input name="y"></form> ![p](https://evil.example/p.png) <img src="https://evil.example/q.png" srcset="https://evil.example/r.png 2x"> <picture><source srcset="https://evil.example/s.png"></picture> <meta http-equiv="refresh" content="0;url=https://evil.example"> <style>*{}</style> [${evil}]`
@@ -96,6 +109,8 @@ it('escapes all content of a package', () => {
   for (const { path, content } of pages) {
     expect(path).toMatch(/^[\w$=.-]+(\/[\w$=.-]+)?\.html$/)
     const outside = content
+      .replaceAll(/<img src="\u{FDD0}image:https:\/\/evil\.example\/[pq]\.png" alt="p?" loading="lazy" decoding="async" \/>/gu, '')
+      .replaceAll(/<source srcset="\u{FDD0}image:https:\/\/evil\.example\/s\.png" \/>/gu, '')
       .replace(/<script src="(\.\.\/)+-\/docs\.js" data-search="(\.\.\/)*search\.html"><\/script>/, '')
       .replace(/<script type="application\/json" id="page-index">[^<]*<\/script>/, '')
     expect(outside).not.toMatch(

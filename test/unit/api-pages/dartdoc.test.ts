@@ -49,6 +49,17 @@ it("imports dartdoc's pages and no other files of the folder", async () => {
   expect(pages.get('shapes/Circle/Circle.html')).toContain('<script src="../../../../-/docs.js"')
 })
 
+it('keeps images of other servers, without their URLs', async () => {
+  await using folder = await dartdocFolder()
+  const path = join(folder.path, 'shapes', 'Circle-class.html')
+  const images =
+    '<img src="https://example.com/a.png?b=1&amp;c" alt="A" width="40px" class="skip" onload="x"><img src="b.png" alt="B"><img src="data:image/png;base64,AA==">'
+  await writeFile(path, (await readFile(path, 'utf8')).replace('Makes one.', images))
+  expect((await importPages(folder.path)).get('shapes/Circle-class.html')).toContain(
+    '<img src="\u{FDD0}image:https://example.com/a.png?b=1&amp;c" alt="A" width="40" loading="lazy" decoding="async" /><span>B</span><span>Picture</span>',
+  )
+})
+
 it('removes everything that could execute, submit, load or deceive', async () => {
   await using folder = await dartdocFolder()
   const pages = await importPages(folder.path)

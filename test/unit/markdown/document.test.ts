@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { highlight, loadLanguages } from '../../../server/registry/markdown/highlight.ts'
-import type { LinkResolver } from '../../../server/registry/markdown/links.ts'
-import { type CodeBlock, renderDocument } from '../../../server/registry/markdown/render.ts'
+import { insertImages } from '../../../server/registry/markdown/images.ts'
+import { documentationLinks, type LinkResolver } from '../../../server/registry/markdown/links.ts'
+import { type CodeBlock, renderDocument, renderMarkdown } from '../../../server/registry/markdown/render.ts'
 
 const resolve: LinkResolver = (target, purpose) =>
   /^https?:/.test(target) ? (purpose === 'image' ? `/proxy?${new URL(target).host}` : target) : `/own/${target}`
@@ -90,6 +91,30 @@ describe('images', () => {
     ],
   ])('renders %s', async (source, html) => {
     expect(await render(source)).toBe(html)
+  })
+})
+
+describe('images of API documentation', () => {
+  const insert = (source: string) =>
+    insertImages(renderMarkdown(source, documentationLinks('https://github.com/acme/a', 'README.md')), {
+      serverUrl: 'https://pub.example',
+      mode: 'direct',
+    }).trim()
+
+  it('have the URLs of all sources inserted', () => {
+    expect(
+      insert('<picture><source srcset="b.png 2x, https://x.example/c,d.png"><img src="https://x.example/a,b.png?c&amp;d"></picture>'),
+    ).toBe(
+      '<p><picture><source srcset="https://github.com/acme/a/raw/HEAD/b.png 2x, https://x.example/c%2Cd.png" /><img src="https://x.example/a,b.png?c&amp;d" alt="" loading="lazy" decoding="async" /></picture></p>',
+    )
+  })
+
+  it('are limited in number', () => {
+    expect(insert('![](https://x.example/a.png)\n'.repeat(600)).match(/src="https:/g)).toHaveLength(500)
+  })
+
+  it('have no URL if it contains a password', () => {
+    expect(insert('![a](https://x:y@x.example/a.png)')).toBe('<p><img alt="a" loading="lazy" decoding="async" /></p>')
   })
 })
 
