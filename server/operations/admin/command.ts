@@ -25,7 +25,7 @@ export type Option = { about: string; value?: `<${string}>` }
 /** Usage information of a command. */
 export type Help = {
   name: string
-  /** Placeholders of the positional arguments, such as `<folder> [<backup>]`. */
+  /** Placeholders of the positional arguments, such as `<folder> [<backup>]`. The last one may be repeated: `<file…>`. */
   values: string
   about: string
   /** Additional information for `--help`. */
@@ -54,7 +54,8 @@ export type Command = Help & (WithDatabase | WithSettings | WithNothing)
 /** Returns the minimum and maximum number of positional arguments of a command. */
 export function countsOf({ values }: Help): { fewest: number; greatest: number } {
   const words = values.match(/\[?<[^>]+>\]?/g) ?? []
-  return { fewest: words.filter((word) => !word.startsWith('[')).length, greatest: words.length }
+  const isRepeated = words.at(-1)?.includes('…') ?? false
+  return { fewest: words.filter((word) => !word.startsWith('[')).length, greatest: isRepeated ? Infinity : words.length }
 }
 
 /** Returns the value of an option that takes one; undefined when the option was not given. */

@@ -22,7 +22,7 @@ export async function importSdkFile({ em, config }: Operation, path = ''): Promi
 }
 
 /** Checks that a file is readable. Pipes are allowed. Throws Error that names the file and the problem. */
-async function requireFile(path: string): Promise<void> {
+export async function requireFile(path: string): Promise<void> {
   try {
     if ((await stat(path)).isDirectory()) throw new Error(`${path} is a folder. Name a file.`)
     await access(path, constants.R_OK)

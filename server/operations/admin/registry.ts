@@ -11,6 +11,7 @@ import {
   revokeAccessToken,
   setActive,
 } from './people.ts'
+import { exportCache, fetchLocked, importCache, rewriteLockFiles } from './mirror.ts'
 import { adopt, backup, collect, move, moveToPostgres, reindex, restore, restoreArchive } from './storage.ts'
 
 /** Commands by usage: the name and the placeholders of the values. */
@@ -175,12 +176,45 @@ const content: Commands = {
   },
 }
 
+const mirror: Commands = {
+  'mirror-fetch <pubspec.lock…>': {
+    about: 'Fetches everything that lock files name into the mirror: listings, advisories and archives. Can be interrupted and run again.',
+    details:
+      'Fetches packages whose URL in the lock file is that of the upstream server or of the mirror, compares the SHA-256 of each with the listing, and ' +
+      'names the others. Policies do not apply here, but when clients read.',
+    examples: ['mirror-fetch app/pubspec.lock', 'mirror-fetch --json app/pubspec.lock tool/pubspec.lock'],
+    runAlone: (config, paths) => fetchLocked(config, paths),
+  },
+  'mirror-export <folder>': {
+    about: 'Writes all files of the mirror to a folder, for mirror-import on another server. Can be interrupted and run again.',
+    examples: ['mirror-export /media/usb/mirror'],
+    runAlone: (config, [folder = '']) => exportCache(config, folder),
+  },
+  'mirror-import <folder>': {
+    about: 'Imports a folder that mirror-export wrote. Verifies every file, and keeps what the mirror has newer. Can be run again.',
+    details: 'Import only folders that you trust: the check finds damaged files and replaced archives, not a forged listing of a new package.',
+    examples: ['mirror-import /media/usb/mirror'],
+    runAlone: (config, [folder = '']) => importCache(config, folder),
+  },
+  'mirror-lockfile <pubspec.lock…>': {
+    about: "Changes the URLs of upstream packages in lock files to the mirror's, where the SHA-256 is the same. Leaves all other bytes unchanged.",
+    options: {
+      'to-upstream': { about: "Changes the mirror's URL back to that of the upstream server." },
+      check: { about: 'Changes no file. Fails if a file would be changed.' },
+    },
+    examples: ['mirror-lockfile app/pubspec.lock', 'mirror-lockfile --check app/pubspec.lock'],
+    runAlone: (config, paths, options) =>
+      rewriteLockFiles(config, paths, { toUpstream: options['to-upstream'] === true, isCheck: options['check'] === true }),
+  },
+}
+
 /** All admin commands, grouped by the titles in the help. */
 export const commandGroups: Record<string, readonly Command[]> = {
   Diagnostics: withNames(looking),
   People: withNames(people),
   'Packages, SDKs and addresses': withNames(content),
   'Search index and storage': withNames(storage),
+  Mirror: withNames(mirror),
   'Backup and restore': withNames(backups),
 }
 

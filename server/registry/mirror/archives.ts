@@ -144,7 +144,7 @@ async function receive(
   const copy: Copy = { client, held: null }
   try {
     const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
-    const stored = await keep(await mirrorStore(services), wanted, limit, copied(answer, copy, count))
+    const stored = await keepArchive(await mirrorStore(services), wanted.sha256, limit, copied(answer, copy, count))
     await saveEntry(services, archiveKey(wanted), stored)
     result.resolve(stored)
     client.end(copy.held)
@@ -157,7 +157,12 @@ async function receive(
 }
 
 /** Stores an archive if it has the expected SHA-256. @throws NotFetched otherwise */
-async function keep(blobs: BlobStore, { sha256 }: Wanted, limit: number, source: AsyncIterable<Buffer>): Promise<StoredBytes> {
+export async function keepArchive(
+  blobs: BlobStore,
+  sha256: string | null,
+  limit: number,
+  source: AsyncIterable<Buffer>,
+): Promise<StoredBytes> {
   const staged = `mirror-${randomUUID()}`
   try {
     const stored = await blobs.stage(staged, Readable.from(source, { objectMode: false }), limit)

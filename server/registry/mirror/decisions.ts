@@ -5,6 +5,7 @@ import { newId } from '../../platform/db/base.ts'
 import { changeRows, containing, readRows, type Value } from '../../platform/db/statements.ts'
 import { isMomentKey, momentKey, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import type { Services } from '../../services.ts'
+import type { MirrorServices } from './entries.ts'
 import { MirrorDecision } from './entity.ts'
 
 export type Outcome = MirrorDecision['outcome']
@@ -73,7 +74,7 @@ const identityOf = ({ outcome, rule, packageName, version, reason, userId }: Dec
  * Writes the decisions counted since the last call in one transaction. Called every few seconds and at shutdown. Counts of several instances are added.
  * If the write fails, the counts are kept for the next call.
  */
-export async function saveDecisions({ database, state }: Pick<Services, 'database' | 'state'>): Promise<void> {
+export async function saveDecisions({ database, state }: Pick<MirrorServices, 'database' | 'state'>): Promise<void> {
   const decisions = state.mirrorDecisions
   if (!decisions || decisions.size === 0) return
   const counted = [...decisions.values()]

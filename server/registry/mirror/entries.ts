@@ -25,7 +25,10 @@ export function countRead(services: Pick<Services, 'state'>, isHit: boolean): vo
   if (isHit) counts.hits++
 }
 
-export type MirrorServices = Pick<Services, 'caches' | 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
+/** What the mirror needs of the services. Commands that run outside of the server have only these. */
+export type MirrorServices = Pick<Services, 'caches' | 'config' | 'log' | 'now' | 'state' | 'stopping'> & {
+  database: Pick<Services['database'], 'fork' | 'reads'>
+}
 
 /** The key of a file of the upstream server: kind, package name, and version of an archive. */
 export type EntryKey = { kind: MirrorKind; name: string; version?: string }
@@ -107,18 +110,18 @@ export async function claim({ database, now }: MirrorServices, key: EntryKey): P
 export const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
   change(services, 'update mirror_entries set leased_until = ? where key = ?', [new Date(services.now().getTime() + leaseMs), keyOf(key)])
 
-/** A fetched state. `sha256` is null if the upstream server has no such file. */
-export type Fetched = { sha256: string | null; bytes: number; crc32c?: string | null; etag?: string | null }
+/** A fetched state. `sha256` is null if the upstream server has no such file. `checkedAt`: when it was fetched, if not now. */
+export type Fetched = { sha256: string | null; bytes: number; crc32c?: string | null; etag?: string | null; checkedAt?: Date }
 
 /** Stores the state of a file as the upstream server has just sent it, and ends the claim. */
 export async function saveEntry({ database, now }: MirrorServices, key: EntryKey, fetched: Fetched): Promise<void> {
-  const { sha256, bytes, crc32c = null, etag = null } = fetched
+  const { sha256, bytes, crc32c = null, etag = null, checkedAt = now() } = fetched
   await changeRows(
     database.fork(),
     `insert into mirror_entries (key, kind, name, version, sha256, bytes, crc32c, etag, checked_at, used_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (key) do update set sha256 = excluded.sha256, bytes = excluded.bytes, crc32c = excluded.crc32c, etag = excluded.etag,
        checked_at = excluded.checked_at, failed_at = null, failure = null, leased_until = null`,
-    [keyOf(key), key.kind, key.name, key.version ?? '', sha256, bytes, crc32c, etag, now(), now()],
+    [keyOf(key), key.kind, key.name, key.version ?? '', sha256, bytes, crc32c, etag, checkedAt, now()],
   )
 }
 

@@ -38,7 +38,7 @@ const usualTimes: UpstreamTimes = {
 }
 
 /** Largest document in bytes, uncompressed. The largest listings of pub.dev have a few MB. */
-const maxDocumentBytes = 16 * 1024 ** 2
+export const maxDocumentBytes = 16 * 1024 ** 2
 
 export const timesOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamTimes => state.upstreamTimes ?? usualTimes
 

@@ -6,8 +6,8 @@ import { isObject, type Json, readYaml } from '../archive/yaml.ts'
 export const reasons = ['direct', 'dev', 'overridden', 'transitive'] as const
 export type Reason = (typeof reasons)[number]
 
-/** A hosted package in a lock file. `hostedUrl` is null for a package without a registry URL. */
-export type LockedPackage = { name: string; version: string; reason: Reason; hostedUrl: string | null }
+/** A hosted package in a lock file. `hostedUrl` is null for a package without a registry URL, `sha256` for one without the hash of its archive. */
+export type LockedPackage = { name: string; version: string; reason: Reason; hostedUrl: string | null; sha256: string | null }
 
 /** The packages of a lock file. `otherSources` is the number of packages from an SDK, a Git repository or a path. */
 export type LockFile = { hosted: LockedPackage[]; otherSources: number }
@@ -42,11 +42,13 @@ function packagesOf(packages: Json | undefined): LockFile | { fault: string } {
     }
     if (typeof version !== 'string' || !parseVersion(version))
       return { fault: `packages.${name.slice(0, 100)} has no valid version. Write the file again with \`dart pub get\`.` }
-    const url = isObject(description) ? description.url : null
-    file.hosted.push({ name, version, reason: reasonOf(dependency), hostedUrl: typeof url === 'string' ? url : null })
+    const { url, sha256 }: { [key: string]: Json } = isObject(description) ? description : {}
+    file.hosted.push({ name, version, reason: reasonOf(dependency), hostedUrl: textOrNull(url), sha256: textOrNull(sha256) })
   }
   return file
 }
+
+const textOrNull = (value: Json | undefined): string | null => (typeof value === 'string' ? value : null)
 
 function reasonOf(dependency: Json | undefined): Reason {
   if (dependency === 'direct main') return 'direct'

@@ -70,7 +70,15 @@ const inTurn = createFairLimiter({
 const answer = z.union([
   z.object({ fault: z.string() }),
   z.object({
-    hosted: z.array(z.object({ name: z.string(), version: z.string(), reason: z.enum(reasons), hostedUrl: z.string().nullable() })),
+    hosted: z.array(
+      z.object({
+        name: z.string(),
+        version: z.string(),
+        reason: z.enum(reasons),
+        hostedUrl: z.string().nullable(),
+        sha256: z.string().nullable(),
+      }),
+    ),
     otherSources: z.number(),
   }),
 ])

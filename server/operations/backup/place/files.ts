@@ -52,8 +52,9 @@ export async function* readInto(sum: Hash, chunks: AsyncIterable<Buffer>): Async
   }
 }
 
-/** Reads the lines of a text file. */
-export const linesOf = (path: string): AsyncGenerator<string> => linesIn(createReadStream(path, { highWaterMark: 1 << 18 }))
+/** Reads the lines of a text file. @throws RangeError for a line longer than `maxLength` characters. */
+export const linesOf = (path: string, maxLength?: number): AsyncGenerator<string> =>
+  splitLines(decoded(createReadStream(path, { highWaterMark: 1 << 18 })), maxLength)
 
 /** Reads the lines of a UTF-8 stream. */
 export const linesIn = (chunks: AsyncIterable<Buffer>): AsyncGenerator<string> => splitLines(decoded(chunks))
@@ -71,12 +72,12 @@ const maxLineLength = 2 ** 27
  * Splits text into lines at line feeds only. Unlike readline, it does not split at characters such as U+2028.
  * @throws RangeError for a line longer than the limit, which would not fit into memory.
  */
-export async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<string> {
+export async function* splitLines(text: AsyncIterable<string>, maxLength = maxLineLength): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of text) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
-    if (rest.length > maxLineLength) throw new RangeError(`A line has more than ${maxLineLength} characters.`)
+    if (rest.length > maxLength) throw new RangeError(`A line has more than ${maxLength} characters.`)
     yield* lines
   }
   if (rest !== '') yield rest

@@ -1,0 +1,127 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { conflict } from '../../errors.ts'
+import { syncDirectory } from '../../platform/blobs/durable-files.ts'
+import { openFilesystemBlobs } from '../../platform/blobs/filesystem.ts'
+import type { BlobStore } from '../../platform/blobs/store.ts'
+import { toDate } from '../../platform/db/reads.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
+import { faultOf, findFault, storeBytes } from '../../platform/store/transfer.ts'
+import { mirrorStore } from '../../registry/mirror/entries.ts'
+import type { MirrorKind } from '../../registry/mirror/entity.ts'
+import { writeHashed } from '../backup/place/files.ts'
+import { describeOverlap } from '../backup/place/settings.ts'
+import { type Header, indexFile, type Line, parseLine } from './format.ts'
+import type { Mirror, Note } from './services.ts'
+
+/** `copied`: files that were not in the folder before. `lacking`: what the mirror lists, but has no usable file of. */
+export type Exported = { files: number; bytes: number; copied: number; removed: number; lacking: Note[] }
+
+type Row = {
+  key: string
+  kind: MirrorKind
+  name: string
+  version: string
+  sha256: string
+  bytes: number
+  etag: string | null
+  checked_at: number | string | Date
+}
+
+const batchSize = 500
+const partFile = `${indexFile}.part`
+const ownNames = new Set([indexFile, partFile, 'sha256', 'staging', 'removed'])
+
+/**
+ * Writes the files of the mirror and an index of them to a folder. An earlier export there is brought up to date. The index is written last, so an
+ * interrupted export can be repeated.
+ * @throws ApiError Conflict if the folder contains other files, or overlaps with the data of the server.
+ */
+export async function exportMirror(
+  { services, upstream }: Mirror,
+  path: string,
+  report: (done: number, total: number) => void,
+): Promise<Exported> {
+  const folder = resolve(path)
+  requireOwnFolder(services.config, folder)
+  const [from, to] = [await mirrorStore(services), await openFilesystemBlobs(folder)]
+  const em = services.database.fork()
+  const total = await readRow<{ count: number | string }>(em, 'select count(*) as count from mirror_entries where sha256 is not null', [])
+  const result: Exported = { files: 0, bytes: 0, copied: 0, removed: 0, lacking: [] }
+  const named = new Set<string>()
+  async function* lines() {
+    const header: Header = { format: 'snug-mirror', version: 1, upstream, exportedAt: services.now().toISOString() }
+    yield `${JSON.stringify(header)}\n`
+    for await (const row of rows()) {
+      const line = lineOf(row)
+      const problem = line ? await copy({ from, to }, row, result) : 'Its row is invalid.'
+      if (problem !== null) result.lacking.push({ what: row.key, reason: problem })
+      else {
+        result.files++
+        result.bytes += row.bytes
+        named.add(row.sha256)
+        yield `${JSON.stringify(line)}\n`
+      }
+      report(result.files + result.lacking.length, Number(total?.count ?? 0))
+    }
+  }
+  async function* rows() {
+    const sql = `select key, kind, name, version, sha256, bytes, etag, checked_at from mirror_entries
+      where sha256 is not null and checked_at is not null and key > ? order by key limit ${batchSize}`
+    for (let after = ''; ;) {
+      const some = await readRows<Row>(em, sql, [after])
+      yield* some
+      after = some.at(-1)?.key ?? ''
+      if (some.length < batchSize) return
+    }
+  }
+  await rm(join(folder, partFile), { force: true })
+  await writeHashed(join(folder, partFile), lines())
+  await rename(join(folder, partFile), join(folder, indexFile))
+  await syncDirectory(folder)
+  result.removed = await removeOthers(to, named, services.now())
+  return result
+}
+
+function requireOwnFolder(config: Mirror['services']['config'], folder: string): void {
+  const overlap = describeOverlap(config, folder)
+  if (overlap !== null) throw conflict(`${folder} ${overlap}. Name a folder apart from the data.`)
+  const other = existsSync(folder) ? readdirSync(folder).find((name) => !ownNames.has(name)) : undefined
+  if (other !== undefined) throw conflict(`${folder} contains ${other}. Name an empty folder, or one with an earlier export.`)
+}
+
+/** Returns the line of a row, or null if an import would refuse it. */
+function lineOf({ kind, name, version, sha256, bytes, etag, checked_at }: Row): Line | null {
+  const checkedAt = toDate(checked_at).toISOString()
+  const file = { kind, name, sha256, bytes, checkedAt }
+  return parseLine(JSON.stringify(kind === 'archive' ? { ...file, version } : { ...file, etag: printable(etag) }))
+}
+
+/** An ETag is only a shortcut: without it, the upstream server sends the whole document again. */
+const printable = (etag: string | null): string | null => (etag !== null && /^[\x20-\x7e]+$/.test(etag) ? etag : null)
+
+/** Copies a file unless the folder has it. Returns what is wrong with it, or null. */
+async function copy({ from, to }: { from: BlobStore; to: BlobStore }, { sha256, bytes }: Row, result: Exported): Promise<string | null> {
+  if (await to.has(sha256)) {
+    if ((await findFault(to, sha256)) === null) return null
+    await to.remove(sha256, { at: new Date() })
+  }
+  try {
+    const stored = await storeBytes(to, sha256, await from.open(sha256), Math.max(bytes, 1))
+    if (stored === null) return 'Its file is damaged.'
+    result.copied++
+    return null
+  } catch (error) {
+    return `Its file is ${faultOf(error)}.`
+  }
+}
+
+/** Deletes files of an earlier export that are no longer in the mirror. Returns their number. */
+async function removeOthers(to: BlobStore, named: ReadonlySet<string>, at: Date): Promise<number> {
+  let removed = 0
+  for await (const { sha256 } of to.list()) if (!named.has(sha256) && (await to.remove(sha256, { at })) !== null) removed++
+  await to.purge(new Date(at.getTime() + 60_000))
+  await to.collectStaged(at)
+  return removed
+}

@@ -1,0 +1,54 @@
+import { type Config, ConfigError } from '../../platform/config/config.ts'
+import { openCaches } from '../../platform/caches/caches.ts'
+import { openUnlocked } from '../../platform/db/open/orm.ts'
+import { sharedClock } from '../../platform/db/open/servers.ts'
+import type { Reads } from '../../platform/db/reads.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
+import { openLog } from '../../platform/http/log.ts'
+import { isExcluded } from '../../registry/mirror/access.ts'
+import { saveDecisions } from '../../registry/mirror/decisions.ts'
+import type { MirrorServices } from '../../registry/mirror/entries.ts'
+import { packageState } from '../../registry/mirror/state.ts'
+
+/** What the commands of the mirror need. `upstream` is UPSTREAM_URL. */
+export type Mirror = { services: MirrorServices; upstream: string }
+
+/** A package, version or file, and why something was not done with it. */
+export type Note = { what: string; reason: string }
+
+/**
+ * Opens the mirror while a server may be running and runs `work`. The command and servers share requests to the upstream server through the database,
+ * as several servers do.
+ * @throws ConfigError without UPSTREAM_URL, Error if the database cannot be used.
+ */
+export async function withMirror<Result>(config: Config, work: (mirror: Mirror) => Promise<Result>): Promise<Result> {
+  const upstream = config.UPSTREAM_URL
+  if (upstream === undefined) throw new ConfigError(['UPSTREAM_URL is not set: there is no mirror.'])
+  const orm = await openUnlocked(config)
+  try {
+    const fork = () => orm.em.fork()
+    const get: Reads['get'] = (sql, ...values) => readRow(fork(), sql, values)
+    const all: Reads['all'] = (sql, ...values) => readRows(fork(), sql, values)
+    const services: MirrorServices = {
+      config,
+      caches: openCaches(config),
+      database: { fork, reads: { get, all, recall: get, close: async () => {} } },
+      // Problems are part of the result.
+      log: openLog('error', () => {}),
+      now: await sharedClock(fork(), config),
+      state: {},
+      stopping: new AbortController(),
+    }
+    const result = await work({ services, upstream })
+    await saveDecisions(services)
+    return result
+  } finally {
+    await orm.close(true)
+  }
+}
+
+/** Returns why a name is not in the mirror, or null. */
+export async function whyNotMirrored(services: MirrorServices, name: string): Promise<string | null> {
+  if ((await packageState(services, name)).isOwn) return 'This name belongs to this server and is never taken from the upstream server.'
+  return isExcluded(services.config, name) ? 'UPSTREAM_NEVER excludes this name.' : null
+}
