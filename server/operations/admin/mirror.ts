@@ -20,7 +20,11 @@ export async function fetchLocked(config: Config, paths: readonly string[]): Pro
   ).finally(() => progress.end())
   const { packages, versions, fetched, bytes, skipped, missing } = result
   const counts = `The mirror has ${counted(versions, 'versions')} of ${counted(packages, 'packages')}. Fetched now: ${counted(fetched, 'archives')} (${counted(bytes, 'bytes')}).`
-  const text = [...notes('skipped', skipped), ...notes('missing', missing), `${counts} Skipped: ${skipped.length}. Missing: ${missing.length}.`]
+  const text = [
+    ...notes('skipped', skipped),
+    ...notes('missing', missing),
+    `${counts} Skipped: ${skipped.length}. Missing: ${missing.length}.`,
+  ]
   return { text: text.join('\n'), data: result, ok: missing.length === 0 }
 }
 

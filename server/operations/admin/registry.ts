@@ -192,12 +192,14 @@ const mirror: Commands = {
   },
   'mirror-import <folder>': {
     about: 'Imports a folder that mirror-export wrote. Verifies every file, and keeps what the mirror has newer. Can be run again.',
-    details: 'Import only folders that you trust: the check finds damaged files and replaced archives, not a forged listing of a new package.',
+    details:
+      'Import only folders that you trust: the check finds damaged files and replaced archives, not a forged listing of a new package.',
     examples: ['mirror-import /media/usb/mirror'],
     runAlone: (config, [folder = '']) => importCache(config, folder),
   },
   'mirror-lockfile <pubspec.lock…>': {
-    about: "Changes the URLs of upstream packages in lock files to the mirror's, where the SHA-256 is the same. Leaves all other bytes unchanged.",
+    about:
+      "Changes the URLs of upstream packages in lock files to the mirror's, where the SHA-256 is the same. Leaves all other bytes unchanged.",
     options: {
       'to-upstream': { about: "Changes the mirror's URL back to that of the upstream server." },
       check: { about: 'Changes no file. Fails if a file would be changed.' },

@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import { existsSync, readdirSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -45,43 +46,38 @@ export async function exportMirror(
 ): Promise<Exported> {
   const folder = resolve(path)
   requireOwnFolder(services.config, folder)
-  const [from, to] = [await mirrorStore(services), await openFilesystemBlobs(folder)]
   const em = services.database.fork()
+  const stores = { from: await mirrorStore(services), to: await openFilesystemBlobs(folder) }
   const total = await readRow<{ count: number | string }>(em, 'select count(*) as count from mirror_entries where sha256 is not null', [])
   const result: Exported = { files: 0, bytes: 0, copied: 0, removed: 0, lacking: [] }
   const named = new Set<string>()
   async function* lines() {
     const header: Header = { format: 'snug-mirror', version: 1, upstream, exportedAt: services.now().toISOString() }
     yield `${JSON.stringify(header)}\n`
-    for await (const row of rows()) {
-      const line = lineOf(row)
-      const problem = line ? await copy({ from, to }, row, result) : 'Its row is invalid.'
-      if (problem !== null) result.lacking.push({ what: row.key, reason: problem })
-      else {
-        result.files++
-        result.bytes += row.bytes
-        named.add(row.sha256)
-        yield `${JSON.stringify(line)}\n`
-      }
+    for await (const row of rowsOf(em)) {
+      const line = await copyFile(stores, row, result)
+      if (line) yield `${JSON.stringify(line)}\n`
+      if (line) named.add(row.sha256)
       report(result.files + result.lacking.length, Number(total?.count ?? 0))
-    }
-  }
-  async function* rows() {
-    const sql = `select key, kind, name, version, sha256, bytes, etag, checked_at from mirror_entries
-      where sha256 is not null and checked_at is not null and key > ? order by key limit ${batchSize}`
-    for (let after = ''; ;) {
-      const some = await readRows<Row>(em, sql, [after])
-      yield* some
-      after = some.at(-1)?.key ?? ''
-      if (some.length < batchSize) return
     }
   }
   await rm(join(folder, partFile), { force: true })
   await writeHashed(join(folder, partFile), lines())
   await rename(join(folder, partFile), join(folder, indexFile))
   await syncDirectory(folder)
-  result.removed = await removeOthers(to, named, services.now())
+  result.removed = await removeOthers(stores.to, named, services.now())
   return result
+}
+
+async function* rowsOf(em: EntityManager): AsyncGenerator<Row> {
+  const sql = `select key, kind, name, version, sha256, bytes, etag, checked_at from mirror_entries
+    where sha256 is not null and checked_at is not null and key > ? order by key limit ${batchSize}`
+  for (let after = ''; ;) {
+    const rows = await readRows<Row>(em, sql, [after])
+    yield* rows
+    after = rows.at(-1)?.key ?? ''
+    if (rows.length < batchSize) return
+  }
 }
 
 function requireOwnFolder(config: Mirror['services']['config'], folder: string): void {
@@ -101,15 +97,29 @@ function lineOf({ kind, name, version, sha256, bytes, etag, checked_at }: Row): 
 /** An ETag is only a shortcut: without it, the upstream server sends the whole document again. */
 const printable = (etag: string | null): string | null => (etag !== null && /^[\x20-\x7e]+$/.test(etag) ? etag : null)
 
-/** Copies a file unless the folder has it. Returns what is wrong with it, or null. */
-async function copy({ from, to }: { from: BlobStore; to: BlobStore }, { sha256, bytes }: Row, result: Exported): Promise<string | null> {
+type Folders = { from: BlobStore; to: BlobStore }
+
+/** Copies the file of a row unless the folder has it. Returns its line in the index, or null if the file is left out. */
+async function copyFile(stores: Folders, row: Row, result: Exported): Promise<Line | null> {
+  const line = lineOf(row)
+  const problem = line ? await copy(stores, row, result) : 'Its row is invalid.'
+  if (problem !== null || !line) {
+    result.lacking.push({ what: row.key, reason: problem ?? '' })
+    return null
+  }
+  result.files++
+  result.bytes += row.bytes
+  return line
+}
+
+/** Copies a file. Returns what is wrong with it, or null. */
+async function copy({ from, to }: Folders, { sha256, bytes }: Row, result: Exported): Promise<string | null> {
   if (await to.has(sha256)) {
     if ((await findFault(to, sha256)) === null) return null
     await to.remove(sha256, { at: new Date() })
   }
   try {
-    const stored = await storeBytes(to, sha256, await from.open(sha256), Math.max(bytes, 1))
-    if (stored === null) return 'Its file is damaged.'
+    if ((await storeBytes(to, sha256, await from.open(sha256), Math.max(bytes, 1))) === null) return 'Its file is damaged.'
     result.copied++
     return null
   } catch (error) {

@@ -9,7 +9,12 @@ export const indexFile = 'index.jsonl'
 export const maxLineLength = 4096
 
 /** First line of the index. */
-const header = z.object({ format: z.literal('snug-mirror'), version: z.literal(1), upstream: z.string().max(2000), exportedAt: z.iso.datetime() })
+const header = z.object({
+  format: z.literal('snug-mirror'),
+  version: z.literal(1),
+  upstream: z.string().max(2000),
+  exportedAt: z.iso.datetime(),
+})
 export type Header = z.infer<typeof header>
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)

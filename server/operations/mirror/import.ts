@@ -47,7 +47,10 @@ export async function importMirror(mirror: Mirror, path: string, report: (done: 
 
 async function* linesIn(folder: string, upstream: string): AsyncGenerator<{ line: Line | null; number: number }> {
   const path = join(folder, indexFile)
-  const isFile = await lstat(path).then((facts) => facts.isFile(), () => false)
+  const isFile = await lstat(path).then(
+    (facts) => facts.isFile(),
+    () => false,
+  )
   if (!isFile) throw notFound(`${folder} is not an export of a mirror: it has no file ${indexFile}.`)
   let number = 0
   for await (const text of linesOf(path, maxLineLength)) {
@@ -57,7 +60,9 @@ async function* linesIn(folder: string, upstream: string): AsyncGenerator<{ line
       const header = parseHeader(text)
       if (!header) throw conflict(`${path} has a format that this version cannot read. Use the version that exported it, or a newer one.`)
       if (header.upstream !== upstream)
-        throw conflict(`The export is of ${header.upstream}, and UPSTREAM_URL is ${upstream}. Packages of different servers must not be mixed.`)
+        throw conflict(
+          `The export is of ${header.upstream}, and UPSTREAM_URL is ${upstream}. Packages of different servers must not be mixed.`,
+        )
     }
   }
   if (number === 0) throw conflict(`${path} is empty.`)
@@ -74,7 +79,10 @@ async function importLine(services: MirrorServices, folder: string, line: Line, 
     result.imported++
     result.bytes += line.bytes
   } catch (error) {
-    const reason = error instanceof Refused || (error as NodeJS.ErrnoException).code === 'ENOENT' ? messageOf(error) : `It cannot be imported: ${messageOf(error)}`
+    const reason =
+      error instanceof Refused || (error as NodeJS.ErrnoException).code === 'ENOENT'
+        ? messageOf(error)
+        : `It cannot be imported: ${messageOf(error)}`
     result.refused.push({ what, reason })
   }
 }
@@ -104,7 +112,10 @@ async function importDocument(services: MirrorServices, folder: string, line: Do
   if (createHash('sha256').update(packed).digest('hex') !== line.sha256) throw new Refused('Its file does not have its SHA-256.')
   const text = (await unzip(packed, { maxOutputLength: maxDocumentBytes })).toString('utf8')
   const before = hasFile && known.sha256 !== null ? await storedText(services, known.sha256) : null
-  const checked = line.kind === 'listing' ? checkedListing(text, { name: line.name, upstreamUrl: services.config.UPSTREAM_URL ?? '' }, before) : checkedObject(text)
+  const checked =
+    line.kind === 'listing'
+      ? checkedListing(text, { name: line.name, upstreamUrl: services.config.UPSTREAM_URL ?? '' }, before)
+      : checkedObject(text)
   const content = await promisify<string, Buffer>(gzip)(checked)
   await saveEntry(services, key, { sha256: await storeContent(blobs, content), bytes: content.length, etag: line.etag, checkedAt })
   return true
@@ -139,7 +150,8 @@ async function importArchive(services: MirrorServices, folder: string, line: Arc
   const key = { kind: 'archive', name, version } as const
   const blobs = await mirrorStore(services)
   const known = await findEntry(services, key)
-  if (known?.sha256 && known.sha256 !== sha256) throw new Refused(`The mirror has it with the SHA-256 ${known.sha256} instead of ${sha256}.`)
+  if (known?.sha256 && known.sha256 !== sha256)
+    throw new Refused(`The mirror has it with the SHA-256 ${known.sha256} instead of ${sha256}.`)
   if (known?.sha256 && (await blobs.has(sha256))) return false
   const listed = await listedHash(services, name, version)
   if (listed !== null && listed !== sha256) throw new Refused(`Its SHA-256 is ${sha256} instead of ${listed} as in the listing.`)

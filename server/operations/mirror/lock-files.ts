@@ -20,8 +20,7 @@ const pubDev = ['https://pub.dev', 'https://pub.dartlang.org']
 const normalized = (url: string): string => url.replace(/\/+$/, '').toLowerCase()
 
 /** Hosted URLs that stand for the upstream server in lock files. */
-const upstreamUrls = (upstream: string): string[] =>
-  pubDev.includes(normalized(upstream)) ? pubDev : [normalized(upstream)]
+const upstreamUrls = (upstream: string): string[] => (pubDev.includes(normalized(upstream)) ? pubDev : [normalized(upstream)])
 
 /** Hosted URL of the mirror. */
 const mirrorUrl = ({ services }: Mirror): string => `${services.config.SERVER_URL}/mirror`
@@ -42,8 +41,7 @@ export type Rewritten = { path: string; text: string; changed: string[]; kept: N
 export async function rewriteLockFile(mirror: Mirror, file: LockText, direction: 'mirror' | 'upstream'): Promise<Rewritten> {
   const hosted = hostedIn(file)
   const own = mirrorUrl(mirror)
-  const [from, to] =
-    direction === 'mirror' ? [upstreamUrls(mirror.upstream), own] : [[normalized(own)], mirror.upstream]
+  const [from, to] = direction === 'mirror' ? [upstreamUrls(mirror.upstream), own] : [[normalized(own)], mirror.upstream]
   const nodes = urlNodes(file.text)
   const result: Rewritten = { path: file.path, text: file.text, changed: [], kept: [], others: 0 }
   const edits: Edit[] = []

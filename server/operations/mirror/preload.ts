@@ -70,7 +70,7 @@ async function currentListing(services: MirrorServices, name: string, locked: re
   return (await readListing(services, name))?.listing ?? null
 }
 
-/** Fetches the advisories, which clients request if the listing says so, and the score, whose tags policies use. */
+/** Fetches the advisories, if the listing mentions any, and the score, whose tags policies use. */
 async function preloadDocuments(services: MirrorServices, { name, advisoriesUpdated }: MirroredListing): Promise<void> {
   const checkedAt = (await findEntry(services, { kind: 'listing', name }))?.checkedAt ?? undefined
   if (advisoriesUpdated !== null) await readDocument(services, 'advisories', name, { newerThan: checkedAt })
