@@ -16,6 +16,7 @@ import { likeRoutes } from './registry/likes/rest.ts'
 import { nameRoutes } from './registry/names/rest.ts'
 import { oauthRoutes } from './accounts/oauth/rest.ts'
 import { mirrorBinaries } from './registry/mirror/binary.ts'
+import { mirrorPolicyRoutes } from './registry/mirror/policies/rest.ts'
 import { packageAdminRoutes } from './registry/packages/manage-rest.ts'
 import { packageBinaries } from './registry/packages/listing/binary.ts'
 import { packageRoutes } from './registry/packages/rest.ts'
@@ -68,6 +69,11 @@ export const routeGroups: readonly RouteGroup[] = [
   { tag: 'Scoring', description: 'Analysis of versions: points, tags and reports.', routes: [...scoreRoutes, ...scoringAdminRoutes] },
   { tag: 'SDKs', description: 'Installed Dart and Flutter SDKs.', routes: sdkRoutes },
   { tag: 'Visibility', description: 'Public packages.', routes: visibilityRoutes },
+  {
+    tag: 'Mirror policies',
+    description: 'Policies for packages of the mirrored server, for administrators.',
+    routes: mirrorPolicyRoutes,
+  },
   { tag: 'Legal pages', description: 'Privacy policy and terms of use.', routes: legalRoutes },
   { tag: 'Statistics', description: 'Server statistics, for administrators.', routes: statsRoutes },
 ]

@@ -4,7 +4,7 @@ import { compareParsed, known, parseVersion, type Version } from '../../../platf
 import { affectedPackages, affects, fixedVersions, type Osv } from '../../advisories/osv.ts'
 import { severities, severityOf } from '../../advisories/severity.ts'
 import type { MirroredListing, MirroredVersion } from '../listing.ts'
-import { type MirrorPolicies, type PolicyRule, policyRules, type Selector } from './settings.ts'
+import { describeSelector, type MirrorPolicies, type PolicyRule, policyRules, type Selector } from './settings.ts'
 
 /** The result of a rule for a version. Verdicts of the mode `audit` have no effect. */
 export type Verdict = {
@@ -81,7 +81,7 @@ function checkLists({ packages: { allow, deny } }: MirrorPolicies, { listing: { 
   const allowing = allow.flatMap((one) => matcher(one, { name, publisher }, false))
   return ({ version, parsed }) => {
     const denied = denying.find(({ matches }) => matches(parsed))
-    if (denied) return { reason: `${name} ${version} is denied (policy "packages", entry "${describe(denied.selector)}").` }
+    if (denied) return { reason: `${name} ${version} is denied (policy "packages", entry "${describeSelector(denied.selector)}").` }
     if (allow.length === 0 || allowing.some(({ matches }) => matches(parsed))) return null
     return { reason: `${name} ${version} is not on the list of allowed packages (policy "packages").` }
   }
@@ -97,10 +97,6 @@ function matcher(selector: Selector, pkg: { name: string; publisher: string | nu
   const constraint = selector.versions === null ? null : parseConstraint(selector.versions)
   return [{ selector, matches: constraint ? (version) => (version ? allowsParsed(constraint, version) : otherwise) : () => true }]
 }
-
-/** Returns a selector as it is entered, such as `acme_* of acme.example, versions <2.0.0`. */
-const describe = ({ name, publisher, versions }: Selector): string =>
-  [`${name ?? '*'}${publisher === null ? '' : ` of ${publisher}`}`, ...(versions === null ? [] : [`versions ${versions}`])].join(', ')
 
 function checkAdvisories({ advisories: { severity: least, unknownAs } }: MirrorPolicies, { listing: { name }, facts }: Subject): Check {
   const severe = applying(facts, name)

@@ -10,6 +10,10 @@ export type PolicyMode = z.infer<typeof mode>
 const selector = z.object({ name: z.string().nullable(), publisher: z.string().nullable(), versions: z.string().nullable() })
 export type Selector = z.infer<typeof selector>
 
+/** Returns a selector as a text, such as `acme_* of acme.example, versions <2.0.0`. */
+export const describeSelector = ({ name, publisher, versions }: Selector): string =>
+  [`${name ?? '*'}${publisher === null ? '' : ` of ${publisher}`}`, ...(versions === null ? [] : [`versions ${versions}`])].join(', ')
+
 const schema = z.object({
   /** Increases with every change. */
   revision: z.int(),
