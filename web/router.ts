@@ -76,6 +76,17 @@ export const router = createRouter({
       ],
     },
     { path: '/packages/:name/versions/:version', component: packageFrame, meta: { browsing: true }, children: packageTabs('version') },
+    {
+      path: '/mirror',
+      component: () => import('./mirror/mirror-frame.vue'),
+      children: [{ path: '', name: 'mirror', component: () => import('./mirror/mirror-page.vue'), meta: { browsing: true } }],
+    },
+    {
+      path: '/mirror/packages/:name',
+      name: 'upstream-package',
+      component: () => import('./mirror/upstream-package-page.vue'),
+      meta: { browsing: true },
+    },
     { path: '/publishers', name: 'publishers', component: () => import('./publishers/publishers-page.vue') },
     { path: '/publishers/verify', name: 'claim-domain', component: () => import('./publishers/claim-page.vue') },
     {

@@ -9,6 +9,7 @@ import {
 import { useQuery } from '../graphql.ts'
 import { usePackageParams } from './package.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
+import { useSession } from '../sign-in/session.ts'
 
 /** Returns the direct and the dev dependencies of the displayed version. */
 export function useDependencies() {
@@ -34,6 +35,20 @@ export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: StatedSource)
   if (isHostedHere) return 'This server'
   const host = hostedUrl ? new URL(hostedUrl).host : 'pub.dev'
   return pubDev.has(host) ? 'pub.dev' : host
+}
+
+/**
+ * Returns a function that returns the host of a dependency on a package of the mirrored server: it names no registry, or that of the mirror or of the
+ * mirrored server. Undefined for other dependencies and without a mirror.
+ */
+export function useMirroredHost() {
+  const { server } = useSession()
+  return ({ source, hostedUrl, isHostedHere }: StatedSource): string | undefined => {
+    const { mirrorHost, url } = server.value ?? {}
+    if (mirrorHost == null || source !== 'HOSTED' || isHostedHere) return undefined
+    const isMirrored = hostedUrl == null || hostedUrl.replace(/\/+$/, '') === `${url}/mirror` || URL.parse(hostedUrl)?.host === mirrorHost
+    return isMirrored ? mirrorHost : undefined
+  }
 }
 
 /** Returns the URL of a package on pub.dev, for dependencies that clients get there. */

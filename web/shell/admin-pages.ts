@@ -1,4 +1,5 @@
 import { computed } from 'vue'
+import { useSession } from '../sign-in/session.ts'
 import { useAdministrator } from '../users/users.ts'
 
 interface AdminPage {
@@ -10,6 +11,8 @@ interface AdminPage {
   /** Path prefix of further pages that belong to this entry. */
   above?: string
   ownerOnly?: boolean
+  /** Shown only if this server mirrors another one. */
+  mirrorOnly?: boolean
 }
 
 interface AdminGroup {
@@ -65,6 +68,13 @@ const groups: AdminGroup[] = [
         icon: 'i-lucide-shield-alert',
         text: 'Known security problems of packages.',
       },
+      {
+        label: 'Mirror',
+        to: { name: 'mirror' },
+        icon: 'i-lucide-database-zap',
+        text: 'Packages of another server: cache, policies and decisions.',
+        mirrorOnly: true,
+      },
     ],
   },
   {
@@ -112,6 +122,8 @@ const groups: AdminGroup[] = [
 /** Returns the administration pages that the viewer may open, in groups, without the overview. */
 export function useAdminPages() {
   const { isOwner } = useAdministrator()
-  const isShown = ({ ownerOnly }: AdminPage) => isOwner.value || !ownerOnly
+  const { server } = useSession()
+  const isShown = ({ ownerOnly, mirrorOnly }: AdminPage) =>
+    (isOwner.value || !ownerOnly) && (server.value?.mirrorHost != null || !mirrorOnly)
   return computed(() => groups.map(({ title, pages }) => ({ title, pages: pages.filter(isShown) })))
 }

@@ -8,6 +8,7 @@ const open: CommandPaletteItem[] = [
   { label: 'Home', icon: 'i-lucide-layout-dashboard', to: '/' },
   { label: 'Packages', icon: 'i-lucide-package', to: '/packages' },
 ]
+const mirror: CommandPaletteItem[] = [{ label: 'Mirror', icon: 'i-lucide-database-zap', to: '/mirror' }]
 const help: CommandPaletteItem[] = [
   { label: 'Help', icon: 'i-lucide-circle-help', to: '/help' },
   { label: 'GraphQL explorer', icon: 'i-lucide-braces', to: '/graphql' },
@@ -27,16 +28,17 @@ const own: CommandPaletteItem[] = [
 
 /** Returns the pages that the viewer can open, for the command palette. */
 export function usePalettePages() {
-  const { viewer } = useSession()
+  const { viewer, server } = useSession()
   const { isAdministrator } = useAdministrator()
   const adminPages = useAdminPages()
   return computed<CommandPaletteItem[]>(() => {
     const groups = isAdministrator.value ? adminPages.value : []
     const administration = groups.flatMap(({ pages }) =>
-      pages.map(({ label, icon, to }) => ({ label, icon, to, suffix: 'Administration' })),
+      pages.filter(({ to }) => to.name !== 'mirror').map(({ label, icon, to }) => ({ label, icon, to, suffix: 'Administration' })),
     )
     const overview = { label: 'Administration', icon: 'i-lucide-gauge', to: '/admin' }
-    return [...open, ...(viewer.value ? own : []), ...help, ...(isAdministrator.value ? [overview] : []), ...administration]
+    const mirrored = server.value?.mirrorHost == null ? [] : mirror
+    return [...open, ...mirrored, ...(viewer.value ? own : []), ...help, ...(isAdministrator.value ? [overview] : []), ...administration]
   })
 }
 
