@@ -62,7 +62,11 @@ export async function fetchArchive(services: MirrorServices, wanted: Wanted): Pr
   const current = fetches.get(key)
   if (current) return current
   const started = Promise.withResolvers<StoredBytes | ArrivingArchive>()
-  const done = fetchOrAwait(services, wanted, started.resolve).finally(() => fetches.delete(key))
+  const done: Promise<StoredBytes> = fetchOrAwait(services, wanted, (arrival) => {
+    // An error ends the client's response.
+    done.catch((error: Error) => arrival.body.destroy(error))
+    started.resolve({ ...arrival, done })
+  }).finally(() => fetches.delete(key))
   fetches.set(key, done)
   done.then(started.resolve, started.reject)
   return started.promise
@@ -76,7 +80,9 @@ export async function fetchWholeArchive(services: MirrorServices, wanted: Wanted
   return fetched.done
 }
 
-async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival: (archive: ArrivingArchive) => void): Promise<StoredBytes> {
+type OnArrival = (arrival: Omit<ArrivingArchive, 'done'>) => void
+
+async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
   const key = archiveKey(wanted)
   for (let waited = 0; ; waited += pollMs) {
     const entry = await findEntry(services, key)
@@ -101,7 +107,7 @@ async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival:
   }
 }
 
-async function transfer(services: MirrorServices, wanted: Wanted, onArrival: (archive: ArrivingArchive) => void): Promise<StoredBytes> {
+async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
   const { config, stopping } = services
   if (!(await hasSpace(config))) throw lowSpace('the mirror fetched nothing')
   const times = timesOf(services)
@@ -127,7 +133,7 @@ async function receive(
   wanted: Wanted,
   answer: IncomingMessage,
   received: (bytes: number) => void,
-  onArrival: (archive: ArrivingArchive) => void,
+  onArrival: OnArrival,
 ): Promise<StoredBytes> {
   const limit = services.config.MAX_UPLOAD_BYTES
   const status = answer.statusCode ?? 0
@@ -136,24 +142,15 @@ async function receive(
   const length = answer.headers['content-length'] === undefined ? null : Number(answer.headers['content-length'])
   if ((length ?? 0) > limit) throw new NotFetched(`it has ${length} bytes, more than ${limit} (MAX_UPLOAD_BYTES)`)
   const client = new PassThrough({ highWaterMark: maxBehind })
-  // An error ends the client's response. It also reaches the caller through `done`.
+  // An error also reaches the caller through `done`.
   client.on('error', () => {})
-  const result = Promise.withResolvers<StoredBytes>()
-  result.promise.catch(() => {})
-  onArrival({ length, body: client, done: result.promise })
+  onArrival({ length, body: client })
   const copy: Copy = { client, held: null }
-  try {
-    const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
-    const stored = await keepArchive(await mirrorStore(services), wanted.sha256, limit, copied(answer, copy, count))
-    await saveEntry(services, archiveKey(wanted), stored)
-    result.resolve(stored)
-    client.end(copy.held)
-    return stored
-  } catch (error) {
-    result.reject(error)
-    client.destroy(error as Error)
-    throw error
-  }
+  const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
+  const stored = await keepArchive(await mirrorStore(services), wanted.sha256, limit, copied(answer, copy, count))
+  await saveEntry(services, archiveKey(wanted), stored)
+  client.end(copy.held)
+  return stored
 }
 
 /** Stores an archive if it has the expected SHA-256. @throws NotFetched otherwise */

@@ -174,6 +174,7 @@ async function normalized(
   before: Entry | undefined,
   { text }: Extract<Answer, { status: 200 }>,
 ): Promise<string> {
+  if (kind === 'advisories') return checkedAdvisories(text, services.now())
   if (kind !== 'listing') return checkedJson(text)
   const known = before?.sha256 ? await storedText(services, before.sha256) : null
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
@@ -196,6 +197,16 @@ function checkedJson(text: string): string {
   } catch {
     throw new NotFetched('the answer is not a JSON object')
   }
+}
+
+const advisoriesSchema = z.looseObject({ advisories: z.array(z.looseObject({ id: z.string() })), advisoriesUpdated: z.unknown() })
+
+/** Returns a list of advisories with a date: clients fail without one, and pub.dev sends null if it has none. */
+function checkedAdvisories(text: string, now: Date): string {
+  const parsed = advisoriesSchema.safeParse(JSON.parse(checkedJson(text)))
+  if (!parsed.success) throw new NotFetched('the answer is not a list of advisories')
+  const isDated = z.iso.datetime({ offset: true }).safeParse(parsed.data.advisoriesUpdated).success
+  return isDated ? text : JSON.stringify({ ...parsed.data, advisoriesUpdated: now.toISOString() })
 }
 
 const upstreamAway = ({ config }: MirrorServices, failure: string | null | undefined) =>

@@ -94,10 +94,11 @@ export async function advisoriesOf(services: MirrorServices, { name, advisoriesU
   const newerThan = advisoriesUpdated === null ? undefined : earlier(new Date(advisoriesUpdated), services.now())
   const document = await readDocument(services, 'advisories', name, { newerThan })
   if (!document) return []
-  const { advisories } = JSON.parse(document.text) as { advisories?: unknown[] }
-  return (advisories ?? []).flatMap((advisory) => {
+  const { advisories } = JSON.parse(document.text) as { advisories: unknown[] }
+  return advisories.flatMap((advisory) => {
     try {
-      return parseAdvisories(JSON.stringify(advisory))
+      // pub.dev sends null for fields without a value.
+      return parseAdvisories(JSON.stringify(advisory, (_key, value: unknown) => value ?? undefined))
     } catch {
       return []
     }
