@@ -88,10 +88,10 @@ export const send =
 /** Sends the JSON document after a change. */
 export const alter =
   // oxlint-disable-next-line typescript/no-explicit-any -- changes any field of any document
-  (change: (document: any) => unknown): UpstreamFault =>
+  (change: (document: any) => void): UpstreamFault =>
     (_request, response, { status, headers, body }) => {
       const { etag: _etag, 'content-encoding': _encoding, ...rest } = headers
       const document: unknown = JSON.parse(body.toString())
-      const changed = change(document) ?? document
-      response.writeHead(status, { ...rest, 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify(changed)))
+      change(document)
+      response.writeHead(status, { ...rest, 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify(document)))
     }
