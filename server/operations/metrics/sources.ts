@@ -2,6 +2,7 @@ import { readSchedule } from '../backup/schedule/state.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
 import { checkHealth } from '../checks/service.ts'
+import { watchMirror } from './mirror.ts'
 import { countLookups } from '../../platform/caches/caches.ts'
 import { readBacklog } from '../../platform/jobs/queue.ts'
 import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
@@ -18,6 +19,7 @@ export function watchParts(gauges: Gauges, watched: Watched): void {
   watchJobs(gauges, watched)
   watchBackups(gauges, watched)
   watchSpace(gauges, config)
+  watchMirror(gauges, watched)
   gauges.add({
     name: 'scoring',
     gauges: { snug_scoring_processes: { help: 'Processes of the built-in engine that analyze versions.', labels: ['state'] } },

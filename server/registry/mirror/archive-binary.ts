@@ -21,7 +21,7 @@ export async function sendArchive(context: Context): Promise<unknown> {
   if (!named) throw unknown(context, archive)
   const { state } = await admittedPackage(context, named.name, named.version)
   await obeyPolicies(context, named, state)
-  countRead(context, state.archive !== null)
+  countRead(context, 'archive', state.archive === null ? 'miss' : 'hit')
   if (state.archive) {
     await recordUse(context, { kind: 'archive', ...named }, state.archive.usedAt)
     const sent = await sendKept(context, named, state.archive)

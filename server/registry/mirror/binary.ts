@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { insufficientPermissions, notFound } from '../../errors.ts'
+import { ApiError, insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
@@ -10,6 +10,8 @@ import { turnEnd } from '../../platform/http/turn-end.ts'
 import { requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { type DocumentKind, readDocument, readListing } from './documents.ts'
+import { countRead } from './entries.ts'
+import type { MirrorKind } from './entity.ts'
 import { entryOf, refusalOf } from './render.ts'
 import { callerOf, currentListing, refuse, requestedPackage, unknown } from './requested.ts'
 
@@ -22,7 +24,7 @@ export const mirrorBinaries = [
   binary('GET /mirror/api/packages/:name', {
     ...pub,
     summary: 'A package of the upstream server with all its versions, after the policies.',
-    handler: sendListing,
+    handler: (context) => counted(context, 'listing', sendListing),
     produces: {
       200: { description: 'The listing.', type: 'application/vnd.pub.v2+json' },
       304: { description: 'Not modified since the given ETag.' },
@@ -33,7 +35,7 @@ export const mirrorBinaries = [
     ...pub,
     onSend: compressText,
     summary: 'One version of an upstream package.',
-    handler: sendEntry,
+    handler: (context) => counted(context, 'listing', sendEntry),
     produces: { 200: { description: 'The entry.', type: 'application/vnd.pub.v2+json' } },
     errorStatuses: [403, 404, 503],
   }),
@@ -42,7 +44,7 @@ export const mirrorBinaries = [
       ...pub,
       onSend: compressText,
       summary: `The ${kind} of an upstream package.`,
-      handler: (context) => sendDocument(context, kind),
+      handler: (context) => counted(context, kind, () => sendDocument(context, kind)),
       produces: { 200: { description: 'The document as the upstream server sends it.', type: 'application/json' } },
       errorStatuses: [403, 404, 503],
     }),
@@ -65,7 +67,7 @@ export const mirrorBinaries = [
   binary('GET /mirror/api/archives/:archive', {
     ...pub,
     summary: 'The archive of an upstream version, named <package>-<version>.tar.gz.',
-    handler: sendArchive,
+    handler: (context) => counted(context, 'archive', sendArchive),
     produces: {
       200: { description: 'The archive.', type: 'application/gzip' },
       206: { description: 'The requested range of the archive.', type: 'application/gzip' },
@@ -88,6 +90,18 @@ export const mirrorBinaries = [
     errorStatuses: [403, 404],
   }),
 ]
+
+type Handler = (context: Context) => Promise<unknown>
+
+/** Runs a handler. Counts requests that it refuses with status 403: by a policy, or because a name is never taken from the upstream server. */
+async function counted(context: Context, kind: MirrorKind, handler: Handler): Promise<unknown> {
+  try {
+    return await handler(context)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) countRead(context, kind, 'refused')
+    throw error
+  }
+}
 
 async function sendListing(context: Context): Promise<unknown> {
   const { request, reply } = context

@@ -29,6 +29,8 @@ declare module '../../services.ts' {
   interface State {
     /** Decisions of the mirror that are not yet in the database, by their fields. */
     mirrorDecisions?: Map<string, Counted>
+    /** Number of decisions of this process by rule and outcome, separated by a space. */
+    mirrorDecisionCounts?: Map<string, number>
   }
 }
 
@@ -36,7 +38,10 @@ declare module '../../services.ts' {
 const maxInMemory = 5000
 
 /** Counts a decision in memory; `saveDecisions` writes the counts to the database. */
-export const countDecision = ({ state, now }: Pick<Services, 'state' | 'now'>, decision: Decision): void =>
+export function countDecision({ state, now }: Pick<Services, 'state' | 'now'>, decision: Decision): void {
+  const counts = (state.mirrorDecisionCounts ??= new Map<string, number>())
+  const series = `${decision.rule} ${decision.outcome}`
+  counts.set(series, (counts.get(series) ?? 0) + 1)
   add((state.mirrorDecisions ??= new Map<string, Counted>()), {
     outcome: decision.outcome,
     rule: storable(decision.rule, 32),
@@ -47,6 +52,7 @@ export const countDecision = ({ state, now }: Pick<Services, 'state' | 'now'>, d
     count: 1,
     lastAt: now(),
   })
+}
 
 /** Shortens a text to its column and replaces control characters, of which PostgreSQL stores no NUL. Faults quote the upstream server. */
 const storable = (text: string, length: number): string => text.slice(0, length).replace(/\p{Cc}/gu, ' ')

@@ -20,7 +20,7 @@ import {
 } from './entries.ts'
 import { type ListingFault, type MirroredListing, parseListing } from './listing.ts'
 import { reportFaults } from './faults.ts'
-import { type Answer, fetchDocument, inTurn } from './upstream.ts'
+import { type Answer, fetchDocument, inTurn, isUnreachable } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -69,21 +69,25 @@ export async function documentState(
   const key = { kind, name }
   let entry = await findEntry(services, key)
   const isHit = isCurrent(services, kind, entry, newerThan)
-  countRead(services, isHit)
+  const hadFile = entry?.sha256 != null
+  // A fetch that fails is a miss, too.
+  if (!isHit && !hadFile) countRead(services, kind, 'miss')
   if (!isHit) {
     const fetching = fetchOnce(services, key, caller)
     // A failure is stored in the row.
     const settled = fetching.catch((error: unknown) => error)
-    const late = entry?.sha256 ? wait(patienceMs) : undefined
+    const late = hadFile ? wait(isUnreachable(services) ? 0 : patienceMs) : undefined
     await (late ? Promise.race([settled, late.ended]) : fetching)
     late?.cancel()
     entry = (await findEntry(services, key)) ?? entry
   }
+  const isStale = entry ? isOlder(services, kind, entry) : false
+  if (isHit || hadFile) countRead(services, kind, !entry?.checkedAt ? 'miss' : isStale ? 'stale' : isHit ? 'hit' : 'miss')
   if (!entry?.checkedAt) throw upstreamAway(services, entry?.failure)
   if (entry.sha256 === null) return null
   await recordUse(services, key, entry.usedAt)
   const { sha256, checkedAt, failure } = entry
-  return { sha256, checkedAt, failure, isStale: isOlder(services, kind, entry) }
+  return { sha256, checkedAt, failure, isStale }
 }
 
 /** Returns a document as `documentState`, with its text. */

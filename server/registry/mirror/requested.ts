@@ -42,7 +42,7 @@ export async function currentListing(
   const { config, now } = context
   const isCurrent =
     state.sha256 !== null && state.checkedAt !== null && now().getTime() - state.checkedAt.getTime() < config.UPSTREAM_TTL * 1000
-  if (isCurrent) countRead(context, true)
+  if (isCurrent) countRead(context, 'listing', 'hit')
   if (isCurrent && state.usedAt) await recordUse(context, { kind: 'listing', name }, state.usedAt)
   const found = isCurrent ? null : await documentState(context, 'listing', name, { caller: callerOf(context) })
   if (!isCurrent && !found) throw unknown(context, name)

@@ -17,6 +17,8 @@ export type UpstreamHealth = {
   lastSuccessAt: Date | null
   lastFailureAt: Date | null
   lastFailure: string | null
+  /** Since when no request was answered; null if the last one was. Status 429 and errors of the upstream server do not count as answers. */
+  failingSince: Date | null
 }
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
@@ -51,6 +53,7 @@ export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHeal
     lastSuccessAt: null,
     lastFailureAt: null,
     lastFailure: null,
+    failingSince: null,
   })
 
 /** Runs requests to the upstream server, at most 16 at once. The key is the caller, so that one caller cannot delay all others. */
@@ -104,7 +107,7 @@ type Options = {
  * UPSTREAM_URL may be private, since an operator chose it; all other addresses must be public.
  * @throws NotFetched
  */
-export async function requestUpstream({ config }: MirrorServices, url: string, options: Options): Promise<IncomingMessage> {
+export async function requestUpstream({ config }: Pick<MirrorServices, 'config'>, url: string, options: Options): Promise<IncomingMessage> {
   const { archiveHost, headers, signal } = options
   const upstream = new URL(config.UPSTREAM_URL ?? '')
   const ownPort = Number(upstream.port || (upstream.protocol === 'https:' ? 443 : 80))
@@ -124,6 +127,15 @@ const isOfSite = (host: string, site: string) => host === site || host.endsWith(
 /** pub.dev redirects requests for archives to Google Cloud Storage. */
 const knownArchiveHosts = ({ hostname }: URL): string[] => (hostname === 'pub.dev' ? ['storage.googleapis.com'] : [])
 
+/** How long after a failure callers do not wait for the upstream server if the mirror has an older document, in milliseconds. */
+const unreachableMs = 30_000
+
+/** Returns whether the upstream server did not answer the last request, a moment ago. In a closed network, it never does. */
+export function isUnreachable(services: MirrorServices): boolean {
+  const { failingSince, lastFailureAt } = healthOf(services)
+  return failingSince !== null && lastFailureAt !== null && services.now().getTime() - lastFailureAt.getTime() < unreachableMs
+}
+
 /** Runs a request and counts it. */
 export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
   const health = healthOf(services)
@@ -132,11 +144,13 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
   try {
     const result = await work()
     health.lastSuccessAt = services.now()
+    health.failingSince = null
     return result
   } catch (error) {
     health.failures++
     health.lastFailureAt = services.now()
     health.lastFailure = error instanceof Error ? error.message : String(error)
+    if (error instanceof NotFetched && error.isTemporary) health.failingSince ??= services.now()
     throw error
   } finally {
     health.latencyMs += performance.now() - started
