@@ -49,6 +49,8 @@ export const attentionActions: Record<AttentionKind, Action> = {
   SETTINGS_WEAK: selfCheck('#configuration', 'Show settings'),
   CLOCKS_DIFFER: selfCheck('#clocks'),
   ADDRESS_UNENCRYPTED: help('reverse-proxy', 'Set up HTTPS'),
+  MIRROR_UPSTREAM_AWAY: { label: 'Show the mirror', to: '/mirror' },
+  MIRROR_FAULTS: { label: 'Show the mirror', to: '/mirror' },
   CERTIFICATE_UNTRUSTED: help('reverse-proxy', 'Set up HTTPS'),
   CERTIFICATE_EXPIRING: help('reverse-proxy', 'Renew it'),
 }

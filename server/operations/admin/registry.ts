@@ -21,7 +21,7 @@ type DistributiveOmit<Type, Key extends PropertyKey> = Type extends unknown ? Om
 const looking: Commands = {
   doctor: {
     about:
-      'Checks everything that the server needs: settings, database, storage, archives known to be damaged, failed jobs, backups, address, clocks, space, versions, SDKs.',
+      'Checks everything that the server needs: settings, database, storage, archives known to be damaged, failed jobs, backups, address, clocks, space, mirror, versions, SDKs.',
     options: {
       quick: { about: 'Skips checks that read the whole database.' },
       settings: { about: 'Also prints the effective settings, with secrets masked.' },

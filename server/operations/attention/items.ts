@@ -21,6 +21,8 @@ export const attentionKinds = {
   settings_weak: 'Settings weaken the security of the server.',
   clocks_differ: 'The clocks of the server and the database differ.',
   address_unencrypted: 'Clients use the server without encryption.',
+  mirror_upstream_away: 'The upstream server of the mirror has not answered for more than 10 minutes.',
+  mirror_faults: 'The upstream server of the mirror sent something unusable in the last day.',
   certificate_untrusted: 'The certificate of the server is self-signed or has expired.',
   certificate_expiring: 'The certificate of the server expires within 14 days.',
 } as const satisfies Record<string, string>

@@ -1,6 +1,9 @@
 import { AccessToken } from '../../accounts/tokens/entity.ts'
+import { toDate } from '../../platform/db/reads.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
 import { isScoringOn } from '../../platform/settings/scoring.ts'
+import { healthOf } from '../../registry/mirror/upstream.ts'
 import { type AttentionCheck, countOf, counted, item, plural } from './items.ts'
 
 const [expiringDays, dayMs] = [14, 86_400_000]
@@ -40,6 +43,30 @@ export const checkTokens: AttentionCheck = async ({ database, now }) => {
   const expiring = await em.count(AccessToken, where)
   const text = `${plural(expiring, 'administrator token')} ${expiring === 1 ? 'expires' : 'expire'} within ${expiringDays} days. Scripts that use ${expiring === 1 ? 'it' : 'them'} stop working then.`
   return counted(expiring, { kind: 'tokens_expiring', severity: 'warning', at: soonest.expiresAt ?? null, text })
+}
+
+const awayMs = 10 * 60_000
+
+/** Reports an upstream server that does not answer this process, and what it sent that could not be used. */
+export const checkMirror: AttentionCheck = async (watched) => {
+  const { config, database, now } = watched
+  if (config.UPSTREAM_URL === undefined) return []
+  const { failingSince, lastFailure } = healthOf(watched)
+  const isAway = failingSince !== null && now().getTime() - failingSince.getTime() > awayMs
+  const awayText = `${config.UPSTREAM_URL} does not answer${lastFailure === null ? '' : ` (${lastFailure})`}. Only packages in the mirror can be used.`
+  const since = new Date(now().getTime() - dayMs)
+  const [latest] = await readRows<{ total: number | string; last_at: number | string | Date; reason: string }>(
+    database.fork(),
+    `select (select count(*) from mirror_decisions where outcome = 'fault' and last_at >= ?) as total, last_at, reason
+     from mirror_decisions where outcome = 'fault' and last_at >= ? order by last_at desc, id desc limit 1`,
+    [since, since],
+  )
+  const faults = Number(latest?.total ?? 0)
+  const text = `${config.UPSTREAM_URL} sent ${plural(faults, 'thing')} that could not be used in the last day. Latest: ${latest?.reason ?? ''}`
+  return [
+    ...(isAway ? [item({ kind: 'mirror_upstream_away', severity: 'warning', at: failingSince, text: awayText })] : []),
+    ...counted(faults, { kind: 'mirror_faults', severity: 'warning', at: latest ? toDate(latest.last_at) : null, text }),
+  ]
 }
 
 export const checkInvitations: AttentionCheck = async (watched) => {

@@ -1,5 +1,5 @@
 import { type AttentionCheck, type AttentionItem, type Severity, type Watched } from './items.ts'
-import { checkInvitations, checkJobs, checkNames, checkSdks, checkTokens } from './registry-checks.ts'
+import { checkInvitations, checkJobs, checkMirror, checkNames, checkSdks, checkTokens } from './registry-checks.ts'
 import { checkAddress, checkArchives, checkBackups, checkComponents, checkDisk, checkSettings } from './server-checks.ts'
 
 /** All checks, the most important ones first. */
@@ -10,6 +10,7 @@ const checks: readonly AttentionCheck[] = [
   checkBackups,
   checkJobs,
   checkSdks,
+  checkMirror,
   checkNames,
   checkTokens,
   checkAddress,

@@ -11,6 +11,7 @@ import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning } from './check.ts'
 import { clockOf, checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { examineDatabase } from './database.ts'
+import { checkUpstream } from './mirror.ts'
 import { checkProxy, checkReach } from './reach.ts'
 import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
 import { SdkInstall } from '../../../analysis/sdks/entity.ts'
@@ -48,6 +49,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),
       ...(await examine('folder', () => checkFolder(config))),
       ...(await examine('space', () => checkSpace(config))),
+      ...(await examine('mirror', () => checkUpstream(config))),
       ...(await examine('account', () => checkAccount(config))),
       ...checkVersions(address.version),
       ...(em ? await examine('SDKs', () => checkSdks(config, em)) : []),
