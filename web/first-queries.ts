@@ -19,6 +19,7 @@ export const firstQueries: Record<string, FirstQuery[]> = {
   'package/install-page.vue': [{ name: 'Installation', variables: shownVersion() }],
   'package/versions-page.vue': [{ name: 'VersionGroups', variables: { name: { param: 'name' } } }],
   'package/dependencies-page.vue': [{ name: 'Dependencies', variables: shownVersion() }],
+  'mirror/mirror-frame.vue': [{ name: 'Mirror', variables: {} }],
   'publishers/publisher-frame.vue': [{ name: 'Publisher', variables: { slug: { param: 'slug' } }, required: ['publisher'] }],
   'users/user-page.vue': [{ name: 'User', variables: { uuid: { param: 'id' }, actor: { param: 'id' } }, required: ['user'] }],
   'overview/overview-page.vue': [

@@ -79,7 +79,11 @@ export const router = createRouter({
     {
       path: '/mirror',
       component: () => import('./mirror/mirror-frame.vue'),
-      children: [{ path: '', name: 'mirror', component: () => import('./mirror/mirror-page.vue'), meta: { browsing: true } }],
+      children: [
+        { path: '', name: 'mirror', component: () => import('./mirror/mirror-page.vue'), meta: { browsing: true } },
+        { path: 'policies', name: 'mirror-policies', component: () => import('./mirror/policies-page.vue') },
+        { path: 'decisions', name: 'mirror-decisions', component: () => import('./mirror/decisions-page.vue') },
+      ],
     },
     {
       path: '/mirror/packages/:name',

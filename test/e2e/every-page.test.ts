@@ -7,6 +7,7 @@ import { consoleApp, overflow, publishTo, startSession } from '../support/consol
 import { consoleRoutes } from '../support/console-routes.ts'
 import { expectSound, showAs } from '../support/looks.ts'
 import { reportOf, storeReport } from '../support/reports.ts'
+import { Upstream } from '../support/upstream.ts'
 
 /** Routes that are skipped: they redirect a signed-in owner or to another page, or are layouts of other pages. */
 const skippedRoutes = new Set(['/packages/:name/changes', '/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
@@ -79,7 +80,9 @@ async function expectFitsTablets(page: Page, path: string): Promise<void> {
 }
 
 it('has a unique title, one main heading, no axe violations and no overflow on every page, in both color schemes and at four widths', async () => {
-  await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true' } })
+  const upstream = await Upstream.start()
+  upstream.publish('colors', '1.0.0', { files: { 'README.md': readme } })
+  await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true', UPSTREAM_URL: upstream.url } })
   const id = await fill(app)
   const page = await openPage(app.url)
   await startSession(page, app.url, (await app.owner()).email)
@@ -87,7 +90,8 @@ it('has a unique title, one main heading, no axe violations and no overflow on e
   const titles = new Map<string, string[]>()
   for (const route of new Set(consoleRoutes())) {
     if (skippedRoutes.has(route)) continue
-    const path = route.replace('/**', '/lib/acme.dart').replace(/:\w+/g, (parameter) => parameters[parameter as keyof typeof parameters])
+    const known = route.replace('/mirror/packages/:name', '/mirror/packages/colors').replace('/**', '/lib/acme.dart')
+    const path = known.replace(/:\w+/g, (parameter) => parameters[parameter as keyof typeof parameters])
     await page.goto(path)
     await page.getByRole('heading', { level: 1 }).first().waitFor()
     await settled(page)

@@ -174,7 +174,7 @@ export const consolePages: readonly string[] = [
   ...below('/packages/:name', ['/versions', '/compare', '/changes', '/advisories', '/dependents', '/downloads', '/activity', '/admin']),
   ...below('/packages/:name/versions/:version', ['', '/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
   '/packages/:name/versions/:version/files/**',
-  ...below('/mirror', ['', '/packages/:name']),
+  ...below('/mirror', ['', '/policies', '/decisions', '/packages/:name']),
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
   ...below('/me', ['', '/packages', '/publishers', '/liked', '/watching', '/activity']),
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
