@@ -9,13 +9,16 @@ import { generatePassword } from '../../accounts/users/password.ts'
 import { jobHandlers } from '../../job-handlers.ts'
 import { openServices } from '../../open-services.ts'
 import { people } from './catalog.ts'
-import { addDownloads } from './downloads.ts'
 import { type DemoServer, emailOf, fillServer } from './fill.ts'
 import { ConfigError, readConfig } from '../../platform/config/config.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { startWorker } from '../../platform/jobs/worker.ts'
 import type { Services } from '../../services.ts'
+import { recordDownloads, saveDownloads } from '../../registry/downloads/tally.ts'
+import { dayOf, rollDownloads } from '../../registry/downloads/service.ts'
+import { createRandom } from './random.ts'
+import type { Release } from './releases.ts'
 
 /** Exit code EX_CONFIG of sysexits.h. */
 const badConfiguration = 78
@@ -142,3 +145,31 @@ try {
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 process.exit(0)
+
+/** Number of earlier versions that are still downloaded after a new one was published. */
+const versionsInUse = 3
+
+/** Adds downloads for each day of the year before `end`: more for popular packages and newer versions, fewer at weekends, with slow growth. */
+async function addDownloads(
+  services: Pick<Services, 'database' | 'state' | 'now'>,
+  releases: readonly Release[],
+  end: Date,
+): Promise<void> {
+  const random = createRandom(11)
+  const last = dayOf(end)
+  for (const [name, all] of Map.groupBy(releases, ({ pkg }) => pkg.name)) {
+    const weight = all[0]?.pkg.weight ?? 1
+    for (let day = dayOf(all[0]?.at ?? end); day <= last; day++) {
+      const isWeekend = [0, 6].includes(new Date(day * 86_400_000).getUTCDay())
+      const growth = 0.5 + 0.5 * (1 - (last - day) / 365)
+      const total = weight * growth * (isWeekend ? 0.15 : 1) * (0.7 + 0.6 * random.next())
+      const known = all.filter(({ at }) => dayOf(at) <= day).slice(-versionsInUse)
+      for (const [age, { version }] of known.toReversed().entries()) {
+        const downloads = Math.round(total / 2.2 ** age)
+        if (downloads > 0) recordDownloads(services, { name, version, day, downloads })
+      }
+    }
+    await saveDownloads(services)
+  }
+  await rollDownloads(services)
+}
