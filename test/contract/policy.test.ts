@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { routes } from '../../server/routes.ts'
+import { routeGroupsOf } from '../../server/routes.ts'
 import { schema } from '../../server/schema.ts'
 import { type Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { graphql } from '../support/policy-graphql.ts'
-import { type Access, rest } from '../support/policy-rest.ts'
+import { type Access, mirrorRest, rest } from '../support/policy-rest.ts'
 import { bodyFor, fieldQuery, pathFor } from '../support/minimal-request.ts'
+
+// No server listens on this port.
+const upstream = { UPSTREAM_URL: 'http://127.0.0.1:9' }
+const routes = routeGroupsOf(upstream).flatMap((group) => group.routes)
+const policies = { ...rest, ...mirrorRest }
+/** Refuses to publish to the mirror, whoever asks. */
+const refusesAll = 'GET /mirror/api/packages/versions/new'
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
 const known: Access[] = ['open', 'identity', 'signedIn']
@@ -47,7 +54,7 @@ async function callers(app: TestApp): Promise<Caller[]> {
 let changed: TestApp
 let reading: { app: TestApp; everybody: Caller[] }
 beforeAll(async () => {
-  const env = { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true' }
+  const env = { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true', ...upstream }
   changed = await testApp({ env })
   const app = await testApp({ env })
   reading = { app, everybody: await callers(app) }
@@ -67,7 +74,7 @@ const unauthenticated = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (unauthenticated.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
 it('lists every REST endpoint in the policy table', () => {
-  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(Object.keys(rest).toSorted())
+  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), refusesAll].toSorted())
 })
 
 it('lists every GraphQL root field in the policy table', () => {
@@ -77,7 +84,7 @@ it('lists every GraphQL root field in the policy table', () => {
   expect(fields.toSorted()).toEqual(Object.keys(graphql).toSorted())
 })
 
-it.each(Object.entries(rest))('restricts %s to %s', async (endpoint, access) => {
+it.each(Object.entries(policies))('restricts %s to %s', async (endpoint, access) => {
   const [method = '', path = ''] = endpoint.split(' ')
   const route = routes.find((one) => one.method === method && one.path === path)
   const { app, everybody } = await worldFor(method === 'GET')
@@ -91,6 +98,18 @@ it.each(Object.entries(rest))('restricts %s to %s', async (endpoint, access) => 
     expect({ name, refused: refused && !own, status: answer.status }).toMatchObject({ name, refused: useless || !allowed.includes(access) })
     if (refused && !own) expect({ name, code: answer.body.error.code }).toEqual({ name, code: refusalOf(name) })
     expect(answer.status).not.toBe(500)
+  }
+})
+
+it('refuses everyone to publish to the mirror', async () => {
+  for (const { name, actor } of reading.everybody) {
+    const { status, body } = await actor.get('/mirror/api/packages/versions/new')
+    const isUseless = name === 'a wrong token'
+    expect({ name, status, code: body.error.code }).toEqual({
+      name,
+      status: isUseless ? 401 : 403,
+      code: isUseless ? 'MissingAuthentication' : 'InsufficientPermissions',
+    })
   }
 })
 

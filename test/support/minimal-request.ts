@@ -20,8 +20,8 @@ const unknownId = '00000000-0000-7000-8000-000000000000'
 export function pathFor(path: string): string {
   return path
     .replace(/:(id|requestId|userId)/g, unknownId)
-    .replace(':pkg', 'nothing')
-    .replace(':file', 'nothing-1.0.0.tar.gz')
+    .replace(/:(pkg|name)/, 'nothing')
+    .replace(/:(file|archive)/, 'nothing-1.0.0.tar.gz')
     .replace(':version', '1.0.0')
     .replace(':email', 'stranger@example.com')
     .replace(':token', 'nothing')

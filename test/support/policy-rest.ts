@@ -147,3 +147,17 @@ export const rest: Record<string, Access> = {
   'GET /api/admin/public-packages': 'admin',
   'PUT /api/admin/public-packages': 'admin',
 }
+
+/** Required access of each endpoint of the mirror, which exist only with UPSTREAM_URL. Everyone may be refused to publish there. */
+export const mirrorRest: Record<string, Access> = {
+  'GET /mirror/api/packages/:name': 'read',
+  'GET /mirror/api/packages/:name/versions/:version': 'read',
+  'GET /mirror/api/packages/:name/advisories': 'read',
+  'GET /mirror/api/packages/:name/score': 'read',
+  'GET /mirror/api/packages/:name/options': 'read',
+  'GET /mirror/api/packages/:name/publisher': 'read',
+  'GET /mirror/api/package-name-completion-data': 'read',
+  'GET /mirror/api/archives/:archive': 'read',
+  'GET /mirror/packages/:name/versions/:version.tar.gz': 'read',
+  'GET /mirror/api/packages/:name/versions/:version/archive.tar.gz': 'read',
+}

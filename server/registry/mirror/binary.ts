@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { z } from 'zod'
 import { ApiError, insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
@@ -19,6 +20,32 @@ const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
 const json = 'application/json; charset=utf-8'
 const pub = { pub: true, access: 'open' } as const
 
+const always = z.literal(true).optional()
+/** A version in a listing. Optional members are omitted, never null. */
+const entrySchema = z.object({
+  version: z.string(),
+  retracted: always,
+  archive_url: z.url(),
+  archive_sha256: z.string().optional(),
+  pubspec: z.looseObject({ name: z.string(), version: z.string() }).describe('The pubspec.yaml as JSON.'),
+  published: z.iso.datetime().optional(),
+})
+const listingSchema = z.object({
+  name: z.string(),
+  advisoriesUpdated: z.iso.datetime().optional().describe('Omitted if the package never had a security advisory.'),
+  isDiscontinued: always,
+  replacedBy: z.string().optional(),
+  latest: entrySchema.optional().describe('Omitted if all versions are retracted.'),
+  versions: z.array(entrySchema),
+})
+/** Documents that are passed on: the members that clients read. */
+const passedOn = {
+  advisories: z.looseObject({ advisories: z.array(z.looseObject({ id: z.string() })), advisoriesUpdated: z.iso.datetime() }),
+  score: z.looseObject({ tags: z.array(z.string()).optional() }),
+  options: z.looseObject({ isDiscontinued: z.boolean().optional() }),
+  publisher: z.looseObject({ publisherId: z.string().nullish() }),
+}
+
 /** Routes of the mirror, below the hosted URL `<SERVER_URL>/mirror`. They exist only with UPSTREAM_URL. */
 export const mirrorBinaries = [
   binary('GET /mirror/api/packages/:name', {
@@ -26,18 +53,18 @@ export const mirrorBinaries = [
     summary: 'A package of the upstream server with all its versions, after the policies.',
     handler: (context) => counted(context, 'listing', sendListing),
     produces: {
-      200: { description: 'The listing.', type: 'application/vnd.pub.v2+json' },
+      200: { description: 'The listing.', type: 'application/vnd.pub.v2+json', schema: listingSchema },
       304: { description: 'Not modified since the given ETag.' },
     },
-    errorStatuses: [403, 404, 503],
+    errorStatuses: [401, 403, 404, 503],
   }),
   binary('GET /mirror/api/packages/:name/versions/:version', {
     ...pub,
     onSend: compressText,
     summary: 'One version of an upstream package.',
     handler: (context) => counted(context, 'listing', sendEntry),
-    produces: { 200: { description: 'The entry.', type: 'application/vnd.pub.v2+json' } },
-    errorStatuses: [403, 404, 503],
+    produces: { 200: { description: 'The entry.', type: 'application/vnd.pub.v2+json', schema: entrySchema } },
+    errorStatuses: [401, 403, 404, 503],
   }),
   ...(['advisories', 'score', 'options', 'publisher'] as const).map((kind) =>
     binary(`GET /mirror/api/packages/:name/${kind}`, {
@@ -45,8 +72,14 @@ export const mirrorBinaries = [
       onSend: compressText,
       summary: `The ${kind} of an upstream package.`,
       handler: (context) => counted(context, kind, () => sendDocument(context, kind)),
-      produces: { 200: { description: 'The document as the upstream server sends it.', type: 'application/json' } },
-      errorStatuses: [403, 404, 503],
+      produces: {
+        200: {
+          description: 'The document as the upstream server sends it.',
+          type: kind === 'advisories' ? 'application/vnd.pub.v2+json' : 'application/json',
+          schema: passedOn[kind],
+        },
+      },
+      errorStatuses: [401, 403, 404, 503],
     }),
   ),
   binary('GET /mirror/api/package-name-completion-data', {
@@ -54,8 +87,8 @@ export const mirrorBinaries = [
     onSend: compressText,
     summary: 'Names of upstream packages, for completion in editors.',
     handler: sendNames,
-    produces: { 200: { description: 'The names.', type: 'application/json' } },
-    errorStatuses: [404, 503],
+    produces: { 200: { description: 'The names.', type: 'application/json', schema: z.looseObject({ packages: z.array(z.string()) }) } },
+    errorStatuses: [401, 403, 404, 503],
   }),
   binary('GET /mirror/api/packages/versions/new', {
     ...pub,
@@ -73,21 +106,21 @@ export const mirrorBinaries = [
       206: { description: 'The requested range of the archive.', type: 'application/gzip' },
       304: { description: "The client's copy is current." },
     },
-    errorStatuses: [403, 404, 416, 503],
+    errorStatuses: [401, 403, 404, 416, 503],
   }),
   binary('GET /mirror/packages/:name/versions/:version.tar.gz', {
     access: 'open',
     summary: 'Former URL of an archive.',
     handler: redirectToArchive,
     produces: { 303: { description: 'The archive is at `Location`.' } },
-    errorStatuses: [403, 404],
+    errorStatuses: [401, 403, 404],
   }),
   binary('GET /mirror/api/packages/:name/versions/:version/archive.tar.gz', {
     access: 'open',
     summary: 'Another former URL of an archive.',
     handler: redirectToArchive,
     produces: { 303: { description: 'The archive is at `Location`.' } },
-    errorStatuses: [403, 404],
+    errorStatuses: [401, 403, 404],
   }),
 ]
 

@@ -8,7 +8,7 @@ import ts from 'typescript'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { schema } from '../../../server/schema.ts'
 import { describeRoutes, openApiPath } from '../../../server/platform/rest/openapi.ts'
-import { routeGroups, routes } from '../../../server/routes.ts'
+import { routeGroupsOf } from '../../../server/routes.ts'
 import { type Access, rest } from '../../support/policy-rest.ts'
 
 type Content = Record<string, { schema?: Record<string, unknown> }>
@@ -20,6 +20,8 @@ type Document = {
   components: { responses: Record<string, Response> }
 }
 
+const routeGroups = routeGroupsOf({ UPSTREAM_URL: 'https://pub.dev' })
+const routes = routeGroups.flatMap((group) => group.routes)
 const root = join(import.meta.dirname, '../../..')
 const document = describeRoutes(schema, routeGroups, 'https://packages.acme.dev') as Document
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
