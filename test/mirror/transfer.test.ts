@@ -218,7 +218,7 @@ it('refuses documents and archives with a valid hash that do not fit', async () 
   expect(Object.fromEntries(body.refused.map(({ what, reason }: { what: string; reason: string }) => [what, reason]))).toEqual({
     'listing intl': 'The listing of intl is not a valid listing of this package.',
     'listing path': 'The listing of path has a version that package clients cannot read.',
-    'score meta': 'It is not a JSON object.',
+    'score meta': 'the answer is not a JSON object',
     'advisories meta': expect.stringContaining('It cannot be imported: '),
     'archive meta 1.0.0': expect.stringMatching(/^Its SHA-256 is \w+ instead of \w+ as in the listing\.$/),
     'archive absent 1.0.0': 'The listing in the mirror does not have this version.',

@@ -6,9 +6,10 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { conflict, notFound } from '../../errors.ts'
 import { storedAt } from '../../platform/blobs/names.ts'
+import { NotFetched } from '../../platform/outbound/request.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { keepArchive } from '../../registry/mirror/archives.ts'
-import { storedText } from '../../registry/mirror/documents.ts'
+import { checkedDocument, storedText } from '../../registry/mirror/documents.ts'
 import { findEntry, mirrorStore, type MirrorServices, saveEntry } from '../../registry/mirror/entries.ts'
 import { type MirroredListing, parseListing } from '../../registry/mirror/listing.ts'
 import { maxDocumentBytes } from '../../registry/mirror/upstream.ts'
@@ -80,7 +81,7 @@ async function importLine(services: MirrorServices, folder: string, line: Line, 
     result.bytes += line.bytes
   } catch (error) {
     const reason =
-      error instanceof Refused || (error as NodeJS.ErrnoException).code === 'ENOENT'
+      error instanceof Refused || error instanceof NotFetched || (error as NodeJS.ErrnoException).code === 'ENOENT'
         ? messageOf(error)
         : `It cannot be imported: ${messageOf(error)}`
     result.refused.push({ what, reason })
@@ -115,7 +116,7 @@ async function importDocument(services: MirrorServices, folder: string, line: Do
   const checked =
     line.kind === 'listing'
       ? checkedListing(text, { name: line.name, upstreamUrl: services.config.UPSTREAM_URL ?? '' }, before)
-      : checkedObject(text)
+      : checkedDocument(line.kind, text, services.now())
   const content = await promisify<string, Buffer>(gzip)(checked)
   await saveEntry(services, key, { sha256: await storeContent(blobs, content), bytes: content.length, etag: line.etag, checkedAt })
   return true
@@ -136,12 +137,6 @@ function checkedListing(text: string, about: { name: string; upstreamUrl: string
   const [fault] = parsed.faults
   if (fault || !parsed.listing) throw new Refused(fault?.reason ?? `The listing of ${about.name} has no versions.`)
   return JSON.stringify(parsed.listing)
-}
-
-function checkedObject(text: string): string {
-  const document: unknown = JSON.parse(text)
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) throw new Refused('It is not a JSON object.')
-  return text
 }
 
 /** Imports an archive. Returns false if the mirror has it. */

@@ -1,6 +1,6 @@
 import { fetchWholeArchive } from '../../registry/mirror/archives.ts'
 import { documentState, readDocument, readListing } from '../../registry/mirror/documents.ts'
-import { findEntry, mirrorStore, type MirrorServices, saveEntry } from '../../registry/mirror/entries.ts'
+import { findEntry, forgetFile, mirrorStore, type MirrorServices } from '../../registry/mirror/entries.ts'
 import type { MirroredListing } from '../../registry/mirror/listing.ts'
 import { forEachConcurrently } from '../../platform/store/transfer.ts'
 import type { LockedPackage } from '../../registry/upgrades/lock-file.ts'
@@ -106,7 +106,7 @@ async function hasArchive(services: MirrorServices, name: string, version: strin
   const entry = await findEntry(services, key)
   if (!entry?.sha256) return false
   if (await (await mirrorStore(services)).has(entry.sha256)) return true
-  await saveEntry(services, key, { sha256: null, bytes: 0 })
+  await forgetFile(services, key, entry.sha256)
   return false
 }
 

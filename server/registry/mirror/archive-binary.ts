@@ -6,7 +6,7 @@ import { sendStoredArchive } from '../downloads/send.ts'
 import { requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
 import { readListing } from './documents.ts'
-import { countRead, recordUse, saveEntry } from './entries.ts'
+import { countRead, forgetFile, recordUse } from './entries.ts'
 import { refusalOf, type Rendered } from './render.ts'
 import { admittedPackage, callerOf, currentListing, recordVerdicts, refuse, requestedPackage, storedListing, unknown } from './requested.ts'
 import type { PackageState } from './state.ts'
@@ -58,7 +58,7 @@ async function sendKept(context: Context, named: Named, archive: StoredBytes): P
     context.log.warning(
       `mirror: the archive of ${named.name} ${named.version} is not in the store and will be fetched again: ${String(error)}`,
     )
-    await saveEntry(context, { kind: 'archive', ...named }, { sha256: null, bytes: 0 })
+    await forgetFile(context, { kind: 'archive', ...named }, archive.sha256)
     return missing
   }
 }

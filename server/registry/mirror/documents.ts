@@ -11,6 +11,7 @@ import {
   countRead,
   type Entry,
   findEntry,
+  forgetFile,
   keyOf,
   mirrorStore,
   type MirrorServices,
@@ -98,10 +99,12 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
   const text = await storedText(services, state.sha256)
   if (text !== null) return { ...state, text }
   // The file is not in the store, for example after a restore: fetch it again.
-  await saveEntry(services, { kind, name }, { sha256: null, bytes: 0 })
+  await forgetFile(services, { kind, name }, state.sha256)
   const again = await documentState(services, kind, name, { ...options, newerThan: services.now() })
-  const newText = again && (await storedText(services, again.sha256))
-  return again && newText !== null ? { ...again, text: newText } : null
+  if (!again) return null
+  const newText = await storedText(services, again.sha256)
+  if (newText === null) throw upstreamAway(services, again.failure)
+  return { ...again, text: newText }
 }
 
 /** Returns the listing of an upstream package, or null. @throws ApiError ServiceUnavailable as `documentState`. */
@@ -178,8 +181,7 @@ async function normalized(
   before: Entry | undefined,
   { text }: Extract<Answer, { status: 200 }>,
 ): Promise<string> {
-  if (kind === 'advisories') return checkedAdvisories(text, services.now())
-  if (kind !== 'listing') return checkedJson(text)
+  if (kind !== 'listing') return checkedDocument(kind, text, services.now())
   const known = before?.sha256 ? await storedText(services, before.sha256) : null
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
   const { listing, faults } = parseListing(text, {
@@ -191,6 +193,10 @@ async function normalized(
   if (!listing) throw new NotFetched(faults[0]?.reason ?? `The listing of ${name} has no versions.`)
   return JSON.stringify(listing)
 }
+
+/** Returns the text of a document other than a listing as it is stored. @throws NotFetched if it is unusable. */
+export const checkedDocument = (kind: Exclude<DocumentKind, 'listing'>, text: string, now: Date): string =>
+  kind === 'advisories' ? checkedAdvisories(text, now) : checkedJson(text)
 
 const anyObject = z.looseObject({})
 

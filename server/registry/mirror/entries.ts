@@ -132,6 +132,13 @@ export async function saveEntry({ database, now }: MirrorServices, key: EntryKey
   )
 }
 
+/** Records that a file is not in the store, for example after a restore, so that it is fetched again. */
+export const forgetFile = (services: MirrorServices, key: EntryKey, sha256: string): Promise<void> =>
+  change(services, 'update mirror_entries set sha256 = null, bytes = 0, checked_at = null where key = ? and sha256 = ?', [
+    keyOf(key),
+    sha256,
+  ])
+
 /** Records that the upstream server has confirmed the stored state, and ends the claim. */
 export const confirmEntry = (services: MirrorServices, key: EntryKey): Promise<void> =>
   change(services, 'update mirror_entries set checked_at = ?, failed_at = null, failure = null, leased_until = null where key = ?', [
