@@ -9,19 +9,10 @@ import { PackageRef } from '../packages/refs.ts'
 import { Advisory } from './entity.ts'
 import { importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
 import { type KnownAdvisory, listAdvisories, packagesOf, readAdvisory } from './service.ts'
-import { type Severity, statedSeverity } from './severity.ts'
+import { AdvisorySeverity } from './refs.ts'
+import { statedSeverity } from './severity.ts'
 
 export const AdvisoryRef = builder.objectRef<KnownAdvisory>('Advisory')
-
-export const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
-  description: 'Severity of a security advisory.',
-  values: {
-    LOW: { value: 'low', description: 'Low severity.' },
-    MODERATE: { value: 'moderate', description: 'Moderate severity.' },
-    HIGH: { value: 'high', description: 'High severity: update soon.' },
-    CRITICAL: { value: 'critical', description: 'Critical severity: update immediately.' },
-  } satisfies Record<Uppercase<Severity>, { value: Severity; description: string }>,
-})
 
 const ReferenceRef = builder.objectRef<{ type: string; url: string }>('AdvisoryReference').implement({
   description: 'A reference of an advisory.',

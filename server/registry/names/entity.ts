@@ -23,7 +23,10 @@ export const ConfusableName = defineEntity({
   indexes: [{ properties: ['approvedAt', 'name'] }],
   properties: {
     name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
-    /** The similar names, separated by spaces; empty if the name was approved before anyone published under it. */
+    /**
+     * The similar names, separated by spaces; among them is the name itself if the mirrored server has a package with it. Empty if the name was approved
+     * before anyone published under it.
+     */
     similarNames: p.text(),
     noticedAt: p.datetime(3),
     /** Who tried to publish under the name. */

@@ -20,7 +20,7 @@ export const nameRoutes = [
   route(
     'GET /api/admin/confusable-names',
     `query ($q: String, $offset: Int) {
-      confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
+      confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames isUpstream noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
     }`,
     {
       summary: 'Unapproved names that could be confused with others, 50 per page. `q` is part of the name.',

@@ -31,7 +31,11 @@ const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').im
     name: t.exposeString('name', { description: 'The name.' }),
     similarNames: t.stringList({
       description: 'Names of other packages that the name could be confused with; at most five.',
-      resolve: ({ similarNames }) => similarNames.split(' '),
+      resolve: ({ name, similarNames }) => similarNames.split(' ').filter((other) => other !== name),
+    }),
+    isUpstream: t.boolean({
+      description: 'Whether the mirrored server has a package with this name.',
+      resolve: ({ name, similarNames }) => similarNames.split(' ').includes(name),
     }),
     noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When a user last tried to publish a package with this name.' }),
     requestedBy: t.field({
@@ -56,9 +60,21 @@ builder.objectFields(PackageRef, (t) => ({
     description:
       'Names of other packages that this name could be confused with, until an administrator approves it, or null. Without signing in, only public packages.',
     resolve: async (pkg, _args, context) => {
-      const names = (await loadConfusion(context, pkg.name)) ?? []
+      const names = ((await loadConfusion(context, pkg.name)) ?? []).filter((name) => name !== pkg.name)
       const others = await Promise.all(names.map((name) => loadReadablePackage(context, name)))
       return orNull(others.flatMap((other) => other?.name ?? []))
+    },
+  }),
+  upstreamNamesake: t.field({
+    ...ofPublicPackage,
+    type: 'URL',
+    nullable: true,
+    description:
+      'URL of the package with the same name on the mirrored server, if the mirror knew it when this package was created, until an administrator approves the name; otherwise null.',
+    resolve: async (pkg, _args, context) => {
+      const { UPSTREAM_URL: upstream } = context.config
+      const isUpstream = upstream !== undefined && (await loadConfusion(context, pkg.name))?.includes(pkg.name)
+      return isUpstream ? `${upstream}/packages/${pkg.name}` : null
     },
   }),
   confusableWithReserved: t.stringList({

@@ -70,22 +70,35 @@ export async function requireApproval({ em, viewer, config, database, now }: Sig
   throw awaitingApproval(name, similar)
 }
 
+/** A package name that is not used yet. `isUpstream`: whether the mirrored server has a package with this name. */
+export type NewName = { name: string; isUpstream: boolean }
+
 /**
- * Returns the names that a package being created could be confused with; none once approved. A lock serializes concurrent creations.
- * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
+ * Returns the names that a package being created could be confused with, including its own if the mirrored server has a package with it; none once
+ * approved. A lock serializes concurrent creations.
+ * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is similar to others, but not approved yet.
  */
-export async function checkNewName(em: EntityManager, { viewer, config, database, now }: SignedInContext, name: string): Promise<string[]> {
+export async function checkNewName(em: EntityManager, context: SignedInContext, { name, isUpstream }: NewName): Promise<string[]> {
+  const { viewer, config, database, now } = context
   if (database.backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
   const similar = await similarNames(em, database.backend, name)
-  if (similar.length === 0 || (await isApproved(em, name))) return []
-  if (config.CONFUSABLE_NAMES === 'review') throw awaitingApproval(name, similar)
-  await recordConfusableName(em, { viewer, now }, name, similar)
-  return similar
+  const confusable = [...(isUpstream ? [name] : []), ...similar]
+  if (confusable.length === 0 || (await isApproved(em, name))) return []
+  if (config.CONFUSABLE_NAMES === 'review' && similar.length > 0) throw awaitingApproval(name, similar)
+  await recordConfusableName(em, { viewer, now }, name, confusable)
+  return confusable
 }
 
-/** Returns the warning to show after publishing under a confusable name, or an empty string. */
-export const confusionWarning = (similar: readonly string[]): string =>
-  similar.length ? ` Warning: this name could be confused with ${similar.join(', ')}. Make sure that it is the name you meant.` : ''
+/** Returns the warning to show after publishing under a confusable name, or an empty string. `confusable` is the result of `checkNewName`. */
+export function confusionWarning(name: string, confusable: readonly string[], urls: { upstream: string | undefined; own: string }): string {
+  const similar = confusable.filter((other) => other !== name)
+  const upstream = confusable.includes(name)
+    ? ` Warning: ${urls.upstream} also has a package named ${name}. To depend on this one, write "hosted: ${urls.own}".`
+    : ''
+  return similar.length > 0
+    ? `${upstream} Warning: this name could be confused with ${similar.join(', ')}. Make sure that it is the name you meant.`
+    : upstream
+}
 
 /** Deletes the record of a confusable name, when its package is deleted. */
 export const deleteConfusableName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ConfusableName, { name })

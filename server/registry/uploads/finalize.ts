@@ -6,6 +6,7 @@ import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../../errors.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
+import { isKnownUpstream } from '../mirror/catalog/names.ts'
 import { confusionWarning } from '../names/service.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
@@ -56,13 +57,15 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
   const { name, version } = inspected.pubspec
-  const success = `Successfully uploaded ${name} ${version}: ${publicUrl(context.request, config.SERVER_URL)}/packages/${name}`
+  const own = publicUrl(context.request, config.SERVER_URL)
+  const success = `Successfully uploaded ${name} ${version}: ${own}/packages/${name}`
   let message = success
-  const saveMessage = (em: EntityManager, similarNames: readonly string[]) => {
-    message = (success + confusionWarning(similarNames)).slice(0, 500)
+  const saveMessage = (em: EntityManager, confusable: readonly string[]) => {
+    message = (success + confusionWarning(name, confusable, { upstream: config.UPSTREAM_URL, own })).slice(0, 500)
     return changeRows(em, 'update uploads set message = ? where id = ?', [message, id])
   }
-  await publish(context, submission, { isNewName, inSameTransaction: saveMessage })
+  const isUpstream = isNewName && (await isKnownUpstream(context, name))
+  await publish(context, submission, { isNewName, isUpstream, inSameTransaction: saveMessage })
   return message
 }
 

@@ -43,8 +43,10 @@ async function admitNewName(context: SignedInContext, submission: Submission): P
 type PublishOptions = {
   /** Whether the package name was free in the first check. */
   isNewName: boolean
-  /** Work to perform in the publishing transaction. `similarNames`: existing names that a new name could be confused with. */
-  inSameTransaction: (em: EntityManager, similarNames: readonly string[]) => Promise<unknown>
+  /** Whether the mirrored server has a package with this name. */
+  isUpstream: boolean
+  /** Work to perform in the publishing transaction. `confusable`: the result of `checkNewName` for a new name. */
+  inSameTransaction: (em: EntityManager, confusable: readonly string[]) => Promise<unknown>
 }
 
 /**
@@ -68,13 +70,13 @@ async function publishWithin(
   em: EntityManager,
   context: SignedInContext,
   submission: Submission,
-  { isNewName, inSameTransaction }: PublishOptions,
+  { isNewName, isUpstream, inSameTransaction }: PublishOptions,
 ): Promise<void> {
   const { name } = submission.pubspec
   const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
     throw isNewName ? conflict(`Someone else has just taken the package name ${name}.`) : notAnUploader(context, name)
-  await inSameTransaction(em, existing ? [] : await checkNewName(em, context, name))
+  await inSameTransaction(em, existing ? [] : await checkNewName(em, context, { name, isUpstream }))
   if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
   const at = context.now()

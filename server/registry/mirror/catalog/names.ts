@@ -37,15 +37,38 @@ export async function searchNames(context: Context, text: string, first: number)
 }
 
 async function currentNames(context: Context): Promise<string> {
-  const { state } = context
   const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
-  if (!document) return ''
-  if (state.mirrorNames?.sha256 === document.sha256) return state.mirrorNames.lines
-  const { packages } = JSON.parse(document.text) as { packages?: unknown }
+  return document ? linesOf(context, document) : ''
+}
+
+/** Returns the names of the document, each between line breaks. They are kept in memory until the document changes. */
+function linesOf({ state }: Pick<MirrorServices, 'state'>, { sha256, text }: { sha256: string; text: string }): string {
+  if (state.mirrorNames?.sha256 === sha256) return state.mirrorNames.lines
+  const { packages } = JSON.parse(text) as { packages?: unknown }
   const names = Array.isArray(packages) ? packages.filter((name) => typeof name === 'string' && isPackageName(name)) : []
   const lines = `\n${names.slice(0, maxNames).join('\n')}\n`
-  state.mirrorNames = { sha256: document.sha256, lines }
+  state.mirrorNames = { sha256, lines }
   return lines
+}
+
+/**
+ * Returns whether the upstream server has a package with this name, as far as the mirror knows: its listing or the names of all packages are in the
+ * mirror. Sends no request to the upstream server.
+ */
+export async function isKnownUpstream(services: MirrorServices, name: string): Promise<boolean> {
+  const { config, log, state } = services
+  if (config.UPSTREAM_URL === undefined) return false
+  try {
+    if ((await findEntry(services, { kind: 'listing', name }))?.sha256) return true
+    const sha256 = (await findEntry(services, { kind: 'names', name: '' }))?.sha256
+    if (!sha256) return false
+    const text = state.mirrorNames?.sha256 === sha256 ? '' : await storedText(services, sha256)
+    return text !== null && linesOf(services, { sha256, text }).includes(`\n${name}\n`)
+  } catch (error) {
+    // The answer is only used for a warning.
+    log.warning(`mirror: looking up the name ${name}: ${String(error)}`)
+    return false
+  }
 }
 
 /** Returns matching names, best first: the shortest of those that begin with the text, in the order of the document. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { payload, wordEnum } from '../../../platform/graphql/payload.ts'
 import { isImpossible, parseConstraint } from '../../../platform/pub/constraint.ts'
-import { AdvisorySeverity } from '../../advisories/schema.ts'
+import { AdvisorySeverity } from '../../advisories/refs.ts'
 import { readPolicies, updatePolicies } from './service.ts'
 import type { MirrorPolicies, PolicyMode, Selector } from './settings.ts'
 
