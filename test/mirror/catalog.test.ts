@@ -118,7 +118,7 @@ it('never requests own and excluded names from the upstream server', async () =>
   expect(upstream.mentions('widgets') || upstream.mentions('acme_core')).toBe(false)
 })
 
-it('finds names: the same, then those that begin with the text, then those that contain it', async () => {
+it('finds names in the order exact match, prefix, part', async () => {
   const upstream = await Upstream.start()
   for (const name of ['http', 'http_parser', 'my_http', 'path', 'shelf_http']) upstream.publish(name, '1.0.0')
   await using app = await mirrorOf(upstream)
@@ -182,4 +182,35 @@ it('answers only callers who may read the mirror', async () => {
   await using without = await testApp()
   const { body } = await (await without.admin()).graphql(`{ ${asked} ${queries[1]} ${queries[2]} }`)
   expect(body.data).toEqual({ mirror: null, server: { mirrorHost: null }, upstreamPackage: null, searchUpstream: [] })
+})
+
+it('describes a package without its advisories and publisher if the upstream server does not send them', async () => {
+  const upstream = await Upstream.start()
+  upstream.publish('colors', '1.0.0', { files: { 'README.md': 'Colors.' } })
+  upstream.advise('colors', { affected: ['1.0.0'] })
+  await using app = await mirrorOf(upstream)
+  const viewer = await app.viewer()
+  await pkg(viewer, 'colors', 'name')
+  await upstream.stop()
+  expect(await pkg(viewer, 'colors', 'latest { version } advisories { osvId } publisher licenses')).toEqual({
+    latest: { version: '1.0.0' },
+    advisories: null,
+    publisher: null,
+    licenses: [],
+  })
+  const { body } = await viewer.graphql('{ upstreamPackage(name: "colors") { name readme } }')
+  expect(body.errors[0].extensions.code).toBe('ServiceUnavailable')
+  expect(body.data.upstreamPackage).toEqual({ name: 'colors', readme: null })
+})
+
+it('fetches no large archive for its README, and shows none of a damaged one', async () => {
+  const upstream = await Upstream.start()
+  upstream.publish('huge', '1.0.0', { archive: Buffer.alloc(21 * 1024 ** 2) })
+  upstream.publish('broken', '1.0.0', { archive: Buffer.from('not an archive') })
+  await using app = await mirrorOf(upstream)
+  const viewer = await app.viewer()
+  expect(await pkg(viewer, 'huge', 'readme latest { isCached }')).toEqual({ readme: null, latest: { isCached: false } })
+  expect(await pkg(viewer, 'broken', 'readme')).toEqual({ readme: null })
+  expect(await pkg(viewer, 'huge', 'latest { isCached }')).toEqual({ latest: { isCached: false } })
+  expect(await pkg(viewer, 'broken', 'latest { isCached }')).toEqual({ latest: { isCached: true } })
 })

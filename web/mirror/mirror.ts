@@ -1,3 +1,4 @@
+import { useIntervalFn } from '@vueuse/core'
 import { computed, type ComputedRef, inject, type InjectionKey, provide } from 'vue'
 import {
   MirrorDocument,
@@ -8,7 +9,6 @@ import {
   RemoveMirroredPackageDocument,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
-import { usePolling } from '../jobs/jobs.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 import { useSession } from '../sign-in/session.ts'
@@ -33,10 +33,10 @@ export function provideMirror() {
 /** Returns the addresses of the mirror, which the frame has loaded. */
 export const useMirror = () => inject(mirrorKey, undefined) ?? computed(() => undefined)
 
-/** Polls what the mirror keeps and the state of the upstream server. For administrators. */
+/** Polls four times a minute what the mirror keeps and the state of the upstream server. For administrators. */
 export function useMirrorState() {
   const { data, ...state } = useQuery(MirrorStateDocument, {})
-  usePolling(state.retry)
+  useIntervalFn(() => document.visibilityState === 'visible' && state.retry(), 15_000)
   return { ...state, state: computed(() => data.value?.mirror ?? undefined) }
 }
 

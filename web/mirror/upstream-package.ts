@@ -26,7 +26,7 @@ export function useUpstreamPackage() {
   return { ...state, name, pkg: computed(() => data.value?.upstreamPackage ?? undefined) }
 }
 
-/** Returns the README of the upstream package in the URL; null if there is none. */
+/** Returns the README of the upstream package in the URL; null without one. */
 export function useUpstreamReadme() {
   const name = useName()
   const { data, ...state } = useQuery(UpstreamReadmeDocument, () => ({ name: name.value }))

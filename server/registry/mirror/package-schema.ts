@@ -2,11 +2,17 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { webUrl } from '../../platform/pub/hosted-url.ts'
 import { DependencyKind, packageOfRow } from '../packages/refs.ts'
-import { findUpstreamPackage, type UpstreamPackage, upstreamTags } from './catalog/package.ts'
+import {
+  countUsers,
+  findUpstreamPackage,
+  listUsers,
+  type UpstreamDependent,
+  upstreamAdvisories,
+  type UpstreamPackage,
+  upstreamTags,
+} from './catalog/package.ts'
 import { readmeOf } from './catalog/readme.ts'
 import { UpstreamAdvisoryRef, UpstreamVersionRef, type Version } from './catalog/refs.ts'
-import { countUsers, listUsers, type UpstreamDependent } from './catalog/used-by.ts'
-import { advisoriesOf } from './render.ts'
 
 const DependentRef = builder.objectRef<UpstreamDependent>('UpstreamDependent').implement({
   description: 'A package of this server whose latest version depends on a package of the upstream server.',
@@ -99,14 +105,12 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
   }),
   advisories: t.field({
     type: [UpstreamAdvisoryRef],
+    nullable: true,
     extensions: { cost: 5, size: 5 },
-    description: 'Security advisories that are not withdrawn, at most 50.',
+    description: 'Security advisories that are not withdrawn, at most 50; null if the upstream server does not send them.',
     resolve: async (pkg, _args, context) => {
-      const osvs = pkg.listing.advisoriesUpdated === null ? [] : await advisoriesOf(context, pkg.listing)
-      return osvs
-        .filter(({ withdrawn }) => withdrawn === undefined)
-        .slice(0, 50)
-        .map((osv) => ({ osv, pkg }))
+      const osvs = await upstreamAdvisories(context, pkg)
+      return osvs && osvs.map((osv) => ({ osv, pkg }))
     },
   }),
   readme: t.string({
@@ -122,7 +126,7 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
   versions: t.connection(
     {
       type: UpstreamVersionRef,
-      description: 'All versions, highest first, including those that policies refuse.',
+      description: 'All versions, highest first, including refused ones.',
       args: { offset: t.arg.int(offset) },
       resolve: (pkg, { offset: skipped, ...args }) => {
         const versions = pkg.listing.versions.toReversed()

@@ -76,7 +76,7 @@ async function render(services: MirrorServices, listing: MirroredListing, asked:
   }
 }
 
-/** Returns the versions that the policies leave: without refused ones, and marked as retracted where a rule says so. */
+/** Returns the versions without refused ones. Versions that new resolutions must not choose are marked as retracted. */
 export function usableVersions(listing: MirroredListing, verdicts: Rendered['verdicts']): MirroredVersion[] {
   return listing.versions.flatMap((version) => {
     const enforced = (verdicts.get(version.version) ?? []).filter(({ mode }) => mode === 'enforce')

@@ -71,7 +71,7 @@ export async function isKnownUpstream(services: MirrorServices, name: string): P
   }
 }
 
-/** Returns matching names, best first: the shortest of those that begin with the text, in the order of the document. */
+/** Returns matching names: the text itself, then names that begin with it, then other names that contain it, each in the order of the document. */
 function matching(lines: string, wanted: string): string[] {
   const exact = lines.includes(`\n${wanted}\n`) ? [wanted] : []
   const found = new Set(exact)

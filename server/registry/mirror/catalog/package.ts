@@ -1,7 +1,11 @@
 import { ApiError } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import type { Reads } from '../../../platform/db/reads.ts'
+import { normalHostedUrl } from '../../../platform/pub/hosted-url.ts'
 import { isPackageName } from '../../../platform/pub/package-name.ts'
+import type { Osv } from '../../advisories/osv.ts'
 import { describePubspec, type Pubspec } from '../../archive/pubspec.ts'
 import type { JsonObject } from '../../archive/yaml.ts'
 import { latestOf } from '../../packages/versions/latest.ts'
@@ -9,7 +13,7 @@ import { isExcluded, requireMirror } from '../access.ts'
 import { storedText } from '../documents.ts'
 import type { MirroredListing, MirroredVersion } from '../listing.ts'
 import type { Verdict } from '../policies/evaluate.ts'
-import { tagsOf, usableVersions } from '../render.ts'
+import { advisoriesOf, tagsOf, usableVersions } from '../render.ts'
 import { currentListing } from '../requested.ts'
 import { packageState } from '../state.ts'
 
@@ -60,6 +64,21 @@ async function orNull<Result>(work: Promise<Result>): Promise<Result | null> {
   }
 }
 
+/** Maximum number of advisories of a package. */
+const maxAdvisories = 50
+
+/** Returns the advisories that are not withdrawn; null if they are not in the mirror and the upstream server does not answer. */
+export async function upstreamAdvisories(context: Context, { listing }: UpstreamPackage): Promise<Osv[] | null> {
+  if (listing.advisoriesUpdated === null) return []
+  try {
+    const advisories = await withoutBudget(context, () => advisoriesOf(context, listing))
+    return advisories.filter(({ withdrawn }) => withdrawn === undefined).slice(0, maxAdvisories)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 503) return null
+    throw error
+  }
+}
+
 /** Tags that describe licenses rather than name them. */
 const licenseKinds = ['license:fsf-libre', 'license:osi-approved', 'license:unknown']
 
@@ -85,4 +104,46 @@ async function readTags(context: Context, name: string): Promise<UpstreamTags> {
     licenses: tags.filter((tag) => tag.startsWith('license:') && !licenseKinds.includes(tag)).map((tag) => tag.slice('license:'.length)),
     publisher: valuesOf('publisher:')[0] ?? null,
   }
+}
+
+/** A package of this server whose latest version depends on an upstream package. */
+export type UpstreamDependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev' }
+
+type Wanted = { name: string; limit: number; after?: string | undefined; offset?: number | null | undefined }
+type Addresses = Pick<Config, 'SERVER_URL' | 'UPSTREAM_URL'>
+
+/**
+ * Returns the packages whose latest version depends on an upstream package: without a registry URL, or with that of the mirror or of the upstream
+ * server. Each once, ordered by name; direct dependencies take precedence over dev dependencies.
+ */
+export async function listUsers(
+  reads: Reads,
+  config: Addresses,
+  { name, limit, after = '', offset }: Wanted,
+): Promise<UpstreamDependent[]> {
+  return reads.all<UpstreamDependent>(
+    `select p.id as "packageId", p.name, v.version, d."constraint", d.kind ${fromUsers} and p.name > ? order by p.name limit ? offset ?`,
+    ...parameters(config, name),
+    after,
+    limit,
+    offset ?? 0,
+  )
+}
+
+export async function countUsers(reads: Reads, config: Addresses, name: string): Promise<number> {
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total ${fromUsers}`, ...parameters(config, name))
+  return Number(row?.total ?? 0)
+}
+
+const isUpstream = (alias: string) => `${alias}.sdk is null and (${alias}.hosted_url is null or ${alias}.hosted_url in (?, ?))`
+
+const fromUsers = `from package_dependencies d
+  join package_versions v on v.id = d.version_id
+  join packages p on p.id = v.package_id and p.latest_version = v.version
+  where d.name = ? and ${isUpstream('d')} and (d.kind = 'direct' or not exists (
+    select 1 from package_dependencies o where o.version_id = d.version_id and o.kind = 'direct' and o.name = d.name and ${isUpstream('o')}))`
+
+function parameters({ SERVER_URL, UPSTREAM_URL }: Addresses, name: string): string[] {
+  const urls = [`${SERVER_URL}/mirror`, UPSTREAM_URL ?? ''].map((url) => normalHostedUrl(url) ?? url)
+  return [name, ...urls, ...urls]
 }

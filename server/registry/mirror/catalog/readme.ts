@@ -12,7 +12,7 @@ import { fetchWholeArchive, openMirrored } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
 import { callerOf } from '../requested.ts'
 import { packageState } from '../state.ts'
-import { requestUpstream, timesOf } from '../upstream.ts'
+import { inTurn as inUpstreamTurn, measured, requestUpstream, timesOf } from '../upstream.ts'
 import type { UpstreamPackage } from './package.ts'
 
 /** A README as it is in the archive. */
@@ -64,7 +64,8 @@ async function isSmall(context: Context, url: string): Promise<boolean> {
   const signal = AbortSignal.any([AbortSignal.timeout(timesOf(context).documentMs), context.stopping.signal])
   const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
   try {
-    const answer = await requestUpstream(context, url, { headers, signal, archiveHost: new URL(url).host })
+    const request = () => requestUpstream(context, url, { headers, signal, archiveHost: new URL(url).host })
+    const answer = await inUpstreamTurn(callerOf(context), () => measured(context, request))
     answer.destroy()
     const length = Number(answer.headers['content-length'])
     return answer.statusCode === 200 && length <= maxFetched
@@ -84,7 +85,7 @@ async function readmeIn(context: Context, archive: StoredBytes): Promise<Readme 
   return readme
 }
 
-/** Returns the README, or null if there is none or the archive is not valid. */
+/** Returns the README; null without one, and for an invalid archive. */
 async function extract(context: Context, archive: StoredBytes): Promise<Readme | null> {
   let found: { path: string; rank: number; chunks: Buffer[] } | null = null
   try {

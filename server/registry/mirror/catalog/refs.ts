@@ -16,7 +16,7 @@ const VerdictEffect = wordEnum<Verdict['effect']>('MirrorVerdictEffect', 'Effect
 })
 
 const VerdictRef = builder.objectRef<Verdict>('MirrorVerdict').implement({
-  description: 'What a policy of the mirror says about a version.',
+  description: 'Verdict of a policy of the mirror on a version.',
   fields: (t) => ({
     rule: t.exposeString('rule', { description: 'The policy: `packages`, `advisories`, `licenses` or `minimumAge`.' }),
     isEnforced: t.boolean({
