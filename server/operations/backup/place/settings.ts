@@ -56,6 +56,8 @@ export function describeOverlap(config: DataConfig, address: string): string | n
 function bucketOverlap(config: DataConfig, address: BucketAddress): string | null {
   const { S3_BUCKET, S3_PREFIX, S3_ENDPOINT } = settingsOf(config, address)
   if (config.BLOB_BACKEND !== 's3' || S3_BUCKET !== config.S3_BUCKET || S3_ENDPOINT !== config.S3_ENDPOINT) return null
-  const own = ['staging/', 'sha256/', 'removed/', 'images/', 'mirror/'].some((folder) => S3_PREFIX.startsWith(`${config.S3_PREFIX}${folder}`))
+  const own = ['staging/', 'sha256/', 'removed/', 'images/', 'mirror/'].some((folder) =>
+    S3_PREFIX.startsWith(`${config.S3_PREFIX}${folder}`),
+  )
   return own || S3_PREFIX === config.S3_PREFIX ? `is in the archive store ${nameOfBucket(config)}` : null
 }

@@ -8,15 +8,16 @@ import { disagreements } from '../../instances/register.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
-import { type Check, examine, failed, passed, warning } from './check.ts'
+import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
 import { clockOf, checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { examineDatabase } from './database.ts'
-import { checkUpstream } from './mirror.ts'
 import { checkProxy, checkReach } from './reach.ts'
 import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
 import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { titleOf } from '../../../analysis/sdks/service.ts'
+import { NotFetched } from '../../../platform/outbound/request.ts'
+import { requestUpstream } from '../../../registry/mirror/upstream.ts'
 
 /**
  * Checks everything that the server depends on, whether or not it is running, and changes no data. `quick` skips checks that
@@ -147,4 +148,31 @@ async function checkSandbox(config: Config, em: EntityManager | null): Promise<C
   const doubt = await sandboxWarning(config)
   if (doubt !== null) return [warning('sandbox', doubt)]
   return [passed('sandbox', `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.`)]
+}
+
+const timeoutMs = 10_000
+
+/**
+ * Checks that the upstream server of the mirror answers like a package server. Sends one request without credentials, for names of public packages.
+ * Returns nothing without a mirror.
+ */
+async function checkUpstream(config: Config): Promise<Check[]> {
+  const { UPSTREAM_URL } = config
+  if (UPSTREAM_URL === undefined) return []
+  const advice =
+    'Check UPSTREAM_URL, DNS_SERVERS and the firewall. Until then, clients get only what is in the mirror. In a closed network, this is expected.'
+  try {
+    const url = `${UPSTREAM_URL}/api/package-name-completion-data`
+    const answer = await requestUpstream({ config }, url, {
+      headers: { accept: 'application/json' },
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    answer.destroy()
+    const status = answer.statusCode ?? 0
+    if (status < 500) return [passed('mirror', `The upstream server ${UPSTREAM_URL} answers (status ${status}).`)]
+    return [warning('mirror', `The upstream server ${UPSTREAM_URL} answers with status ${status}.`, advice)]
+  } catch (error) {
+    if (!(error instanceof NotFetched)) throw error
+    return [warning('mirror', `The upstream server ${UPSTREAM_URL} does not answer: ${messageOf(error)}`, advice)]
+  }
 }
