@@ -8,7 +8,7 @@ import { NotFetched, orTemporary } from '../../platform/outbound/request.ts'
 import { watchPace } from '../../platform/outbound/pace.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
 import { claim, findEntry, keyOf, leaseMs, mirrorStore, type MirrorServices, renewClaim, saveEntry, saveFailure } from './entries.ts'
-import { reportFaults } from './faults.ts'
+import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
 import { healthOf, inTurn, measured, requestUpstream, timesOf } from './upstream.ts'
 

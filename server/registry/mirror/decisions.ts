@@ -1,5 +1,6 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { LRUCache } from 'lru-cache'
 import { createHash } from 'node:crypto'
 import { newId } from '../../platform/db/base.ts'
 import { changeRows, containing, readRows, type Value } from '../../platform/db/statements.ts'
@@ -29,6 +30,8 @@ declare module '../../services.ts' {
   interface State {
     /** Decisions of the mirror that are not yet in the database, by their fields. */
     mirrorDecisions?: Map<string, Counted>
+    /** Faults of the upstream server that this process has reported. */
+    reportedFaults?: LRUCache<string, true>
     /** Number of decisions of this process by rule and outcome, separated by a space. */
     mirrorDecisionCounts?: Map<string, number>
   }
@@ -52,6 +55,20 @@ export function countDecision({ state, now }: Pick<Services, 'state' | 'now'>, d
     count: 1,
     lastAt: now(),
   })
+}
+
+/** Something unusable that the upstream server sent. `version` is empty if it concerns the whole package. */
+export type UpstreamFault = { version: string; rule: string; reason: string }
+
+/** Reports faults of the upstream server, each once: in the log and for administrators. */
+export function reportFaults(services: Pick<Services, 'log' | 'now' | 'state'>, name: string, faults: readonly UpstreamFault[]): void {
+  const reported = (services.state.reportedFaults ??= new LRUCache<string, true>({ max: 1000 }))
+  for (const { version, rule, reason } of faults) {
+    countDecision(services, { outcome: 'fault', rule, packageName: name, version, reason, userId: null })
+    if (reported.has(reason)) continue
+    reported.set(reason, true)
+    services.log.warning(`mirror: ${reason}`)
+  }
 }
 
 /** Shortens a text to its column and replaces control characters, of which PostgreSQL stores no NUL. Faults quote the upstream server. */

@@ -20,7 +20,7 @@ import {
   saveFailure,
 } from './entries.ts'
 import { type ListingFault, type MirroredListing, parseListing } from './listing.ts'
-import { reportFaults } from './faults.ts'
+import { reportFaults } from './decisions.ts'
 import { type Answer, fetchDocument, inTurn, isUnreachable } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
