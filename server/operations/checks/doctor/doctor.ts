@@ -173,6 +173,6 @@ async function checkUpstream(config: Config): Promise<Check[]> {
     return [warning('mirror', `The upstream server ${UPSTREAM_URL} answers with status ${status}.`, advice)]
   } catch (error) {
     if (!(error instanceof NotFetched)) throw error
-    return [warning('mirror', `The upstream server ${UPSTREAM_URL} does not answer: ${messageOf(error)}`, advice)]
+    return [warning('mirror', `The upstream server ${UPSTREAM_URL} does not answer: ${messageOf(error)}.`, advice)]
   }
 }
