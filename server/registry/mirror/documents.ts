@@ -19,7 +19,7 @@ import {
   saveEntry,
   saveFailure,
 } from './entries.ts'
-import { type ListingFault, type MirroredListing, parseListing } from './listing.ts'
+import { isShallow, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { type Answer, fetchDocument, inTurn, isUnreachable } from './upstream.ts'
 
@@ -201,11 +201,17 @@ export const checkedDocument = (kind: Exclude<DocumentKind, 'listing'>, text: st
 const anyObject = z.looseObject({})
 
 function checkedJson(text: string): string {
+  const document = parsedJson(text)
+  if (!anyObject.safeParse(document).success) throw new NotFetched('the answer is not a JSON object')
+  if (!isShallow(document)) throw new NotFetched('the answer is nested too deep')
+  return text
+}
+
+function parsedJson(text: string): unknown {
   try {
-    anyObject.parse(JSON.parse(text))
-    return text
+    return JSON.parse(text)
   } catch {
-    throw new NotFetched('the answer is not a JSON object')
+    return undefined
   }
 }
 

@@ -95,7 +95,7 @@ function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredV
   const parsed = versionSchema.safeParse(entry)
   if (!parsed.success) return null
   const { version, retracted, archive_url, archive_sha256, published, pubspec } = parsed.data
-  if (pubspec.name !== name || pubspec.version !== version) return null
+  if (pubspec.name !== name || pubspec.version !== version || !isShallow(pubspec)) return null
   return {
     version,
     retracted: retracted ?? false,
@@ -105,6 +105,13 @@ function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredV
     published: published ?? null,
   }
 }
+
+/** Deeper than any pubspec or advisory. Much deeper values overflow the stack of this server and of clients. */
+const maxDepth = 64
+
+/** Returns whether a JSON value is nested at most 64 levels deep. */
+export const isShallow = (value: unknown, levels = maxDepth): boolean =>
+  typeof value !== 'object' || value === null || (levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1)))
 
 const onePerReason = (faults: ListingFault[]): ListingFault[] => [...new Map(faults.map((fault) => [fault.reason, fault])).values()]
 
