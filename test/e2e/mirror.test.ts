@@ -61,7 +61,13 @@ it('applies a policy that an administrator sets, shows what it refused, and remo
   await decision.getByText('Refused').waitFor()
   await expectSound(page, 'mirror-decisions')
 
-  await page.getByRole('link', { name: 'Overview' }).click()
+  await decision.getByRole('link', { name: 'colors 1.1.0' }).click()
+  await page.getByRole('note').getByText(refused.body.error.message).waitFor()
+  await page.getByRole('row', { name: /1\.1\.0 .*Refused/ }).waitFor()
+  await page.getByRole('row', { name: /1\.0\.0 Latest In the mirror .*Allowed/ }).waitFor()
+  await expectSound(page, 'upstream-versions')
+
+  await page.goto('/mirror')
   await page.getByRole('button', { name: 'Actions for colors' }).press('Enter')
   await page.getByRole('menuitem', { name: 'Compare now' }).click()
   await page.getByText('Compared colors with the upstream server.').waitFor()

@@ -11,6 +11,7 @@ import {
   type UpstreamPackage,
   upstreamTags,
 } from './catalog/package.ts'
+import { latestOf } from '../packages/versions/latest.ts'
 import { readmeOf } from './catalog/readme.ts'
 import { UpstreamAdvisoryRef, UpstreamVersionRef, type Version } from './catalog/refs.ts'
 
@@ -63,6 +64,12 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
     nullable: true,
     description: 'The latest version that the policies of the mirror allow; null if they allow none.',
     resolve: (pkg) => pkg.latest && stored(pkg, pkg.latest.version),
+  }),
+  newest: t.field({
+    type: UpstreamVersionRef,
+    nullable: true,
+    description: 'The latest version on the upstream server. Differs from `latest` if the policies of the mirror do not allow it.',
+    resolve: (pkg) => stored(pkg, latestOf(pkg.listing.versions)?.version ?? ''),
   }),
   isDiscontinued: t.boolean({ description: 'Whether the package is discontinued.', resolve: ({ listing }) => listing.isDiscontinued }),
   replacedBy: t.string({
