@@ -12,7 +12,8 @@ let app: TestApp
 let fresh: TestApp
 let owner: Actor
 beforeAll(async () => {
-  app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
+  // No server listens on the port of UPSTREAM_URL.
+  app = await testApp({ env: { SIGNUP_ENABLED: 'true', UPSTREAM_URL: 'http://127.0.0.1:9' } })
   fresh = await testApp({ setUp: false })
   owner = await (await app.owner()).session()
 })
