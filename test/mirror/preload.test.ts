@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { mirrorStore } from '../../server/registry/mirror/entries.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { admin, adminJson } from '../support/admin.ts'
+import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
 import { lockText } from '../support/lock-text.ts'
 import { publish } from '../support/publish.ts'
 import { failWith } from '../support/upstream-faults.ts'
@@ -120,4 +121,17 @@ it('refuses files that are not lock files, and servers without a mirror', async 
   expect(await admin(app, 'mirror-fetch')).toMatchObject({ code: 2, err: expect.stringContaining('Wrong number of values') })
   await using plain = await testApp()
   expect(await admin(plain, 'mirror-fetch', path)).toMatchObject({ code: 78, err: 'UPSTREAM_URL is not set: there is no mirror.' })
+})
+
+it('fails if the mirror is larger than UPSTREAM_CACHE_BYTES afterwards', async () => {
+  const upstream = await Upstream.start()
+  await using app = await testApp({ env: { UPSTREAM_URL: upstream.url } })
+  upstream.publish('large', '1.0.0', { archive: randomBytes(2 * 1024 ** 2) })
+  const path = await locked(app, upstream, [{ name: 'large', version: '1.0.0' }])
+  const small = { ...environmentOf(app), UPSTREAM_CACHE_BYTES: String(1024 ** 2) }
+  expect(await runCommand(small, 'mirror-fetch', path)).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/Missing: 0\.\nThe mirror is 10\d{5} bytes larger than UPSTREAM_CACHE_BYTES\./),
+  })
+  expect(await adminJson(app, 'mirror-fetch', path)).toMatchObject({ code: 0, body: { excess: 0 } })
 })

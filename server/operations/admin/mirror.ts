@@ -11,21 +11,22 @@ import { counted, type Outcome } from './command.ts'
 import { requireFile } from './content.ts'
 import { showProgress } from './progress-line.ts'
 
-/** Fetches what lock files name into the mirror. `ok` is false if anything is missing. */
+/** Fetches what lock files name into the mirror. `ok` is false if anything is missing, or will be because the mirror is too large. */
 export async function fetchLocked(config: Config, paths: readonly string[]): Promise<Outcome> {
   const files = await Promise.all(paths.map(readLockText))
   const progress = showProgress()
   const result = await withMirror(config, (mirror) =>
     preload(mirror, files, (done, total) => progress.update('Fetching', { done, total, unit: 'packages' })),
   ).finally(() => progress.end())
-  const { packages, versions, fetched, bytes, skipped, missing } = result
+  const { packages, versions, fetched, bytes, excess, skipped, missing } = result
   const counts = `The mirror has ${counted(versions, 'versions')} of ${counted(packages, 'packages')}. Fetched now: ${counted(fetched, 'archives')} (${counted(bytes, 'bytes')}).`
   const text = [
     ...notes('skipped', skipped),
     ...notes('missing', missing),
     `${counts} Skipped: ${skipped.length}. Missing: ${missing.length}.`,
+    ...excessive(excess),
   ]
-  return { text: text.join('\n'), data: result, ok: missing.length === 0 }
+  return { text: text.join('\n'), data: result, ok: missing.length === 0 && excess === 0 }
 }
 
 /** Writes the files of the mirror to a folder. `ok` is false if files of the mirror are missing or damaged. */
@@ -46,12 +47,12 @@ export async function importCache(config: Config, folder: string): Promise<Outco
   // The number of files is unknown until the index was read.
   const report = (done: number) => progress.update('Importing', { done, total: done + 1, unit: 'files' })
   const result = await withMirror(config, (mirror) => importMirror(mirror, folder, report)).finally(() => progress.end())
-  const { imported, bytes, present, skipped, refused } = result
+  const { imported, bytes, present, excess, skipped, refused } = result
   const summary = `Imported ${counted(imported, 'files')} (${counted(bytes, 'bytes')}). Already in the mirror, or newer there: ${present}. Skipped: ${skipped.length}. Refused: ${refused.length}.`
   return {
-    text: [...notes('skipped', skipped), ...notes('refused', refused), summary].join('\n'),
+    text: [...notes('skipped', skipped), ...notes('refused', refused), summary, ...excessive(excess)].join('\n'),
     data: result,
-    ok: refused.length === 0,
+    ok: refused.length === 0 && excess === 0,
   }
 }
 
@@ -80,6 +81,13 @@ export async function rewriteLockFiles(
 }
 
 const notes = (kind: string, list: readonly Note[]): string[] => list.map(({ what, reason }) => `${kind}: ${what}: ${reason}`)
+
+const excessive = (bytes: number): string[] =>
+  bytes === 0
+    ? []
+    : [
+        `The mirror is ${counted(bytes, 'bytes')} larger than UPSTREAM_CACHE_BYTES. Increase it now: the server deletes that much within ten minutes.`,
+      ]
 
 /** Larger than any lock file. */
 const maxBytes = 8 * 1024 ** 2

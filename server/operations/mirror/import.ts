@@ -15,10 +15,10 @@ import { type MirroredListing, parseListing } from '../../registry/mirror/listin
 import { maxDocumentBytes } from '../../registry/mirror/upstream.ts'
 import { linesOf } from '../backup/place/files.ts'
 import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './format.ts'
-import { type Mirror, type Note, whyNotMirrored } from './services.ts'
+import { excessOf, type Mirror, type Note, whyNotMirrored } from './services.ts'
 
-/** `present`: files that the mirror already had, or has newer. `refused`: lines and files that were not imported. */
-export type Imported = { imported: number; bytes: number; present: number; skipped: Note[]; refused: Note[] }
+/** `present`: files that the mirror already had, or has newer. `refused`: lines and files that were not imported. `excess`: see `excessOf`. */
+export type Imported = { imported: number; bytes: number; present: number; excess: number; skipped: Note[]; refused: Note[] }
 
 /** Why a file is refused. */
 class Refused extends Error {}
@@ -30,7 +30,7 @@ class Refused extends Error {}
  */
 export async function importMirror(mirror: Mirror, path: string, report: (done: number) => void): Promise<Imported> {
   const folder = resolve(path)
-  const result: Imported = { imported: 0, bytes: 0, present: 0, skipped: [], refused: [] }
+  const result: Imported = { imported: 0, bytes: 0, present: 0, excess: 0, skipped: [], refused: [] }
   let done = 0
   // Archives are compared with the listings, so these come first.
   for (const isArchives of [false, true]) {
@@ -43,6 +43,7 @@ export async function importMirror(mirror: Mirror, path: string, report: (done: 
       }
     }
   }
+  result.excess = await excessOf(mirror.services)
   return result
 }
 

@@ -5,16 +5,24 @@ import type { MirroredListing } from '../../registry/mirror/listing.ts'
 import { forEachConcurrently } from '../../platform/store/transfer.ts'
 import type { LockedPackage } from '../../registry/upgrades/lock-file.ts'
 import { hashProblem, hostedIn, isFromUpstream, type LockText } from './lock-files.ts'
-import { type Mirror, type Note, whyNotMirrored } from './services.ts'
+import { excessOf, type Mirror, type Note, whyNotMirrored } from './services.ts'
 
-/** What the mirror has of the packages in lock files. `fetched` and `bytes`: archives that this run fetched. */
-export type Preloaded = { packages: number; versions: number; fetched: number; bytes: number; skipped: Note[]; missing: Note[] }
+/** What the mirror has of the packages in lock files. `fetched` and `bytes`: archives that this run fetched. `excess`: see `excessOf`. */
+export type Preloaded = {
+  packages: number
+  versions: number
+  fetched: number
+  bytes: number
+  excess: number
+  skipped: Note[]
+  missing: Note[]
+}
 
 type Progress = (done: number, total: number) => void
 
 /** Fetches everything that lock files name into the mirror. What it already has is not fetched again. @throws ApiError InvalidInput */
 export async function preload(mirror: Mirror, files: readonly LockText[], report: Progress): Promise<Preloaded> {
-  const result: Preloaded = { packages: 0, versions: 0, fetched: 0, bytes: 0, skipped: [], missing: [] }
+  const result: Preloaded = { packages: 0, versions: 0, fetched: 0, bytes: 0, excess: 0, skipped: [], missing: [] }
   const wanted = wantedIn(mirror, files, result.skipped)
   async function* each() {
     yield* wanted
@@ -24,6 +32,7 @@ export async function preload(mirror: Mirror, files: readonly LockText[], report
     await preloadPackage(mirror.services, name, locked, result)
     report(++done, wanted.size)
   })
+  result.excess = await excessOf(mirror.services)
   result.skipped.sort(byName)
   result.missing.sort(byName)
   return result

@@ -6,6 +6,7 @@ import type { Reads } from '../../platform/db/reads.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { isExcluded } from '../../registry/mirror/access.ts'
+import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
 import { saveDecisions } from '../../registry/mirror/decisions.ts'
 import type { MirrorServices } from '../../registry/mirror/entries.ts'
 import { packageState } from '../../registry/mirror/state.ts'
@@ -46,6 +47,10 @@ export async function withMirror<Result>(config: Config, work: (mirror: Mirror) 
     await orm.close(true)
   }
 }
+
+/** Returns by how many bytes the mirror is larger than UPSTREAM_CACHE_BYTES. The server soon deletes that much. */
+export const excessOf = async ({ config, database }: MirrorServices): Promise<number> =>
+  Math.max(0, (await mirrorSize(database.fork())).bytes - config.UPSTREAM_CACHE_BYTES)
 
 /** Returns why a name is not in the mirror, or null. */
 export async function whyNotMirrored(services: MirrorServices, name: string): Promise<string | null> {
