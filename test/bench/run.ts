@@ -3,6 +3,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureSizes } from './capacity.ts'
+import { mirrorRows } from './mirror.ts'
 import { peerRows } from './peers.ts'
 import { placement, residentMegabytes, stopServer } from './processes.ts'
 import { compareLateWithEarly } from './publishing.ts'
@@ -16,6 +17,7 @@ import { holds, renderTable, type Row } from './table.ts'
 // npm run bench -- --peers [--quick]: compares publishing with Verdaccio, which is installed into a cache folder, and reading with Fastify, using
 // wrk.
 // npm run bench -- --sign-in [--quick]: compares response times of refused logins, and measures health checks during logins.
+// npm run bench -- --mirror [--quick]: compares reads of mirrored packages with reads of own packages.
 // npm run bench -- --capacity [--packages 1000,10000,100000]: measures servers of these sizes, with twenty versions per package, on both databases.
 const switches = {
   capacity: { type: 'boolean', default: false },
@@ -23,6 +25,7 @@ const switches = {
   quick: { type: 'boolean', default: false },
   peers: { type: 'boolean', default: false },
   'sign-in': { type: 'boolean', default: false },
+  mirror: { type: 'boolean', default: false },
 } as const
 const { values } = parseArgs({ options: switches })
 const effort = values.quick ? { rounds: 3, seconds: 0.7, versions: 150, starts: 2 } : { rounds: 7, seconds: 2, versions: 500, starts: 5 }
@@ -37,13 +40,19 @@ try {
 }
 
 async function compare(): Promise<void> {
-  const rows = await (values['sign-in'] ? signInRows(folder, logins) : values.peers ? peerRows(folder, effort) : measure())
+  const rows = await measureChosen()
   const [load = 0] = loadavg()
   console.log(`\nNode ${process.versions.node}, ${cpus()[0]?.model.trim()}; ${placement}; load average at the end ${load.toFixed(1)}`)
   if (values['sign-in']) console.log(`${logins.attempts} refused logins of each kind, medians\n`)
   else console.log(`${effort.rounds} rounds of ${effort.seconds} s, medians; ratios are medians of the ratios per round\n`)
   console.log(renderTable(rows))
   if (!rows.every(holds)) process.exitCode = 1
+}
+
+function measureChosen(): Promise<Row[]> {
+  if (values['sign-in']) return signInRows(folder, logins)
+  if (values.mirror) return mirrorRows(folder, effort)
+  return values.peers ? peerRows(folder, effort) : measure()
 }
 
 async function measure(): Promise<Row[]> {
