@@ -11,7 +11,7 @@ import { bodyFor, fieldQuery, pathFor } from '../support/minimal-request.ts'
 const upstream = { UPSTREAM_URL: 'http://127.0.0.1:9' }
 const routes = routeGroupsOf(upstream).flatMap((group) => group.routes)
 const policies = { ...rest, ...mirrorRest }
-/** Refuses to publish to the mirror, whoever asks. */
+/** Refuses to publish to the mirror, for all callers. */
 const refusesAll = 'GET /mirror/api/packages/versions/new'
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }

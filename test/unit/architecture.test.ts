@@ -184,7 +184,9 @@ function pathTo(place: string, previous: ReadonlyMap<string, string>): string[] 
 describe('tests mirror the server', () => {
   const tests = sources('test/**/*.test.ts').filter(({ path }) => !/^test\/(e2e|faults|measured)\//.test(path))
   const ofFeatures = tests.filter(({ path }) => !path.startsWith('test/unit/'))
-  const drivesTheApp = ({ imports }: Source) => imports.some((path) => ['test/app.ts', 'test/support/public-packages.ts'].includes(path))
+  /** Files with functions that start a server. */
+  const starters = ['test/app.ts', 'test/support/public-packages.ts', 'test/support/mirror.ts']
+  const drivesTheApp = ({ imports }: Source) => imports.some((path) => starters.includes(path))
 
   it('by a folder for each feature, as the server or the console has it, and one for what belongs to none', () => {
     const below = (folder: string) => readdirSync(join(root, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory())
