@@ -19,7 +19,7 @@ export async function bucketInThread(): Promise<ThreadBucket> {
   onTestFinished(async () => void (await worker.terminate()))
   const [env] = (await once(worker, 'message')) as [Record<string, string>]
   const keys = async () => {
-    worker.postMessage('keys')
+    worker.postMessage('keys', [])
     const [found] = (await once(worker, 'message')) as [string[]]
     return found
   }
