@@ -11,7 +11,7 @@ import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { keepArchive } from '../../registry/mirror/archives.ts'
 import { checkedDocument, storedText } from '../../registry/mirror/documents.ts'
 import { findEntry, mirrorStore, type MirrorServices, saveEntry } from '../../registry/mirror/entries.ts'
-import { type MirroredListing, parseListing } from '../../registry/mirror/listing.ts'
+import { hashesIn, type MirroredListing, parseListing } from '../../registry/mirror/listing.ts'
 import { maxDocumentBytes } from '../../registry/mirror/upstream.ts'
 import { linesOf } from '../backup/place/files.ts'
 import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './format.ts'
@@ -133,8 +133,7 @@ function checkedListing(text: string, about: { name: string; upstreamUrl: string
     ...listing,
     versions: versions.map(({ archiveUrl, sha256, ...version }) => ({ ...version, archive_url: archiveUrl, archive_sha256: sha256 })),
   }
-  const known = before === null ? null : (JSON.parse(before) as MirroredListing)
-  const parsed = parseListing(JSON.stringify(sent), { ...about, before: known })
+  const parsed = parseListing(JSON.stringify(sent), { ...about, pinned: hashesIn(before) })
   const [fault] = parsed.faults
   if (fault || !parsed.listing) throw new Refused(fault?.reason ?? `The listing of ${about.name} has no versions.`)
   return JSON.stringify(parsed.listing)

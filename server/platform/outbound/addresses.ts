@@ -1,4 +1,4 @@
-import { Resolver } from 'node:dns/promises'
+import { lookup, Resolver } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
 
 /** An address to connect to. */
@@ -41,6 +41,17 @@ export async function resolveHost(host: string, servers: readonly string[]): Pro
     return found
   } finally {
     clearTimeout(giveUp)
+  }
+}
+
+/** Resolves a host name as `resolveHost`, otherwise as other programs do: from the hosts file and with the search domains of the system. */
+export async function resolveConfiguredHost(host: string, servers: readonly string[]): Promise<Address[]> {
+  try {
+    return await resolveHost(host, servers)
+  } catch (error) {
+    const found = await lookup(host, { all: true }).catch(() => [])
+    if (found.length === 0) throw error
+    return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }))
   }
 }
 

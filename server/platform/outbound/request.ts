@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { type Address, type Guard, resolveHost } from './addresses.ts'
+import { type Address, type Guard, resolveConfiguredHost, resolveHost } from './addresses.ts'
 
 export type RequestRules = {
   /** DNS servers; by default, those of the system. */
   servers: readonly string[]
+  /** A host that an operator chose, whose name may be known to this machine only. */
+  configuredHost?: string
   /** Decides which addresses and ports may be contacted. */
   isAllowed: Guard
   /** Aborts the request and its body. */
@@ -65,10 +67,11 @@ function checkedUrl(text: string): URL {
   return url
 }
 
-async function send(url: URL, { servers, isAllowed, signal, headers = {} }: RequestRules): Promise<IncomingMessage> {
+async function send(url: URL, { servers, configuredHost, isAllowed, signal, headers = {} }: RequestRules): Promise<IncomingMessage> {
   const isHttps = url.protocol === 'https:'
   const port = Number(url.port || (isHttps ? 443 : 80))
-  const addresses = await resolveHost(url.hostname, servers)
+  const resolve = url.hostname === configuredHost ? resolveConfiguredHost : resolveHost
+  const addresses = await resolve(url.hostname, servers)
   // One forbidden address is enough: a client would choose any of them.
   const forbidden = addresses.find(({ address }) => !isAllowed(address, port, url.hostname))
   if (forbidden) throw new NotFetched(`${url.host} is at ${forbidden.address}, port ${port}, which may not be contacted`)

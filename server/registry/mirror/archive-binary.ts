@@ -6,7 +6,7 @@ import { sendStoredArchive } from '../downloads/send.ts'
 import { requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
 import { readListing } from './documents.ts'
-import { countRead, forgetFile, recordUse } from './entries.ts'
+import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
 import { refusalOf, type Rendered } from './render.ts'
 import { admittedPackage, callerOf, currentListing, recordVerdicts, refuse, requestedPackage, storedListing, unknown } from './requested.ts'
 import type { PackageState } from './state.ts'
@@ -36,6 +36,8 @@ async function obeyPolicies(context: Context, { name, version }: Named, state: P
   if (state.policies === null && state.archive) return
   const listing: Rendered = (await storedListing(context, name, state)) ?? (await currentListing(context, name, state)).listing
   const verdicts = listing.verdicts.get(version)
+  // Policies cannot judge a version that is no longer in the listing.
+  if (listing.versions?.includes(version) === false) throw unknown(context, `${name} ${version}`)
   if (!verdicts) return
   if (refusalOf(verdicts)) throw refuse(context, name, version, listing)
   recordVerdicts(context, name, version, verdicts)
@@ -53,8 +55,7 @@ async function sendKept(context: Context, named: Named, archive: StoredBytes): P
       count: () => {},
     })
   } catch (error) {
-    const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as Error).name === 'DamagedBytes'
-    if (!isGone) throw error
+    if (!isMissing(error)) throw error
     context.log.warning(
       `mirror: the archive of ${named.name} ${named.version} is not in the store and will be fetched again: ${String(error)}`,
     )

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { NotFetched, orTemporary } from '../../platform/outbound/request.ts'
 import { watchPace } from '../../platform/outbound/pace.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
-import { claim, findEntry, keyOf, leaseMs, mirrorStore, type MirrorServices, renewClaim, saveEntry, saveFailure } from './entries.ts'
+import { claim, findEntry, keyOf, mirrorStore, type MirrorServices, saveEntry, saveFailure, whileClaimed } from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
-import { healthOf, inTurn, measured, requestUpstream, timesOf } from './upstream.ts'
+import { healthOf, inTurnForArchive, measured, requestUpstream, timesOf } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
@@ -27,8 +28,8 @@ type Wanted = { name: string; caller: string } & Pick<MirroredVersion, 'version'
 /** How long a failed fetch of an archive is not repeated, in milliseconds. */
 const failedMs = 10_000
 const pollMs = 150
-/** Bytes that wait for a slow client while the others' archive goes on arriving, and for how long it is waited for, in milliseconds. */
-const [maxBehind, clientMs] = [1024 ** 2, 10_000]
+/** Bytes that wait for a slow client. One that is further behind gets the rest from the store, so that others do not wait for it. */
+const maxBehind = 1024 ** 2
 
 const archiveKey = ({ name, version }: Pick<Wanted, 'name' | 'version'>) => ({ kind: 'archive', name, version }) as const
 
@@ -92,9 +93,10 @@ async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival:
     if (waited > timesOf(services).archiveMs) throw notSent(services, wanted, 'another instance is still fetching it')
     await new Promise((resolve) => void setTimeout(resolve, pollMs))
   }
-  const renewal = setInterval(() => void renewClaim(services, key), leaseMs / 3)
   try {
-    return await inTurn(wanted.caller, () => measured(services, () => transfer(services, wanted, onArrival)))
+    return await whileClaimed(services, key, () =>
+      inTurnForArchive(wanted.caller, () => measured(services, () => transfer(services, wanted, onArrival))),
+    )
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     await saveFailure(services, key, reason)
@@ -102,8 +104,6 @@ async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival:
     const fault = `The archive of ${wanted.name} ${wanted.version} could not be fetched: ${reason}.`
     reportFaults(services, wanted.name, [{ version: wanted.version, rule: 'archive', reason: fault }])
     throw notSent(services, wanted, reason, error.status)
-  } finally {
-    clearInterval(renewal)
   }
 }
 
@@ -145,13 +145,19 @@ async function receive(
   // An error also reaches the caller through `done`.
   client.on('error', () => {})
   onArrival({ length, body: client })
-  const copy: Copy = { client, held: null }
+  const copy: Copy = { client, held: null, sent: 0, isBehind: false }
   const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
-  const stored = await keepArchive(await mirrorStore(services), wanted.sha256, limit, copied(answer, copy, count))
+  const blobs = await mirrorStore(services)
+  const stored = await keepArchive(blobs, wanted.sha256, limit, copied(answer, copy, count))
   await saveEntry(services, archiveKey(wanted), stored)
-  client.end(copy.held)
+  if (copy.isBehind) sendRest(blobs, stored, copy).catch((error: Error) => client.destroy(error))
+  else client.end(copy.held)
   return stored
 }
+
+/** Sends what a slow client has not received yet. */
+const sendRest = async (blobs: BlobStore, { sha256, bytes }: StoredBytes, { client, sent }: Copy): Promise<void> =>
+  pipeline(await blobs.open(sha256, { start: sent, end: bytes - 1 }), client)
 
 /** Stores an archive if it has the expected SHA-256. @throws NotFetched otherwise */
 export async function keepArchive(
@@ -173,27 +179,27 @@ export async function keepArchive(
   }
 }
 
-/** The copy of an archive for the client that started the fetch. `held`: the last chunk, which is not sent yet. */
-type Copy = { client: PassThrough; held: Buffer | null }
+/**
+ * The copy of an archive for the client that started the fetch. `held`: the last chunk, which is not sent yet; `sent`: number of bytes sent;
+ * `isBehind`: whether the client is too slow to get more before the archive is complete.
+ */
+type Copy = { client: PassThrough; held: Buffer | null; sent: number; isBehind: boolean }
 
 /**
  * Passes chunks on to the store and to a client. The client gets each chunk when the next one arrives, so that it does not have a whole archive
- * before its content is verified. A client that is too slow is disconnected; it can request the archive again.
+ * before its content is verified.
  */
 async function* copied(answer: IncomingMessage, copy: Copy, received: (bytes: number) => void): AsyncGenerator<Buffer> {
   const { client } = copy
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     received(chunk.length)
-    if (copy.held && !client.destroyed && !client.write(copy.held)) await drained(client)
+    if (copy.held && !copy.isBehind && !client.destroyed) {
+      copy.sent += copy.held.length
+      copy.isBehind = !client.write(copy.held)
+    }
     copy.held = chunk
     yield chunk
   }
-}
-
-async function drained(client: PassThrough): Promise<void> {
-  const timer = setTimeout(() => client.destroy(new Error('the client reads too slowly')), clientMs)
-  await new Promise<void>((resolve) => void client.once('drain', resolve).once('close', resolve))
-  clearTimeout(timer)
 }
 
 function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: string | null, status?: number) {

@@ -6,20 +6,23 @@ import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import type { MirrorKind } from './entity.ts'
 import {
+  archiveHashes,
   claim,
   confirmEntry,
   countRead,
   type Entry,
   findEntry,
   forgetFile,
+  isMissing,
   keyOf,
   mirrorStore,
   type MirrorServices,
   recordUse,
   saveEntry,
   saveFailure,
+  whileClaimed,
 } from './entries.ts'
-import { isShallow, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
+import { hashesIn, isShallow, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { type Answer, fetchDocument, inTurn, isUnreachable } from './upstream.ts'
 
@@ -70,6 +73,7 @@ export async function documentState(
   const key = { kind, name }
   let entry = await findEntry(services, key)
   const isHit = isCurrent(services, kind, entry, newerThan)
+  const askedAt = services.now()
   const hadFile = entry?.sha256 != null
   // A fetch that fails is a miss, too.
   if (!isHit && !hadFile) countRead(services, kind, 'miss')
@@ -82,7 +86,7 @@ export async function documentState(
     late?.cancel()
     entry = (await findEntry(services, key)) ?? entry
   }
-  const isStale = entry ? isOlder(services, kind, entry) : false
+  const isStale = !!entry?.checkedAt && entry.checkedAt < askedAt && isOlder(services, kind, entry)
   if (isHit || hadFile) countRead(services, kind, !entry?.checkedAt ? 'miss' : isStale ? 'stale' : isHit ? 'hit' : 'miss')
   if (!entry?.checkedAt) throw upstreamAway(services, entry?.failure)
   if (entry.sha256 === null) return null
@@ -113,9 +117,10 @@ export async function readListing(services: MirrorServices, name: string, caller
   return document && { ...document, listing: JSON.parse(document.text) as MirroredListing }
 }
 
-/** Returns the text of a stored document, or null if it is not in the store. */
+/** Returns the text of a stored document, or null if it is not in the store. Rejects if the store cannot be read. */
 export async function storedText(services: MirrorServices, sha256: string): Promise<string | null> {
-  const bytes = await (await mirrorStore(services)).read(sha256).catch((error: NodeJS.ErrnoException) => {
+  const bytes = await (await mirrorStore(services)).read(sha256).catch((error: unknown) => {
+    if (!isMissing(error)) throw error
     services.log.warning(`a file of the mirror cannot be read: ${String(error)}`)
     return null
   })
@@ -154,7 +159,7 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
     if (!entry?.leasedUntil) return
   }
   try {
-    await inTurn(caller, () => fetchInto(services, key))
+    await whileClaimed(services, key, () => inTurn(caller, () => fetchInto(services, key)))
   } catch (error) {
     await saveFailure(services, key, error instanceof Error ? error.message : String(error))
     services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
@@ -187,7 +192,7 @@ async function normalized(
   const { listing, faults } = parseListing(text, {
     name,
     upstreamUrl,
-    before: known === null ? null : (JSON.parse(known) as MirroredListing),
+    pinned: new Map([...(await archiveHashes(services, name)), ...hashesIn(known)]),
   })
   reportFaults(services, name, faults satisfies ListingFault[])
   if (!listing) throw new NotFetched(faults[0]?.reason ?? `The listing of ${name} has no versions.`)

@@ -98,7 +98,7 @@ export async function findEntry({ database }: Pick<MirrorServices, 'database'>, 
 const dateOrNull = (moment: Moment | null) => (moment === null ? null : toDate(moment))
 
 /** Time in milliseconds for which a fetch keeps other instances from fetching the same file, unless it is renewed. */
-export const leaseMs = 30_000
+const leaseMs = 30_000
 
 /** Claims the fetch of a file for this instance. Returns false if another one is fetching it. The claim ends with `saveEntry` or `saveFailure`. */
 export async function claim({ database, now }: MirrorServices, key: EntryKey): Promise<boolean> {
@@ -113,9 +113,21 @@ export async function claim({ database, now }: MirrorServices, key: EntryKey): P
   return claimed > 0
 }
 
-/** Extends the claim of a fetch that takes long. */
-export const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, 'update mirror_entries set leased_until = ? where key = ?', [new Date(services.now().getTime() + leaseMs), keyOf(key)])
+/** Does work under a claim and extends the claim until the work ends. */
+export async function whileClaimed<Result>(services: MirrorServices, key: EntryKey, work: () => Promise<Result>): Promise<Result> {
+  const renewal = setInterval(() => void renewClaim(services, key), leaseMs / 3)
+  try {
+    return await work()
+  } finally {
+    clearInterval(renewal)
+  }
+}
+
+const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
+  change(services, 'update mirror_entries set leased_until = ? where key = ? and leased_until is not null', [
+    new Date(services.now().getTime() + leaseMs),
+    keyOf(key),
+  ])
 
 /** A fetched state. `sha256` is null if the upstream server has no such file. `checkedAt`: when it was fetched, if not now. */
 export type Fetched = { sha256: string | null; bytes: number; crc32c?: string | null; etag?: string | null; checkedAt?: Date }
@@ -153,6 +165,17 @@ export const saveFailure = (services: MirrorServices, key: EntryKey, failure: st
     failure.slice(0, 500),
     keyOf(key),
   ])
+
+/** Whether a file of the store is missing or damaged, rather than temporarily unreadable. */
+export const isMissing = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as Error).name === 'DamagedBytes'
+
+/** Returns the SHA-256 of the archives of a package that are in the mirror, by version. */
+export async function archiveHashes({ database }: Pick<MirrorServices, 'database'>, name: string): Promise<Map<string, string>> {
+  const sql = "select version, sha256 from mirror_entries where kind = 'archive' and name = ? and sha256 is not null"
+  const rows = await database.reads.all<{ version: string; sha256: string }>(sql, name)
+  return new Map(rows.map(({ version, sha256 }) => [version, sha256]))
+}
 
 const halfDayMs = 12 * 3_600_000
 

@@ -46,16 +46,16 @@ const listingSchema = z.object({
   isDiscontinued: z.boolean().nullish(),
   replacedBy: z.string().refine(isPackageName).nullish().catch(null),
   advisoriesUpdated: moment,
-  versions: z.array(z.unknown()).max(50_000),
+  versions: z.array(z.unknown()).max(10_000),
 })
 
 /**
- * Reads a listing as the upstream server sent it. Leaves out versions that package clients could not read. Keeps the SHA-256 of versions in `before`:
- * published archives never change. Returns null if nothing in it is usable.
+ * Reads a listing as the upstream server sent it. Leaves out versions that package clients could not read. Keeps the SHA-256 of versions in
+ * `pinned`: published archives never change. Returns null if nothing in it is usable.
  */
 export function parseListing(
   text: string,
-  { name, upstreamUrl, before }: { name: string; upstreamUrl: string; before: MirroredListing | null },
+  { name, upstreamUrl, pinned }: { name: string; upstreamUrl: string; pinned: ReadonlyMap<string, string> },
 ): { listing: MirroredListing | null; faults: ListingFault[] } {
   const parsed = listingSchema.safeParse(jsonOf(text))
   if (!parsed.success || parsed.data.name !== name)
@@ -64,7 +64,6 @@ export function parseListing(
       faults: [{ version: '', rule: 'listing', reason: `The listing of ${name} is not a valid listing of this package.` }],
     }
   const faults: ListingFault[] = []
-  const pinned = new Map(before?.versions.map(({ version, sha256 }) => [version, sha256]))
   const versions = new Map<string, MirroredVersion>()
   for (const entry of parsed.data.versions) {
     const version = versionOf(entry, name, upstreamUrl)
@@ -88,7 +87,13 @@ export function parseListing(
     advisoriesUpdated: advisoriesUpdated ?? null,
     versions: sorted,
   }
-  return { listing: sorted.length > 0 ? listing : null, faults: onePerReason(faults) }
+  return { listing: sorted.length > 0 ? listing : null, faults: onePerReason(faults).slice(0, maxFaults) }
+}
+
+/** Returns the SHA-256 of each archive in the text of a stored listing, by version. */
+export function hashesIn(listing: string | null): Map<string, string> {
+  const { versions } = listing === null ? { versions: [] } : (JSON.parse(listing) as MirroredListing)
+  return new Map(versions.flatMap(({ version, sha256 }) => (sha256 === null ? [] : [[version, sha256]])))
 }
 
 function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredVersion | null {
@@ -112,6 +117,9 @@ const maxDepth = 64
 /** Returns whether a JSON value is nested at most 64 levels deep. */
 export const isShallow = (value: unknown, levels = maxDepth): boolean =>
   typeof value !== 'object' || value === null || (levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1)))
+
+/** Maximum number of faults that are reported for a listing. */
+const maxFaults = 20
 
 const onePerReason = (faults: ListingFault[]): ListingFault[] => [...new Map(faults.map((fault) => [fault.reason, fault])).values()]
 

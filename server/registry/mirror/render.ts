@@ -8,8 +8,8 @@ import { latestOf } from '../packages/versions/latest.ts'
 import { readDocument, storedText } from './documents.ts'
 import type { MirrorServices } from './entries.ts'
 import type { MirroredListing, MirroredVersion } from './listing.ts'
-import { judge, needsAdvisories, needsTags, type Verdict } from './policies/evaluate.ts'
-import { type MirrorPolicies, mirrorPolicies } from './policies/settings.ts'
+import { judge, needsAdvisories, needsTags, type PackageFacts, type Verdict } from './policies/evaluate.ts'
+import { type MirrorPolicies, mirrorPolicies, policyRules } from './policies/settings.ts'
 
 /** A listing of the mirror as clients get it, after the policies. */
 export type Rendered = {
@@ -22,6 +22,8 @@ export type Rendered = {
   gzipped: Buffer
   /** Verdicts by version; versions without verdicts are missing. */
   verdicts: Map<string, Verdict[]>
+  /** All versions of the stored listing if a policy is enforced, otherwise null. */
+  versions: string[] | null
   /** Why the package has no usable version, or null. */
   refusal: Verdict | null
 }
@@ -37,6 +39,8 @@ type Asked = { name: string; sha256: string; policies: string | null; serverUrl:
 
 /** How long the license and publisher of a package are considered current, in milliseconds. */
 const tagsMs = 3_600_000
+/** How long a result is used for which the upstream server did not send everything, in milliseconds. */
+const incompleteMs = 10_000
 
 /** Returns the listing of a package after the policies, from the cache if its inputs are the same. Null if the file is not in the store. */
 export async function rendered(services: MirrorServices, asked: Asked): Promise<Rendered | null> {
@@ -56,24 +60,42 @@ export const policiesOf = (text: string | null): MirrorPolicies =>
 
 async function render(services: MirrorServices, listing: MirroredListing, asked: Asked): Promise<Rendered> {
   const policies = policiesOf(asked.policies)
-  const facts = {
-    advisories: needsAdvisories(policies) && listing.advisoriesUpdated !== null ? await advisoriesOf(services, listing) : [],
-    tags: needsTags(policies) ? await tagsOf(services, listing.name) : null,
-  }
+  const { isComplete, ...facts } = await factsOf(services, listing, policies)
   const now = services.now()
   const { verdicts, changesAt } = judge(policies, listing, facts, now)
   const shown = usableVersions(listing, verdicts)
   const text = listingText(listing, shown, asked.serverUrl)
-  const tagsUntil = needsTags(policies) ? now.getTime() + tagsMs : Infinity
+  const factsMs = isComplete ? (needsTags(policies) ? tagsMs : Infinity) : incompleteMs
   return {
     sha256: asked.sha256,
     policies: asked.policies,
     verdicts,
-    validUntil: Math.min(changesAt?.getTime() ?? Infinity, tagsUntil),
+    versions: policyRules.some((rule) => policies[rule].mode === 'enforce') ? listing.versions.map(({ version }) => version) : null,
+    validUntil: Math.min(changesAt?.getTime() ?? Infinity, now.getTime() + factsMs),
     etag: `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
     gzipped: inOwnMemory(await promisify<string, Buffer>(gzip)(text)),
     refusal: shown.length > 0 ? null : (listing.versions.flatMap(({ version }) => refusalOf(verdicts.get(version)) ?? []).at(-1) ?? null),
   }
+}
+
+/**
+ * Returns what the policies need to know. Without an answer of the upstream server, older facts are used; `isComplete` is false then.
+ * @throws ApiError ServiceUnavailable if advisories that must be enforced are unknown.
+ */
+async function factsOf(
+  services: MirrorServices,
+  listing: MirroredListing,
+  policies: MirrorPolicies,
+): Promise<PackageFacts & { isComplete: boolean }> {
+  const advisories =
+    needsAdvisories(policies) && listing.advisoriesUpdated !== null
+      ? await readAdvisories(services, listing).catch((error: unknown) => {
+          if (policies.advisories.mode === 'enforce') throw error
+          return { advisories: [], isStale: true }
+        })
+      : { advisories: [], isStale: false }
+  const tags = needsTags(policies) ? await readTags(services, listing.name) : { tags: null, isStale: false }
+  return { advisories: advisories.advisories, tags: tags.tags, isComplete: !advisories.isStale && !tags.isStale }
 }
 
 /** Returns the versions without refused ones. Versions that new resolutions must not choose are marked as retracted. */
@@ -90,12 +112,22 @@ export const refusalOf = (verdicts: Verdict[] | undefined): Verdict | null =>
   verdicts?.find(({ mode, effect }) => mode === 'enforce' && effect === 'refuse') ?? null
 
 /** Returns the advisories of a package. An unreadable document counts as none. */
-export async function advisoriesOf(services: MirrorServices, { name, advisoriesUpdated }: MirroredListing): Promise<Osv[]> {
+export const advisoriesOf = async (services: MirrorServices, listing: MirroredListing): Promise<Osv[]> =>
+  (await readAdvisories(services, listing)).advisories
+
+type Advisories = { advisories: Osv[]; isStale: boolean }
+
+async function readAdvisories(services: MirrorServices, { name, advisoriesUpdated }: MirroredListing): Promise<Advisories> {
   const newerThan = advisoriesUpdated === null ? undefined : earlier(new Date(advisoriesUpdated), services.now())
   const document = await readDocument(services, 'advisories', name, { newerThan })
-  if (!document) return []
+  if (!document) return { advisories: [], isStale: false }
   const { advisories } = JSON.parse(document.text) as { advisories: unknown[] }
-  return advisories.flatMap((advisory) => {
+  const isStale = document.isStale || (newerThan !== undefined && document.checkedAt < newerThan)
+  return { advisories: parsedAdvisories(advisories), isStale }
+}
+
+const parsedAdvisories = (advisories: unknown[]): Osv[] =>
+  advisories.flatMap((advisory) => {
     try {
       // pub.dev sends null for fields without a value.
       return parseAdvisories(JSON.stringify(advisory, (_key, value: unknown) => value ?? undefined))
@@ -103,15 +135,19 @@ export async function advisoriesOf(services: MirrorServices, { name, advisoriesU
       return []
     }
   })
-}
 
 const earlier = (a: Date, b: Date): Date => (a < b ? a : b)
 
 /** Returns the upstream's tags of the latest version; null if they are unknown. */
-export async function tagsOf(services: MirrorServices, name: string): Promise<string[] | null> {
-  const document = await readDocument(services, 'score', name).catch(() => null)
+export const tagsOf = async (services: MirrorServices, name: string): Promise<string[] | null> => (await readTags(services, name)).tags
+
+async function readTags(services: MirrorServices, name: string): Promise<{ tags: string[] | null; isStale: boolean }> {
+  const document = await readDocument(services, 'score', name).catch(() => undefined)
   const { tags } = document ? (JSON.parse(document.text) as { tags?: unknown }) : {}
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : null
+  return {
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : null,
+    isStale: document?.isStale ?? document === undefined,
+  }
 }
 
 /** Returns the listing as JSON text. Optional members are omitted: clients reject a listing with null in them. */

@@ -57,13 +57,18 @@ export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHeal
   })
 
 /** Runs requests to the upstream server, at most 16 at once. The key is the caller, so that one caller cannot delay all others. */
-export const inTurn = createFairLimiter({
-  atOnce: 16,
-  waiting: 5000,
-  waitingPerKey: 1000,
-  maxWaitMs: 30_000,
-  refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
-})
+const openLimiter = () =>
+  createFairLimiter({
+    atOnce: 16,
+    waiting: 5000,
+    waitingPerKey: 1000,
+    maxWaitMs: 30_000,
+    refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
+  })
+
+export const inTurn = openLimiter()
+/** Archives have turns of their own, because they can take minutes. */
+export const inTurnForArchive = openLimiter()
 
 /** A response with a document, or without one: not modified since `etag`, or not there. */
 export type Answer = { status: 200; text: string; etag: string | null } | { status: 304 } | { status: 404 }
@@ -114,6 +119,7 @@ export async function requestUpstream({ config }: Pick<MirrorServices, 'config'>
   const sites = [upstream.host, ...(archiveHost === undefined ? [] : [archiveHost, ...knownArchiveHosts(upstream)])]
   return requestUrl(url, {
     servers: config.DNS_SERVERS,
+    configuredHost: upstream.hostname,
     isAllowed: (address, port, host) =>
       (host === upstream.hostname && port === ownPort) || ((port === 80 || port === 443) && isPublicAddress(address)),
     headers: { ...headers, 'user-agent': 'Snug mirror' },
