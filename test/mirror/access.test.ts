@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { listingPath, mirrorClient, mirrorOf } from '../support/mirror.ts'
+import { pubGet } from '../support/pub-get.ts'
 import { publish } from '../support/publish.ts'
 import { Upstream } from '../support/upstream.ts'
 
@@ -105,6 +106,18 @@ describe('the mirror', () => {
       if (missing.status !== 303) expect(JSON.stringify(hidden.body), path).toBe(JSON.stringify(missing.body).replaceAll('none', 'ours'))
     }
     expect(upstream.mentions('ours')).toBe(false)
+  })
+
+  it('has packages whose name starts with an underscore, on which many others depend', async () => {
+    const upstream = await upstreamWithColors()
+    const name = '_fe_analyzer_shared'
+    upstream.publish(name, '1.0.0')
+    upstream.publish('analyzer', '1.0.0', { pubspec: { dependencies: { [name]: '^1.0.0' } } })
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    for (const path of pathsOf(name)) expect((await member.get(path)).status, path).toBeLessThan(400)
+    const { lock } = await pubGet(mirrorClient(await app.listen(), member.secret), { analyzer: 'any' })
+    expect(lock).toEqual({ analyzer: '1.0.0', [name]: '1.0.0' })
   })
 
   it('refuses names and versions that no package can have without a request', async () => {

@@ -1,5 +1,5 @@
 import { counted } from '../dart/changes.ts'
-import { isPackageName } from '../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { isFsfLibre, isOsiApproved, licensesOf } from '../../registry/archive/license.ts'
 import { isObject } from '../../registry/archive/yaml.ts'
 import { allows, parseConstraint } from '../../platform/pub/constraint.ts'
@@ -38,7 +38,7 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
     notes: [...changes, ...notesOn(subject)],
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),
-    unknownPackages: support.unknownPackages.filter(isPackageName).slice(0, maxUnknownPackages),
+    unknownPackages: support.unknownPackages.filter(isUpstreamName).slice(0, maxUnknownPackages),
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isPackageName } from '../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 
 /** Name of the index in the folder of an export. Files are at `sha256/ab/cd/<hash>`, as in a blob store. */
@@ -18,7 +18,7 @@ const header = z.object({
 export type Header = z.infer<typeof header>
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-const packageName = z.string().refine(isPackageName)
+const packageName = z.string().refine(isUpstreamName)
 const bytes = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
 const checkedAt = z.iso.datetime()
 

@@ -3,6 +3,9 @@ import { parseVersion } from './version.ts'
 /** Returns whether a text has the form of a package name. Includes reserved words, which a few old packages have as their name. */
 export const isPackageName = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(text)
 
+/** Returns whether a text has the form of a name on pub.dev, where names such as _fe_analyzer_shared may start with an underscore. */
+export const isUpstreamName = (text: string): boolean => /^[a-z_][a-z0-9_]{0,63}$/.test(text)
+
 /** The rule for package names, for error messages. */
 export const nameRule = 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
 
@@ -44,5 +47,5 @@ export const archiveFile = (name: string, version: string): string => `${name}-$
 /** Splits `<name>-<version>.tar.gz` into name and version. Names contain no hyphens, versions may. Returns null for other file names. */
 export function splitArchiveName(file: string): { name: string; version: string } | null {
   const [, name = '', version = ''] = /^(\w+)-(.+)\.tar\.gz$/.exec(file) ?? []
-  return isPackageName(name) && parseVersion(version) ? { name, version } : null
+  return isUpstreamName(name) && parseVersion(version) ? { name, version } : null
 }

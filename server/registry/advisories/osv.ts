@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ApiError, invalidInput } from '../../errors.ts'
 import { refuseLargeJson } from '../../platform/http/bodies.ts'
-import { isPackageName } from '../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion, type Version } from '../../platform/pub/version.ts'
 
 /** Maximum number of JSON values in an import: enough for several advisories that list 10,000 versions each. */
@@ -28,7 +28,7 @@ const range = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('GIT') }),
 ])
 const affectedHere = z.looseObject({
-  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().refine(isPackageName, 'is not a valid package name') }),
+  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().refine(isUpstreamName, 'is not a valid package name') }),
   ranges: z.array(range).optional(),
   versions: z.array(version).max(10_000).optional(),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isPackageName } from '../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion } from '../../platform/pub/version.ts'
 
 /** A version in a mirrored listing. */
@@ -44,7 +44,7 @@ const versionSchema = z.object({
 const listingSchema = z.object({
   name: z.string(),
   isDiscontinued: z.boolean().nullish(),
-  replacedBy: z.string().refine(isPackageName).nullish().catch(null),
+  replacedBy: z.string().refine(isUpstreamName).nullish().catch(null),
   advisoriesUpdated: moment,
   versions: z.array(z.unknown()).max(10_000),
 })

@@ -1,7 +1,7 @@
 import { insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
-import { isPackageName } from '../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { isExcluded, ownNameError, requireMirror } from './access.ts'
 import { documentState, readDocument } from './documents.ts'
@@ -23,7 +23,7 @@ export async function requestedPackage(context: Context, version?: string): Prom
 
 /** Checks that a name may be read from the mirror, and reads its state. @throws ApiError NotFound, InsufficientPermissions */
 export async function admittedPackage(context: Context, name: string, version?: string): Promise<{ name: string; state: PackageState }> {
-  if (!isPackageName(name)) throw unknown(context, name)
+  if (!isUpstreamName(name)) throw unknown(context, name)
   if (version !== undefined && !parseVersion(version)) throw unknown(context, `${name} ${version}`)
   const state = await packageState(context, name, version)
   if (state.isOwn || isExcluded(context.config, name)) throw ownNameError(context, name, state.isOwn)

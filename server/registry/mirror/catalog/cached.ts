@@ -5,7 +5,7 @@ import { withoutBudget } from '../../../platform/access/budget.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { changeRows, containing, readRow, readRows, type Value } from '../../../platform/db/statements.ts'
 import { type PageArguments, pageByKey } from '../../../platform/graphql/connections.ts'
-import { isPackageName } from '../../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { isOwnSql, isExcluded } from '../access.ts'
 import { documentState, type DocumentKind } from '../documents.ts'
@@ -127,7 +127,7 @@ const documents = ['listing', 'advisories', 'score', 'options', 'publisher'] as 
 export async function refreshMirrored(context: SignedInContext, name: string): Promise<MirroredPackage> {
   const { em, viewer, ip, now } = context
   const known = await readRows<{ kind: string }>(em, 'select kind from mirror_entries where name = ?', [name])
-  if (!isPackageName(name) || known.length === 0 || (await isNeverTaken(context, name))) throw notInMirror(name)
+  if (!isUpstreamName(name) || known.length === 0 || (await isNeverTaken(context, name))) throw notInMirror(name)
   const since = now()
   const kinds = documents.filter((kind) => known.some((row) => row.kind === kind))
   await withoutBudget(context, () =>

@@ -1,6 +1,6 @@
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
-import { isPackageName } from '../../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { isExcluded, requireMirror } from '../access.ts'
 import { readDocument, storedText } from '../documents.ts'
 import { findEntry, type MirrorServices } from '../entries.ts'
@@ -29,7 +29,7 @@ export async function searchNames(context: Context, text: string, first: number)
   if (context.config.UPSTREAM_URL === undefined) return []
   requireMirror(context)
   const wanted = text.trim().toLowerCase()
-  if (!isPackageName(wanted)) return []
+  if (!isUpstreamName(wanted)) return []
   const lines = await withoutBudget(context, () => currentNames(context))
   const candidates = matching(lines, wanted).filter((name) => !isExcluded(context.config, name))
   const own = await ownNames(context, candidates)
@@ -45,7 +45,7 @@ async function currentNames(context: Context): Promise<string> {
 function linesOf({ state }: Pick<MirrorServices, 'state'>, { sha256, text }: { sha256: string; text: string }): string {
   if (state.mirrorNames?.sha256 === sha256) return state.mirrorNames.lines
   const { packages } = JSON.parse(text) as { packages?: unknown }
-  const names = Array.isArray(packages) ? packages.filter((name) => typeof name === 'string' && isPackageName(name)) : []
+  const names = Array.isArray(packages) ? packages.filter((name) => typeof name === 'string' && isUpstreamName(name)) : []
   const lines = `\n${names.slice(0, maxNames).join('\n')}\n`
   state.mirrorNames = { sha256, lines }
   return lines

@@ -4,7 +4,7 @@ import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import type { Reads } from '../../../platform/db/reads.ts'
 import { normalHostedUrl } from '../../../platform/pub/hosted-url.ts'
-import { isPackageName } from '../../../platform/pub/package-name.ts'
+import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import type { Osv } from '../../advisories/osv.ts'
 import { describePubspec, type Pubspec } from '../../archive/pubspec.ts'
 import type { JsonObject } from '../../archive/yaml.ts'
@@ -38,7 +38,7 @@ export type UpstreamPackage = {
 export async function findUpstreamPackage(context: Context, name: string): Promise<UpstreamPackage | null> {
   if (context.config.UPSTREAM_URL === undefined) return null
   requireMirror(context)
-  if (!isPackageName(name)) return null
+  if (!isUpstreamName(name)) return null
   const state = await packageState(context, name)
   if (state.isOwn || isExcluded(context.config, name)) return null
   const current = await orNull(withoutBudget(context, () => currentListing(context, name, state)))
