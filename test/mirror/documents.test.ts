@@ -1,5 +1,13 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { get, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
+import { mirrorStore } from '../../server/registry/mirror/entries.ts'
+import type { TestApp } from '../app.ts'
+import { packageArchive } from '../support/archive.ts'
+import { archivePath, decisionsOf, listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
 import { alter } from '../support/upstream-faults.ts'
 import { Upstream } from '../support/upstream.ts'
 
@@ -83,5 +91,150 @@ describe('documents of the mirror', () => {
     const listing = await client.listing('colors')
     expect(listing.advisoriesUpdated).toMatch(/^2025-09-09/)
     expect(await client.advisories('colors')).toHaveLength(2)
+  })
+})
+
+const archive = `/mirror${archivePath('colors', '1.0.0')}`
+
+/** Returns the SHA-256 of the stored listing, and removes it from the caches in memory. */
+async function storedListing({ services, instances }: TestApp): Promise<string> {
+  for (const instance of instances) instance.services.caches.mirror.clear()
+  const [row] = await services.database
+    .fork()
+    .execute<{ sha256: string }[]>("select sha256 from mirror_entries where key = 'listing:colors'")
+  return row?.sha256 ?? ''
+}
+
+describe('a listing in the mirror', () => {
+  it('is not reported as missing upstream if its file is lost while the upstream server is away', async () => {
+    const upstream = await upstreamWithColors()
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    const { body } = await member.get(`/mirror${path}`)
+    const store = await mirrorStore(app.services)
+    await store.remove(await storedListing(app), { at: new Date() })
+    await upstream.stop()
+    expect((await member.get(`/mirror${path}`)).status).toBe(503)
+    await upstream.listen()
+    passMinutes(app, 1)
+    expect(await member.get(`/mirror${path}`)).toMatchObject({ status: 200, body })
+  })
+
+  it('is kept while the store cannot be read', async () => {
+    const upstream = await upstreamWithColors()
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    const { body } = await member.get(`/mirror${path}`)
+    const sha256 = await storedListing(app)
+    const place = await (await mirrorStore(app.services)).place(sha256)
+    const file = join(app.config.BLOB_PATH, 'mirror', 'sha256', place ?? '')
+    await upstream.stop()
+    // A folder in place of the file cannot be read, like a disk that fails.
+    await rename(file, `${file}.kept`)
+    await mkdir(file)
+    expect((await member.get(`/mirror${path}`)).status).toBeGreaterThanOrEqual(500)
+    await rm(file, { recursive: true })
+    await rename(`${file}.kept`, file)
+    expect(await member.get(`/mirror${path}`)).toMatchObject({ status: 200, body })
+  })
+
+  it('keeps the hash of archives in the mirror when it is fetched again after its deletion', async () => {
+    const upstream = await upstreamWithColors()
+    const first = await upstream.version('colors', '1.0.0').archive()
+    const sha256 = await upstream.version('colors', '1.0.0').sha256()
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    await member.get(archive)
+    await app.services.database.fork().execute("delete from mirror_entries where key = 'listing:colors'")
+    const files = { 'lib/other.dart': '// other' }
+    upstream.publish('colors', '1.0.0', { archive: await packageArchive({ name: 'colors', version: '1.0.0', files }) })
+    const { body } = await member.get(`/mirror${path}`)
+    expect(body.versions[0].archive_sha256).toBe(sha256)
+    expect((await member.get(archive)).raw.equals(first)).toBe(true)
+    expect(await decisionsOf(app)).toMatchObject([{ rule: 'changed_archive', package_name: 'colors', version: '1.0.0' }])
+  })
+
+  it('is not marked as stale right after the comparison, also without a lifetime', async () => {
+    const upstream = await upstreamWithColors()
+    await using app = await mirrorOf(upstream, { env: { UPSTREAM_TTL: '0' } })
+    const member = await app.member()
+    for (let times = 1; times <= 3; times++) {
+      const { status, headers } = await member.get(`/mirror${path}`)
+      expect({ status, warning: headers.warning, requests: upstream.count(path) }).toEqual({ status: 200, requests: times })
+    }
+  })
+
+  it('reports a bounded number of faults', async () => {
+    const upstream = await Upstream.start()
+    for (let patch = 0; patch < 30; patch++) upstream.publish('colors', `1.0.${patch}`)
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    await member.get(`/mirror${path}`)
+    for (let patch = 0; patch < 30; patch++) upstream.publish('colors', `1.0.${patch}`, { files: { 'lib/other.dart': '// other' } })
+    passMinutes(app, 11)
+    expect((await member.get(`/mirror${path}`)).status).toBe(200)
+    expect(await decisionsOf(app)).toHaveLength(20)
+  })
+})
+
+describe('the mirror', () => {
+  it('does not let a client that reads slowly delay the archive for others', async () => {
+    const upstream = await Upstream.start()
+    upstream.publish('colors', '1.0.0', { files: { 'lib/noise.bin': randomBytes(16 * 1024 ** 2) } })
+    const content = await upstream.version('colors', '1.0.0').archive()
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    const [slow] = (await once(
+      get(`${await app.listen()}${archive}`, { headers: { authorization: `Bearer ${member.secret}` } }),
+      'response',
+    )) as [IncomingMessage]
+    expect((await member.get(archive)).raw.equals(content)).toBe(true)
+    const chunks: Buffer[] = []
+    for await (const chunk of slow as AsyncIterable<Buffer>) chunks.push(chunk)
+    expect(Buffer.concat(chunks).equals(content)).toBe(true)
+    expect(upstream.count(archivePath('colors', '1.0.0'))).toBe(1)
+  })
+
+  it('fetches listings while archives take long', async () => {
+    const upstream = await Upstream.start()
+    const names = Array.from({ length: 16 }, (_, at) => `colors_${at}`)
+    for (const name of [...names, 'shapes']) upstream.publish(name, '1.0.0')
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    const holds = names.map((name) => upstream.hold(archivePath(name, '1.0.0')))
+    const archives = names.map((name) => member.get(`/mirror${archivePath(name, '1.0.0')}`))
+    await Promise.all(holds.map(({ arrived }) => arrived))
+    expect((await member.get(`/mirror${listingPath('shapes')}`)).status).toBe(200)
+    for (const { release } of holds) release()
+    for (const { status } of await Promise.all(archives)) expect(status).toBe(200)
+  })
+
+  it('does not wait for an upstream server that has just failed if it has the listing', async () => {
+    const upstream = await Upstream.start()
+    for (const name of ['colors', 'shapes']) upstream.publish(name, '1.0.0')
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    for (const name of ['colors', 'shapes']) await member.get(`/mirror${listingPath(name)}`)
+    passMinutes(app, 11)
+    const pace = { bytes: 1024, ms: 400 }
+    app.services.state.upstreamTimes = { documentMs: 100, archiveHeadersMs: 100, archiveMs: 1000, pace }
+    const holds = ['colors', 'shapes'].map((name) => upstream.hold(listingPath(name)))
+    expect((await member.get(`/mirror${listingPath('colors')}`)).headers.warning).toContain('Stale')
+    app.services.state.upstreamTimes.documentMs = 60_000
+    const started = performance.now()
+    const { status, headers } = await member.get(`/mirror${listingPath('shapes')}`)
+    expect({ status, warning: headers.warning }).toEqual({ status: 200, warning: '110 - "Response is Stale"' })
+    expect(performance.now() - started).toBeLessThan(2500)
+    for (const { release } of holds) release()
+    // The next answer shows that the upstream server is back.
+    await expect.poll(async () => (await member.get(`/mirror${listingPath('shapes')}`)).headers.warning).toBeUndefined()
+  })
+
+  it('finds an upstream server whose name only this machine knows', async () => {
+    const upstream = await Upstream.start()
+    upstream.publish('colors', '1.0.0')
+    const env = { UPSTREAM_URL: upstream.url.replace('127.0.0.1', 'localhost'), DNS_SERVERS: '127.0.0.1:9' }
+    await using app = await mirrorOf(upstream, { env })
+    expect((await (await app.member()).get(`/mirror${listingPath('colors')}`)).status).toBe(200)
   })
 })

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { MirrorPolicies } from '../../server/registry/mirror/policies/settings.ts'
 import { archivePath, changePolicies, listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
 import { pubGet } from '../support/pub-get.ts'
+import { failWith } from '../support/upstream-faults.ts'
 import { Upstream } from '../support/upstream.ts'
 
 const now = new Date('2026-05-06T07:08:09Z')
@@ -145,3 +146,64 @@ const withoutRanges = (advisory: object): object => {
   const { affected } = advisory as { affected: object[] }
   return { ...advisory, affected: affected.map((entry) => ({ ...entry, ranges: null })) }
 }
+
+describe('policies with little knowledge', () => {
+  it('do not use unknown licenses for longer than a moment', async () => {
+    for (const version of ['1.0.0', '1.1.0']) upstream.publish('colors', version)
+    Object.assign(upstream.package('colors'), { tags: ['license:mit'] })
+    upstream.fail(`${listingPath('colors')}/score`, failWith(500))
+    await using app = await mirrorOf(upstream)
+    await changePolicies(app, { licenses: { mode: 'enforce', allow: ['mit'] } })
+    const member = await app.member()
+    expect((await member.get(path)).status).toBe(403)
+    upstream.heal(`${listingPath('colors')}/score`)
+    passMinutes(app, 1)
+    expect((await member.get(path)).status).toBe(200)
+  })
+
+  it('apply a new advisory as soon as the upstream server sends it', async () => {
+    for (const version of ['1.0.0', '1.1.0']) upstream.publish('colors', version)
+    upstream.advise('colors', { id: 'GHSA-aaaa-bbbb-cccc', affected: ['1.0.0'], fixed: '1.1.0' })
+    await using app = await mirrorOf(upstream)
+    await changePolicies(app, { advisories: { mode: 'enforce', severity: 'low', unknownAs: 'critical' } })
+    const member = await app.member()
+    const versions = async () => (await member.get(path)).body.versions.map(({ version }: { version: string }) => version)
+    expect(await versions()).toEqual(['1.1.0'])
+    upstream.publish('colors', '1.2.0')
+    passMinutes(app, 11)
+    const modified = app.clock.now ?? new Date()
+    upstream.advise('colors', { id: 'GHSA-dddd-eeee-ffff', affected: ['1.1.0'], fixed: '1.2.0', modified })
+    upstream.fail(`${listingPath('colors')}/advisories`, failWith(500))
+    expect(await versions()).toEqual(['1.1.0', '1.2.0'])
+    upstream.heal(`${listingPath('colors')}/advisories`)
+    passMinutes(app, 1)
+    expect(await versions()).toEqual(['1.2.0'])
+  })
+
+  it('need no advisories of an upstream server that is away unless they enforce them', async () => {
+    for (const version of ['1.0.0', '1.1.0']) upstream.publish('colors', version)
+    upstream.advise('colors', { affected: ['1.0.0'] })
+    upstream.fail(`${listingPath('colors')}/advisories`, failWith(500))
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    await changePolicies(app, { advisories: { mode: 'audit' }, minimumAge: { mode: 'enforce' } })
+    expect((await member.get(path)).status).toBe(200)
+    await changePolicies(app, { advisories: { mode: 'enforce' } })
+    expect((await member.get(path)).status).toBe(503)
+  })
+
+  it('refuse an archive whose version is no longer listed', async () => {
+    for (const version of ['1.0.0', '1.1.0']) upstream.publish('colors', version)
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    await member.get(`/mirror${archivePath('colors', '1.0.0')}`)
+    upstream.package('colors').versions.delete('1.0.0')
+    passMinutes(app, 11)
+    await member.get(path)
+    expect((await member.get(`/mirror${archivePath('colors', '1.0.0')}`)).status).toBe(200)
+    await changePolicies(app, { packages: { mode: 'audit', deny: [{ name: 'colors', publisher: null, versions: '<1.1.0' }] } })
+    expect((await member.get(`/mirror${archivePath('colors', '1.0.0')}`)).status).toBe(200)
+    await changePolicies(app, { packages: { mode: 'enforce' } })
+    expect((await member.get(`/mirror${archivePath('colors', '1.0.0')}`)).status).toBe(404)
+  })
+})
