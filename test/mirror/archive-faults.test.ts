@@ -61,11 +61,12 @@ const faults: [string, UpstreamFault, RegExp][] = [
   ['redirects to itself', redirectTo(upstreamPath), /redirects/],
 ]
 
+// Each instance logs a fault once, so these tests have one.
 describe('an archive is not kept if the upstream server', () => {
   it.each(faults)('%s', async (_what, fault, reason) => {
     const upstream = await Upstream.start()
     upstream.publish('colors', '1.0.0', { files: { 'lib/noise.bin': randomBytes(200_000) } })
-    await using app = await mirrorOf(upstream, { env: { MAX_UPLOAD_BYTES: String(2 * 1024 ** 2) } })
+    await using app = await mirrorOf(upstream, { alone: true, env: { MAX_UPLOAD_BYTES: String(2 * 1024 ** 2) } })
     shortenTimes(app)
     const member = await app.member()
     await publish(member, { name: 'ours', version: '1.0.0' })
@@ -136,7 +137,7 @@ describe('the mirror', () => {
     const upstream = await Upstream.start()
     const first = await upstream.publish('colors', '1.0.0').archive()
     upstream.publish('shapes', '1.0.0')
-    await using app = await mirrorOf(upstream)
+    await using app = await mirrorOf(upstream, { alone: true })
     const member = await app.member()
     const client = mirrorClient(await app.listen(), member.secret)
     await client.download('colors', '1.0.0')
