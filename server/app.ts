@@ -25,7 +25,7 @@ import { type Sockets, watchSockets } from './platform/http/connections/sockets.
 import { mountMetrics } from './operations/metrics/page.ts'
 import { mountReference } from './platform/rest/reference.ts'
 import { mountRoutes } from './platform/rest/router.ts'
-import { routeGroupsOf } from './routes.ts'
+import { routeGroupsOf, routesOf } from './routes.ts'
 import { schema } from './schema.ts'
 import type { Services } from './services.ts'
 
@@ -79,15 +79,9 @@ export async function createApp(
 async function mountRegistry(scope: FastifyInstance, services: Services): Promise<void> {
   const documents = readDocuments()
   const sendConsole = consoleSender(services, { schema, documents, summarize: summarizePage })
-  const routeGroups = routeGroupsOf(services.config)
-  mountRoutes(
-    scope,
-    services,
-    schema,
-    routeGroups.flatMap(({ routes }) => routes),
-  )
+  mountRoutes(scope, services, schema, routesOf(services.config))
   await mountGraphql(scope, services, { schema, documents, sendExplorer: sendConsole })
-  await mountReference(scope, services, schema, routeGroups)
+  await mountReference(scope, services, schema, routeGroupsOf(services.config))
   mountDocsAssets(scope)
   await mountConsole(scope, services, sendConsole)
 }

@@ -36,7 +36,7 @@ import type { RouteGroup } from './platform/rest/openapi.ts'
 import type { BinaryRoute, Route } from './platform/rest/route.ts'
 
 /** All REST routes by section of the API reference. */
-export const routeGroups: readonly RouteGroup[] = [
+const routeGroups: readonly RouteGroup[] = [
   { tag: 'Server', description: 'Health, version, first-run setup and logo.', routes: [...healthRoutes, ...setupRoutes, ...logoBinaries] },
   {
     tag: 'Accounts',
@@ -89,5 +89,6 @@ const mirrorGroup: RouteGroup = {
 export const routeGroupsOf = ({ UPSTREAM_URL }: Pick<Config, 'UPSTREAM_URL'>): readonly RouteGroup[] =>
   UPSTREAM_URL === undefined ? routeGroups : [...routeGroups, mirrorGroup]
 
-/** All REST routes that every server has. */
-export const routes: readonly (Route | BinaryRoute)[] = routeGroups.flatMap((group) => group.routes)
+/** Returns all REST routes of a server. */
+export const routesOf = (config: Pick<Config, 'UPSTREAM_URL'>): readonly (Route | BinaryRoute)[] =>
+  routeGroupsOf(config).flatMap(({ routes }) => routes)

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { rest } from '../support/policy-rest.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 let app: TestApp
 let viewer: Actor

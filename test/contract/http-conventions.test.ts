@@ -2,9 +2,12 @@ import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { mountRoutes } from '../../server/platform/rest/router.ts'
 import { route } from '../../server/platform/rest/route.ts'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import { printedSchema, schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 it('answers unknown paths, wrong methods and malformed URLs with the error envelope', async () => {
   await using app = await testApp()

@@ -1,11 +1,14 @@
 import { isInputObjectType } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Route } from '../../server/platform/rest/route.ts'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import { schema } from '../../server/schema.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { bodyFor, pathFor } from '../support/minimal-request.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 // PostgreSQL cannot store text with NUL characters.
 let app: TestApp

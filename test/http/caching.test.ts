@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 const noStore = { 'cache-control': 'private, no-store' }
 

@@ -4,11 +4,14 @@ import { json as readJson } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { schema } from '../../server/schema.ts'
 import type { Route } from '../../server/platform/rest/route.ts'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { bodyFor, pathFor } from '../support/minimal-request.ts'
 import { rest } from '../support/policy-rest.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 let app: TestApp
 /** A server without an owner, because the setup endpoints exist only until there is one. */

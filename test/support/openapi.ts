@@ -3,8 +3,11 @@ import addFormats from 'ajv-formats'
 import findMyWay from 'find-my-way'
 import { schema } from '../../server/schema.ts'
 import { describeRoutes, openApiPath } from '../../server/platform/rest/openapi.ts'
-import { routeGroups, routes } from '../../server/routes.ts'
+import { routeGroupsOf, routesOf } from '../../server/routes.ts'
 import type { Exchange } from './leaks.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 type Content = Record<string, { schema?: object }>
 type Response = { $ref?: string; content?: Content }
@@ -17,7 +20,7 @@ type Document = {
 const make = () => {
   const router = findMyWay({ maxParamLength: 512 })
   for (const route of routes) if (!router.hasRoute('GET', route.path)) router.on('GET', route.path, () => {}, openApiPath(route))
-  const document = describeRoutes(schema, routeGroups, 'http://localhost') as Document
+  const document = describeRoutes(schema, routeGroupsOf({}), 'http://localhost') as Document
   const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }))
   return { router, document, ajv, validators: new Map<object, ValidateFunction>() }
 }

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 // The names have the same length, so that answers that contain them do too.
 const [hidden, absent] = ['hushed_vault', 'absent_thing']

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
-import { routes } from '../../server/routes.ts'
+import { routesOf } from '../../server/routes.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
+
+/** The routes of a server without a mirror. */
+const routes = routesOf({})
 
 // The names have the same length, so that answers that contain them do too.
 const [empty, secret, hidden] = ['hollow_shell', 'secret_thing', 'hidden_parts']

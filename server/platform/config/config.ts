@@ -113,7 +113,7 @@ function conflictingSettings(values: Record<string, unknown>): string[] {
   const problems: string[] = []
   if (values.JWT_SECRET_PREVIOUS !== undefined && values.JWT_SECRET_PREVIOUS === values.JWT_SECRET)
     problems.push('JWT_SECRET_PREVIOUS: must differ from JWT_SECRET; set it to the secret that JWT_SECRET replaced')
-  if (values.UPSTREAM_URL !== undefined && `${values.UPSTREAM_URL}/`.startsWith(`${values.SERVER_URL}/`))
+  if (typeof values.UPSTREAM_URL === 'string' && `${values.UPSTREAM_URL}/`.startsWith(`${String(values.SERVER_URL)}/`))
     problems.push('UPSTREAM_URL: must be another server than SERVER_URL')
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
