@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
+import { ownTurn } from '../../platform/http/turn-end.ts'
 import { NotFetched, orTemporary } from '../../platform/outbound/request.ts'
 import { watchPace } from '../../platform/outbound/pace.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
@@ -193,6 +194,7 @@ async function* copied(answer: IncomingMessage, copy: Copy, received: (bytes: nu
   const { client } = copy
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     received(chunk.length)
+    await ownTurn()
     if (copy.held && !copy.isBehind && !client.destroyed) {
       copy.sent += copy.held.length
       copy.isBehind = !client.write(copy.held)

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { serviceUnavailable } from '../../errors.ts'
+import { ownTurn } from '../../platform/http/turn-end.ts'
 import { isPublicAddress } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
@@ -173,6 +174,7 @@ async function textOf(services: MirrorServices, answer: IncomingMessage): Promis
     healthOf(services).bytes += chunk.length
     if (bytes > maxDocumentBytes) throw new NotFetched(`the document has more than ${maxDocumentBytes} bytes`)
     chunks.push(chunk)
+    await ownTurn()
   }
   const body = Buffer.concat(chunks)
   const content = encoding === 'gzip' ? await unzip(body, { maxOutputLength: maxDocumentBytes }) : body
