@@ -69,6 +69,19 @@ it('makes a thumbnail once, as a small WebP', async () => {
   expect((await reader.get(path, { headers: { 'if-none-match': String(first.headers.etag) } })).status).toBe(304)
 })
 
+it('makes a smaller thumbnail for lists, and no other sizes', async () => {
+  await using app = await testApp()
+  await published(app)
+  const reader = await app.viewer()
+  const { body } = await reader.graphql('{ package(name: "acme") { latest { thumbnailUrl } } }')
+  const { pathname, search } = new URL(body.data.package.latest.thumbnailUrl)
+  const small = await reader.get(pathname + search)
+  expect(await sharp(small.raw).metadata()).toMatchObject({ format: 'webp', width: 240, height: 180 })
+  expect(await sharp((await reader.get(pathname)).raw).metadata()).toMatchObject({ width: 480 })
+  for (const size of ['240', '', 'large'])
+    expect(await reader.get(`${pathname}?size=${size}`)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+})
+
 it('makes no thumbnail of damaged images, of images with too many pixels, and of other files', async () => {
   await using app = await testApp()
   await published(app)

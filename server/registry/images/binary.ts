@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { notFound } from '../../errors.ts'
+import { invalidInput, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { cacheControlOf } from '../../platform/access/audience.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
@@ -28,6 +28,7 @@ export const imageBinaries = [
     access: 'browse',
     summary: 'A PNG, JPEG, GIF or WebP image of a version as WebP, at most 480 pixels wide and high.',
     handler: sendThumbnail,
+    query: { size: '`small` for at most 240 pixels.' },
     produces: {
       200: { description: 'The thumbnail.', type: 'image/webp' },
       304: { description: "The client's copy is current." },
@@ -39,7 +40,9 @@ async function sendThumbnail(context: Context): Promise<unknown> {
   const { request, reply } = context
   const archive = await requestedArchive(context)
   const path = (request.params as { '*': string })['*']
-  const image = await thumbnailOf(context, archive, path)
+  const { size = 'usual' } = request.query as { size?: unknown }
+  if (size !== 'usual' && size !== 'small') throw invalidInput('size: write small, or leave it out.', 'size')
+  const image = await thumbnailOf(context, archive, path, size)
   if (!image) throw notFound(`There is no image ${path} in ${archive.name} ${archive.version}.`)
   restrictContent(reply)
   reply.header('vary', 'authorization, cookie')

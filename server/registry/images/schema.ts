@@ -51,10 +51,10 @@ builder.objectFields(PackageVersionRef, (t) => ({
     ...ofPublicVersion,
     type: 'URL',
     nullable: true,
-    description: 'URL of the thumbnail of the first screenshot; null without screenshots.',
+    description: 'URL of a small thumbnail of the first screenshot, for lists; null without screenshots.',
     resolve: (version, _args, context) => {
       const [first] = pubspecOf(version).screenshots
-      return first ? addressOf(context, 'thumbnails', { version, ...first }) : null
+      return first ? `${addressOf(context, 'thumbnails', { version, ...first })}?size=small` : null
     },
   }),
   screenshots: t.field({

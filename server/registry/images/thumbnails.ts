@@ -18,8 +18,9 @@ declare module '../../services.ts' {
 
 /** Increment when thumbnails of the same image change. */
 const revision = 1
-/** Largest width and height of a thumbnail in pixels. */
-const [maxWidth, maxHeight] = [480, 480]
+/** Largest width and height of a thumbnail in pixels, by its size: `small` for lists. */
+export const thumbnailSizes = { usual: 480, small: 240 } as const
+export type ThumbnailSize = keyof typeof thumbnailSizes
 /** Largest image in bytes of which a thumbnail is made. */
 const maxSourceBytes = 5 * 1024 ** 2
 const decoded = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
@@ -37,9 +38,9 @@ const inTurn = createFairLimiter({
  * not a PNG, JPEG, GIF or WebP that can be decoded.
  * @throws ApiError ServiceUnavailable if the archive cannot be read, or too many thumbnails are being made.
  */
-export async function thumbnailOf(context: Context, archive: VersionArchive, path: string): Promise<Image | null> {
+export async function thumbnailOf(context: Context, archive: VersionArchive, path: string, size: ThumbnailSize): Promise<Image | null> {
   const key = createHash('sha256')
-    .update(JSON.stringify(['thumbnail', revision, archive.sha256, path]))
+    .update(JSON.stringify(['thumbnail', revision, archive.sha256, path, ...(size === 'usual' ? [] : [size])]))
     .digest('hex')
   const cached = await findImage(context, key)
   if (cached && cached.sha256 === null) return null
@@ -48,35 +49,42 @@ export async function thumbnailOf(context: Context, archive: VersionArchive, pat
   const making = (context.state.thumbnails ??= new Map<string, Promise<Image | null>>())
   let current = making.get(key)
   if (!current) {
-    current = make(context, archive, path, key).finally(() => making.delete(key))
+    current = make(context, archive, { path, size, key }).finally(() => making.delete(key))
     making.set(key, current)
   }
   return current
 }
 
-async function make(context: Context, archive: VersionArchive, path: string, key: string): Promise<Image | null> {
+type Wanted = { path: string; size: ThumbnailSize; key: string }
+
+async function make(context: Context, archive: VersionArchive, { path, size, key }: Wanted): Promise<Image | null> {
   // The file is read in turn, so that waiting requests hold no images in memory.
-  const image = await inTurn(context.viewer?.id ?? turnKey(context.ip), () => readAndShrink(context, archive, path))
+  const image = await inTurn(context.viewer?.id ?? turnKey(context.ip), () => readAndShrink(context, archive, path, size))
   // A missing file takes no place in the cache.
   if (image === 'missing') return null
   await cacheImage(context, key, image)
   return image
 }
 
-async function readAndShrink(context: Context, archive: VersionArchive, path: string): Promise<Image | null | 'missing'> {
+async function readAndShrink(
+  context: Context,
+  archive: VersionArchive,
+  path: string,
+  size: ThumbnailSize,
+): Promise<Image | null | 'missing'> {
   const found = await readArchiveFile(context, archive, path, maxSourceBytes)
   if (!found) return 'missing'
   const { file, content } = found
   const isDecoded = decoded.has(file.mediaType) && content.length === file.bytes && isShowable(content, file.mediaType)
-  return isDecoded ? shrink(content) : null
+  return isDecoded ? shrink(content, thumbnailSizes[size]) : null
 }
 
 /** Returns a smaller image without metadata, or null if the image is damaged. */
-async function shrink(content: Buffer): Promise<Image | null> {
+async function shrink(content: Buffer, most: number): Promise<Image | null> {
   const sharp = await loadSharp()
   const thumbnail = await sharp(content, { limitInputPixels: maxPixels, failOn: 'error' })
     .autoOrient()
-    .resize(maxWidth, maxHeight, { fit: 'inside', withoutEnlargement: true })
+    .resize(most, most, { fit: 'inside', withoutEnlargement: true })
     .timeout({ seconds: 20 })
     .webp({ quality: 80 })
     .toBuffer()
