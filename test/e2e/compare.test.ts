@@ -208,7 +208,7 @@ it('shows an error when the versions cannot be listed, and retries', async () =>
   await page.unrouteAll()
   await retry.press('Enter')
   await expect.poll(() => page.getByRole('alert').count()).toBe(0)
-  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1') // the button was removed
+  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H2') // the button was removed
   await page
     .getByRole('combobox', { name: 'From' })
     .or(page.getByRole('button', { name: 'From' }))

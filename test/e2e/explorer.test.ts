@@ -116,7 +116,7 @@ it('shows the documentation of the schema, and keeps a history without headers a
   await page.getByRole('button', { name: 'Documentation' }).click()
   const docs = page.getByRole('dialog', { name: 'Schema' })
   await docs.getByLabel('Search the schema').fill('isDiscontinued')
-  await docs.getByRole('button', { name: 'Package.isDiscontinued' }).click()
+  await docs.getByRole('button', { name: 'Package.isDiscontinued', exact: true }).click()
   await docs.getByRole('heading', { name: 'Package', exact: true }).waitFor()
   await expectAccessible(page)
   await screenshot(page, 'explorer-documentation')

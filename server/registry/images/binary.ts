@@ -53,13 +53,13 @@ async function sendThumbnail(context: Context): Promise<unknown> {
 async function sendImage(context: Context): Promise<unknown> {
   const { request, reply, config } = context
   const { url, signature } = request.query as Record<string, unknown>
+  restrictContent(reply)
+  // Documentation pages, which show such images, have an origin of their own. Also for errors: browsers report their status only with this header.
+  reply.header('cross-origin-resource-policy', 'cross-origin')
   // Only documents have signed URLs, and the setting may have changed since.
   if (config.README_IMAGES !== 'proxy' || !isSigned(context, url, signature)) throw notFound('There is no such image.')
   const image = await remoteImage(context, url)
   if (!image) throw notFound('The image could not be fetched.')
-  restrictContent(reply)
-  // Documentation pages, which show such images, have an origin of their own.
-  reply.header('cross-origin-resource-policy', 'cross-origin')
   reply.header('cache-control', 'public, max-age=3600')
   return sendContent(context, image)
 }
