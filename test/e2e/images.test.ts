@@ -64,7 +64,7 @@ it('shows pictures of the package, badges of other servers and screenshots, all 
 
   await page.goto('/packages?q=painted')
   const thumbnail = page.locator('main li img')
-  await expect.poll(() => thumbnail.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(480)
+  await expect.poll(() => thumbnail.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(240)
   expect(foreign).toEqual([])
   expect(badges.requests.map(({ url }) => url)).toEqual(['/build.svg'])
 })
