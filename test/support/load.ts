@@ -69,8 +69,8 @@ export class Load {
     const name = `gone_${this.serial++}`
     await this.pub.publish(await packageArchive({ name, version: '1.0.0' }))
     const headers = { authorization: `Bearer ${this.token}` }
-    const { status } = await fetch(`${this.address}/api/admin/packages/${name}`, { method: 'DELETE', headers })
-    if (status !== 200 && status !== 204) throw new Error(`deleting is answered with ${status}`)
+    const answer = await fetch(`${this.address}/api/admin/packages/${name}`, { method: 'DELETE', headers })
+    if (!answer.ok) throw new Error(`deleting is answered with ${answer.status}: ${await answer.text()}`)
   }
 
   private async signIn(): Promise<void> {
