@@ -8,7 +8,7 @@ import { Load } from '../support/load.ts'
 import { startNginx } from '../support/nginx.ts'
 import { Pair } from '../support/two-instances.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
-import { ownersToken, publishTo } from '../support/server-process.ts'
+import { ownersToken, publishTo, type Server } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
 // Runs the proxy configurations of server/platform/deploy in front of two instances,
@@ -68,6 +68,15 @@ async function readUntil(get: Get, ended: Promise<unknown>, more: string[] = [])
   return result
 }
 
+/** Number of requests to /readyz of an instance. Caddy probes it each second and routes requests by the results; nginx has no active probes. */
+const probesOf = ({ log }: Server): number => log().match(/ GET \/readyz /g)?.length ?? 0
+
+/** Waits until Caddy has probed an instance several times. */
+async function untilProbed(server: Server, times: number): Promise<void> {
+  const before = probesOf(server)
+  await expect.poll(() => probesOf(server) - before, { timeout: 30_000 }).toBeGreaterThanOrEqual(times)
+}
+
 /** Requests an archive a number of times concurrently, and expects the registry's own 503 every time, not one of the proxy. */
 async function expectUnavailable(get: Get, path: string, times: number): Promise<void> {
   for (const { status, text } of await Promise.all(Array.from({ length: times }, () => get(path)))) {
@@ -87,13 +96,9 @@ it.each(names)('serves all other requests behind %s while an archive is missing 
   expect(whileMissing.failures).toEqual([])
 
   bucket.fault = () => 'silent'
-  const probes = () => pair.servers.map(({ log }) => log().match(/ GET \/readyz /g)?.length ?? 0)
-  const before = probes()
   const away = async () => {
     await expectUnavailable(get, archiveOf('whole'), 6)
-    // Caddy probes /readyz and routes later requests by the results. Waits for several probes. nginx has no active probes.
-    if (name === 'caddy')
-      await expect.poll(() => probes().every((count, at) => count > (before[at] ?? 0) + 4), { timeout: 30_000 }).toBe(true)
+    if (name === 'caddy') await Promise.all(pair.servers.map((server) => untilProbed(server, 5)))
     await expectUnavailable(get, archiveOf('whole'), 6)
   }
   const whileAway = await readUntil(get, away())
@@ -111,7 +116,9 @@ it.each(names)('loses no request behind %s while two instances are replaced one 
   const load = new Load(pair.address, token)
   await load.more(5)
   for (const index of [0, 1]) {
-    await pair.replace(index, command)
+    const replaced = await pair.replace(index, command)
+    // Until Caddy knows that this instance is ready, it answers 503 to all but GET requests as soon as the other one is not.
+    if (name === 'caddy') await untilProbed(replaced, 2)
     await load.more(5)
   }
   await load.end()

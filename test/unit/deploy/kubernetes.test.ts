@@ -53,6 +53,7 @@ const pod = z.strictObject({
 const labels = z.strictObject({ 'app.kubernetes.io/name': z.literal('snug') })
 const workload = z.strictObject({
   replicas: z.number(),
+  minReadySeconds: z.number().optional(),
   serviceName: z.literal('snug').optional(),
   strategy: z.unknown().optional(),
   selector: z.strictObject({ matchLabels: labels }),
@@ -136,7 +137,7 @@ describe.each(['single', 'cluster'])('%s.yaml', (name) => {
 })
 
 it('has several pods in cluster.yaml, and bucket settings that differ between S3-compatible services', () => {
-  expect(workloadOf('cluster').replicas).toBeGreaterThan(1)
+  expect(workloadOf('cluster')).toMatchObject({ replicas: 2, minReadySeconds: 5 })
   const names = containerOf('cluster').env.map((each) => each.name)
   expect(names).toEqual(expect.arrayContaining(['S3_BUCKET', 'S3_REGION', 'S3_ENDPOINT', 'S3_FORCE_PATH_STYLE']))
 })
