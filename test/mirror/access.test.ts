@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { listingPath, mirrorClient, mirrorOf } from '../support/mirror.ts'
+import { listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
 import { pubGet } from '../support/pub-get.ts'
 import { publish } from '../support/publish.ts'
 import { Upstream } from '../support/upstream.ts'
@@ -68,6 +68,20 @@ describe('the mirror', () => {
     const answer = await (await app.member()).get('/mirror/api/packages/versions/new')
     expect(answer).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
     expect(answer.headers['www-authenticate']).toContain('Publish to http://localhost:8080')
+  })
+
+  it('leaves own, deleted and reserved names, and names in UPSTREAM_NEVER, out of the completion in editors', async () => {
+    const upstream = await upstreamWithColors()
+    for (const name of ['ours', 'gone', 'acme_secret']) upstream.publish(name, '9.0.0')
+    await using app = await mirrorOf(upstream, { env: { UPSTREAM_NEVER: 'acme_*' } })
+    const [member, admin] = [await app.member(), await app.admin()]
+    for (const name of ['ours', 'gone']) await publish(member, { name, version: '1.0.0' })
+    expect((await admin.delete('/api/admin/packages/gone')).status).toBeLessThan(300)
+    const names = async () => (await member.get('/mirror/api/package-name-completion-data')).body
+    expect(await names()).toEqual({ packages: ['colors'] })
+    await publish(member, { name: 'colors', version: '1.0.0' })
+    passMinutes(app, 11)
+    expect(await names()).toEqual({ packages: [] })
   })
 
   it('never asks the upstream server for own, deleted and reserved names, nor for names in UPSTREAM_NEVER', async () => {

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { z } from 'zod'
-import { ApiError, insufficientPermissions, notFound } from '../../errors.ts'
+import { ApiError, insufficientPermissions } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
@@ -10,6 +10,7 @@ import { binary } from '../../platform/rest/route.ts'
 import { turnEnd } from '../../platform/http/turn-end.ts'
 import { requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
+import { completionDocument } from './catalog/names.ts'
 import { type DocumentKind, readDocument, readListing } from './documents.ts'
 import { countRead } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
@@ -187,9 +188,10 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
 
 async function sendNames(context: Context): Promise<unknown> {
   requireMirror(context)
-  const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
-  if (!document) throw notFound('The upstream server has no names for completion.')
-  return context.reply.header('cache-control', 'private, max-age=600').type(json).send(document.text)
+  return context.reply
+    .header('cache-control', 'private, max-age=600')
+    .type(json)
+    .send(await completionDocument(context))
 }
 
 async function refuseUpload({ request, config }: Context): Promise<never> {

@@ -1,5 +1,6 @@
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
+import { notFound } from '../../../errors.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { isExcluded, requireMirror } from '../access.ts'
 import { readDocument, storedText } from '../documents.ts'
@@ -12,6 +13,8 @@ declare module '../../../services.ts' {
   interface State {
     /** Names of the upstream packages, each between line breaks, with the hash of the document they are from. */
     mirrorNames?: { sha256: string; lines: string }
+    /** The completion document without own names. */
+    mirrorCompletion?: { sha256: string; madeAt: Date; text: string }
   }
 }
 
@@ -34,6 +37,30 @@ export async function searchNames(context: Context, text: string, first: number)
   const candidates = matching(lines, wanted).filter((name) => !isExcluded(context.config, name))
   const own = await ownNames(context, candidates)
   return candidates.filter((name) => !own.has(name)).slice(0, first)
+}
+
+/** How long a completion document is used after own names have changed, in milliseconds. */
+const completionMs = 10 * 60_000
+
+/**
+ * Returns the names of the upstream packages as a JSON document for completion in editors, without names that are never taken from upstream.
+ * @throws ApiError NotFound if the upstream server has no such document; ServiceUnavailable as `searchNames`.
+ */
+export async function completionDocument(context: Context): Promise<string> {
+  const { config, database, now, state } = context
+  const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
+  if (!document) throw notFound('The upstream server has no names for completion.')
+  const { sha256 } = document
+  const made = state.mirrorCompletion
+  if (made?.sha256 === sha256 && now().getTime() - made.madeAt.getTime() < completionMs) return made.text
+  const rows = await database.reads.all<{ name: string }>('select name from packages union select name from reserved_names')
+  const own = new Set(rows.map(({ name }) => name))
+  const packages = linesOf(context, document)
+    .split('\n')
+    .filter((name) => name !== '' && !own.has(name) && !isExcluded(config, name))
+  const text = JSON.stringify({ packages })
+  state.mirrorCompletion = { sha256, madeAt: now(), text }
+  return text
 }
 
 async function currentNames(context: Context): Promise<string> {
