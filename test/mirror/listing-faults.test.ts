@@ -138,3 +138,19 @@ it('reads the listing as it is, not as the upstream server sorts it', async () =
   expect(body.versions.map(({ version }: { version: string }) => version)).toEqual(['1.0.0', '1.1.0', '1.2.0'])
   expect(body.latest.version).toBe('1.2.0')
 })
+
+it('logs once that the upstream server does not answer, and that it answers again', async () => {
+  const upstream = await upstreamWithColors()
+  for (const name of ['shapes', 'sounds']) upstream.publish(name, '1.0.0')
+  await using app = await mirrorOf(upstream, { alone: true }) // each instance logs it once
+  const member = await app.member()
+  await upstream.stop()
+  for (const name of ['colors', 'shapes', 'sounds']) expect((await member.get(`/mirror${listingPath(name)}`)).status).toBe(503)
+  await upstream.listen()
+  passMinutes(app, 1)
+  for (const name of ['colors', 'shapes', 'sounds']) expect((await member.get(`/mirror${listingPath(name)}`)).status).toBe(200)
+  expect(app.lines.filter((line) => line.includes('upstream server'))).toEqual([
+    expect.stringMatching(/ WARNING the upstream server of the mirror does not answer: .*ECONNREFUSED/),
+    expect.stringMatching(/ INFO the upstream server of the mirror answers again\n$/),
+  ])
+})

@@ -88,7 +88,7 @@ export async function documentState(
   }
   const isStale = !!entry?.checkedAt && entry.checkedAt < askedAt && isOlder(services, kind, entry)
   if (isHit || hadFile) countRead(services, kind, !entry?.checkedAt ? 'miss' : isStale ? 'stale' : isHit ? 'hit' : 'miss')
-  if (!entry?.checkedAt) throw upstreamAway(services, entry?.failure)
+  if (!entry?.checkedAt) throw fetchFailed(services, entry?.failure)
   if (entry.sha256 === null) return null
   await recordUse(services, key, entry.usedAt)
   const { sha256, checkedAt, failure } = entry
@@ -107,7 +107,7 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
   const again = await documentState(services, kind, name, { ...options, newerThan: services.now() })
   if (!again) return null
   const newText = await storedText(services, again.sha256)
-  if (newText === null) throw upstreamAway(services, again.failure)
+  if (newText === null) throw fetchFailed(services, again.failure)
   return { ...again, text: newText }
 }
 
@@ -162,8 +162,10 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
     await whileClaimed(services, key, () => inTurn(caller, () => fetchInto(services, key)))
   } catch (error) {
     await saveFailure(services, key, error instanceof Error ? error.message : String(error))
-    services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
-    throw error instanceof NotFetched ? upstreamAway(services, error.message) : error
+    // Failures of the server itself are logged once for all documents.
+    if (!(error instanceof NotFetched && error.isTemporary))
+      services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
+    throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
   }
 }
 
@@ -174,7 +176,7 @@ async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; na
   if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
   const text = await normalized(services, key, before, answer)
   const content = await promisify<string, Buffer>(gzip)(text)
-  if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full', { isTemporary: true })
+  if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
   const sha256 = await storeContent(await mirrorStore(services), content)
   await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag })
 }
@@ -230,8 +232,8 @@ function checkedAdvisories(text: string, now: Date): string {
   return isDated ? text : JSON.stringify({ ...parsed.data, advisoriesUpdated: now.toISOString() })
 }
 
-const upstreamAway = ({ config }: MirrorServices, failure: string | null | undefined) =>
-  serviceUnavailable(`${config.UPSTREAM_URL} does not answer${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
+const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
+  serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
 
 function wait(ms: number): { ended: Promise<void>; cancel: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -143,7 +143,7 @@ export function isUnreachable(services: MirrorServices): boolean {
   return failingSince !== null && lastFailureAt !== null && services.now().getTime() - lastFailureAt.getTime() < unreachableMs
 }
 
-/** Runs a request and counts it. */
+/** Runs a request and counts it. Logs when the upstream server stops and starts to answer. */
 export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
   const health = healthOf(services)
   health.requests++
@@ -151,13 +151,17 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
   try {
     const result = await work()
     health.lastSuccessAt = services.now()
+    if (health.failingSince) services.log.info('the upstream server of the mirror answers again')
     health.failingSince = null
     return result
   } catch (error) {
     health.failures++
     health.lastFailureAt = services.now()
     health.lastFailure = error instanceof Error ? error.message : String(error)
-    if (error instanceof NotFetched && error.isTemporary) health.failingSince ??= services.now()
+    if (error instanceof NotFetched && error.isTemporary && !health.failingSince) {
+      health.failingSince = services.now()
+      services.log.warning(`the upstream server of the mirror does not answer: ${health.lastFailure}`)
+    }
     throw error
   } finally {
     health.latencyMs += performance.now() - started
