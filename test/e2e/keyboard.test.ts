@@ -186,6 +186,8 @@ it('finds packages, people, pages and actions in the command palette', async () 
   const page = await openPage(app.url)
   await startSession(page, app.url, owner.email)
   await page.goto('/help')
+  await page.getByRole('heading', { level: 1 }).waitFor() // before the page knows the account, it has nothing to find
+  await settled(page)
   const palette = page.getByRole('dialog', { name: 'Command palette' })
   const type = async (text: string) => {
     await page.keyboard.press('Control+k')
