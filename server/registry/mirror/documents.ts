@@ -24,7 +24,7 @@ import {
 } from './entries.ts'
 import { hashesIn, isShallow, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { type Answer, fetchDocument, inTurn, isUnreachable } from './upstream.ts'
+import { type Answer, fetchDocument, inTurn, isTemporary, isUnreachable } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -163,8 +163,7 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
   } catch (error) {
     await saveFailure(services, key, error instanceof Error ? error.message : String(error))
     // Failures of the server itself are logged once for all documents.
-    if (!(error instanceof NotFetched && error.isTemporary))
-      services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
+    if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
     throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
   }
 }

@@ -20,6 +20,8 @@ export type UpstreamHealth = {
   lastFailure: string | null
   /** Since when no request was answered; null if the last one was. Status 429 and errors of the upstream server do not count as answers. */
   failingSince: Date | null
+  /** Whether it was logged that the server does not answer. */
+  isOutageLogged: boolean
 }
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
@@ -55,6 +57,7 @@ export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHeal
     lastFailureAt: null,
     lastFailure: null,
     failingSince: null,
+    isOutageLogged: false,
   })
 
 /** Runs requests to the upstream server, at most 16 at once. The key is the caller, so that one caller cannot delay all others. */
@@ -87,7 +90,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
   }
   const url = `${config.UPSTREAM_URL}${path}`
   const signal = AbortSignal.any([AbortSignal.timeout(timesOf(services).documentMs), services.stopping.signal])
-  return measured(services, async () => {
+  const request = async (): Promise<Answer> => {
     const answer = await requestUpstream(services, url, { headers, signal })
     try {
       const status = answer.statusCode ?? 0
@@ -98,7 +101,8 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
     } finally {
       answer.destroy()
     }
-  })
+  }
+  return withOutageLog(services, () => measured(services, request))
 }
 
 type Options = {
@@ -143,7 +147,31 @@ export function isUnreachable(services: MirrorServices): boolean {
   return failingSince !== null && lastFailureAt !== null && services.now().getTime() - lastFailureAt.getTime() < unreachableMs
 }
 
-/** Runs a request and counts it. Logs when the upstream server stops and starts to answer. */
+/**
+ * Runs a request for a document, and logs when the upstream server stops and starts to answer such requests. Failures of single
+ * documents are not logged in the meantime. Faults of archives are reported one by one (`reportFaults`).
+ */
+async function withOutageLog<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
+  const { log, stopping } = services
+  const health = healthOf(services)
+  try {
+    const result = await work()
+    if (health.isOutageLogged) log.info('the upstream server of the mirror answers again')
+    health.isOutageLogged = false
+    return result
+  } catch (error) {
+    if (isTemporary(error) && !health.isOutageLogged && !stopping.signal.aborted) {
+      health.isOutageLogged = true
+      log.warning(`the upstream server of the mirror does not answer: ${error.message}`)
+    }
+    throw error
+  }
+}
+
+/** Whether the failure is one of the upstream server rather than of what was requested. */
+export const isTemporary = (error: unknown): error is NotFetched => error instanceof NotFetched && error.isTemporary
+
+/** Runs a request and counts it. */
 export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
   const health = healthOf(services)
   health.requests++
@@ -151,17 +179,13 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
   try {
     const result = await work()
     health.lastSuccessAt = services.now()
-    if (health.failingSince) services.log.info('the upstream server of the mirror answers again')
     health.failingSince = null
     return result
   } catch (error) {
     health.failures++
     health.lastFailureAt = services.now()
     health.lastFailure = error instanceof Error ? error.message : String(error)
-    if (error instanceof NotFetched && error.isTemporary && !health.failingSince) {
-      health.failingSince = services.now()
-      services.log.warning(`the upstream server of the mirror does not answer: ${health.lastFailure}`)
-    }
+    if (isTemporary(error)) health.failingSince ??= services.now()
     throw error
   } finally {
     health.latencyMs += performance.now() - started
