@@ -2,7 +2,7 @@ import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-aut
 import type { Scope } from './roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
 import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
-import { publicUrl } from '../http/public-url.ts'
+import { hostedUrl, publicUrl } from '../http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
 
 /** Enforces the `scope` rule of the schema builder in binary routes, with the same errors: the caller is signed in and holds the scope. */
@@ -44,15 +44,25 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
 }
 
-/** Returns the 401 error. Only the advice in the message depends on whether a credential was missing or invalid. */
+/**
+ * Returns the 401 error. Only the advice in the message depends on whether a credential was missing or invalid.
+ *
+ * The package client gets 403 for an archive requested without a token. It has read the listing with its token, so it calls this server by another
+ * address than SERVER_URL, which archive URLs have, and sends its token only to the address that it knows. After a 401 it would delete that token.
+ */
 export function unauthenticated(
   { request, config }: Pick<Context, 'request' | 'config'>,
   isMissing = request.headers.authorization === undefined,
 ): ApiError {
-  const here = publicUrl(request, config.SERVER_URL)
-  const advice = `Create a token at ${here}/settings/tokens and add it with: dart pub token add ${here}`
+  const hosted = hostedUrl(request, config.SERVER_URL)
+  if (isMissing && request.routeOptions.config.isArchive && isPackageClient(request))
+    return insufficientPermissions(`This registry is at ${hosted}. Use that address.`)
+  const advice = `Create a token at ${publicUrl(request, config.SERVER_URL)}/settings/tokens and add it with: dart pub token add ${hosted}`
   return missingAuthentication(isMissing ? `Authentication is required. ${advice}` : `The token is invalid, expired or revoked. ${advice}`)
 }
+
+/** Whether `dart pub` or `flutter pub` sent a request. Source: `_PubHttpClient.send`, which sends `Dart pub <version of the SDK>`. */
+const isPackageClient = ({ headers }: Context['request']): boolean => /^Dart pub /i.test(headers['user-agent'] ?? '')
 
 /** Throws MissingAuthentication for an invalid token even where anonymous access is allowed: its sender expects to be signed in. */
 export function refuseUselessCredential(context: Context): void {

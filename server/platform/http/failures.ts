@@ -20,6 +20,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the endpoint belongs to pub's repository protocol. */
     pub?: boolean
+    /** Whether package clients download an archive from the endpoint. */
+    isArchive?: boolean
     /** Whether errors include the XML that the package client reads from responses of the upload URL. */
     xmlErrors?: boolean
   }

@@ -7,5 +7,11 @@ export const isSecure = (request: FastifyRequest, serverUrl: string) => serverUr
 export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
   isSecure(request, serverUrl) ? serverUrl.replace(/^http:/, 'https:') : serverUrl
 
+/** Returns the hosted URL that a request belongs to, as in `PUB_HOSTED_URL`: that of the mirror below `/mirror`, otherwise SERVER_URL. */
+export function hostedUrl(request: FastifyRequest, serverUrl: string): string {
+  const here = publicUrl(request, serverUrl)
+  return (request.routeOptions.url ?? request.url).startsWith(`${basePath(serverUrl)}/mirror/`) ? `${here}/mirror` : here
+}
+
 /** Returns the path of SERVER_URL without a trailing slash, such as `/pub`, or an empty string. All endpoints except the probes are below it. */
 export const basePath = (serverUrl: string): string => new URL(serverUrl).pathname.replace(/\/$/, '')

@@ -84,6 +84,8 @@ export type BinaryRoute = {
   beforeSetup?: boolean
   /** Whether errors use the media type of pub's protocol, as the handler's responses do. */
   pub?: boolean
+  /** Whether package clients download an archive from the endpoint. */
+  isArchive?: boolean
   /** Whether errors include the XML that the package client reads at the upload URL, in the member `xml` next to `error`. */
   xmlErrors?: boolean
   /** Accepts requests with credentials other than access tokens. */

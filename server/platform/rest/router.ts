@@ -1,4 +1,5 @@
 import type {
+  FastifyContextConfig,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
@@ -41,6 +42,11 @@ function onSendOf(route: Route | BinaryRoute): { onSend?: onSendAsyncHookHandler
   return route.onSend ? { onSend: route.onSend } : {}
 }
 
+function configOf(route: Route | BinaryRoute): FastifyContextConfig {
+  const { xmlErrors = false, isArchive = false }: Partial<BinaryRoute> = route.kind === 'binary' ? route : {}
+  return { pub: route.pub ?? false, xmlErrors, isArchive }
+}
+
 /** Registers all routes. Unsupported methods of a path get 405. Throws an Error if an operation does not match the schema. */
 export function mountRoutes(
   app: FastifyInstance,
@@ -56,7 +62,7 @@ export function mountRoutes(
     scope.route({
       method: route.method,
       url: route.path,
-      config: { pub: route.pub ?? false, xmlErrors: route.kind === 'binary' && (route.xmlErrors ?? false) },
+      config: configOf(route),
       ...onSendOf(route),
       ...(route.kind === 'binary' ? binaryRoute(services, route) : operationRoute(services, operationOf(route), route)),
     })

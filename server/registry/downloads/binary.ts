@@ -19,6 +19,7 @@ export const archiveBinaries = [
   binary('GET /api/archives/:file', {
     pub: true,
     access: 'browse',
+    isArchive: true,
     summary: 'The archive of a version, named <package>-<version>.tar.gz.',
     handler: sendArchive,
     produces: {
@@ -31,12 +32,14 @@ export const archiveBinaries = [
   }),
   binary('GET /packages/:pkg/versions/:version.tar.gz', {
     access: 'browse',
+    isArchive: true,
     summary: 'Former URL of an archive.',
     handler: redirectToArchive,
     produces: found,
   }),
   binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
     access: 'browse',
+    isArchive: true,
     summary: 'Another former URL of an archive.',
     handler: redirectToArchive,
     produces: found,

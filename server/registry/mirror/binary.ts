@@ -8,7 +8,7 @@ import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditiona
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { turnEnd } from '../../platform/http/turn-end.ts'
-import { requireMirror } from './access.ts'
+import { canReadMirror, requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
 import { type DocumentKind, readDocument, readListing } from './documents.ts'
@@ -100,6 +100,7 @@ export const mirrorBinaries = [
   }),
   binary('GET /mirror/api/archives/:archive', {
     ...pub,
+    isArchive: true,
     summary: 'The archive of an upstream version, named <package>-<version>.tar.gz.',
     handler: (context) => counted(context, 'archive', sendArchive),
     produces: {
@@ -111,6 +112,7 @@ export const mirrorBinaries = [
   }),
   binary('GET /mirror/packages/:name/versions/:version.tar.gz', {
     access: 'open',
+    isArchive: true,
     summary: 'Former URL of an archive.',
     handler: redirectToArchive,
     produces: { 303: { description: 'The archive is at `Location`.' } },
@@ -118,6 +120,7 @@ export const mirrorBinaries = [
   }),
   binary('GET /mirror/api/packages/:name/versions/:version/archive.tar.gz', {
     access: 'open',
+    isArchive: true,
     summary: 'Another former URL of an archive.',
     handler: redirectToArchive,
     produces: { 303: { description: 'The archive is at `Location`.' } },
@@ -132,7 +135,7 @@ async function counted(context: Context, kind: MirrorKind, handler: Handler): Pr
   try {
     return await handler(context)
   } catch (error) {
-    if (error instanceof ApiError && error.status === 403) countRead(context, kind, 'refused')
+    if (error instanceof ApiError && error.status === 403 && canReadMirror(context)) countRead(context, kind, 'refused')
     throw error
   }
 }
