@@ -42,15 +42,49 @@ it('changes URLs to the mirror and back, and leaves all other bytes', async () =
   expect(await readFile(path, 'utf8')).toBe(original)
   expect(await admin(app, 'mirror-lockfile', path)).toMatchObject({
     code: 0,
-    out: `${path}: 2 packages changed, 0 not, 1 from elsewhere.`,
+    out: `${path}: 2 packages changed, 0 not, 0 already mirrored, 1 from elsewhere.`,
   })
   const mirror = `${app.config.SERVER_URL}/mirror`
-  const changed = original.replace(`'${upstream.url}'`, `'${mirror}'`).replace(`"${upstream.url}/"`, `"${mirror}"`)
+  const changed = original.replace(`'${upstream.url}'`, `'${mirror}/'`).replace(`"${upstream.url}/"`, `"${mirror}/"`)
   expect(await readFile(path, 'utf8')).toBe(changed)
   expect((await stat(path)).mode & 0o777).toBe(0o640)
   expect(await admin(app, 'mirror-lockfile', '--check', path)).toMatchObject({ code: 0 })
   expect(await admin(app, 'mirror-lockfile', '--to-upstream', path)).toMatchObject({ code: 0 })
   expect(await readFile(path, 'utf8')).toBe(original.replace(`${upstream.url}/`, upstream.url))
+})
+
+it('counts every form of the URL of the mirror as mirrored, as the client does', async () => {
+  await using started = await start()
+  const { upstream, app } = started
+  const mirror = `${app.config.SERVER_URL}/mirror`
+  for (const url of [mirror, `${mirror}/`, mirror.replace('http:', 'HTTP:').replace('localhost', 'LocalHost'), `${mirror}/./`]) {
+    const text = await lockText(upstream, [
+      { name: 'intl', version: '1.0.0', url },
+      { name: 'path', version: '1.0.0', url: `${app.config.SERVER_URL}/Mirror/` },
+    ])
+    const path = await written(app, text)
+    for (const flags of [['--check'], []])
+      expect(await adminJson(app, 'mirror-lockfile', ...flags, path), url).toMatchObject({
+        code: 0,
+        body: { ok: true, files: [{ changed: [], kept: [], current: 1, others: 1 }] },
+      })
+    expect(await readFile(path, 'utf8')).toBe(text)
+    expect(await adminJson(app, 'mirror-lockfile', '--to-upstream', path), url).toMatchObject({ code: 0 })
+    expect(await readFile(path, 'utf8')).toBe(text.replace(`"${url}"`, `"${upstream.url}"`))
+  }
+})
+
+it('writes the trailing slash of an upstream server below a path, as the client does', async () => {
+  const upstream = await Upstream.start()
+  upstream.publish('intl', '1.0.0')
+  const url = `${upstream.url}/pub`
+  await using app = await testApp({ env: { UPSTREAM_URL: upstream.url } })
+  const path = await written(app, await lockText(upstream, [{ name: 'intl', version: '1.0.0', url: `${app.config.SERVER_URL}/mirror/` }]))
+  await (await app.viewer()).get('/mirror/api/packages/intl')
+  app.config.UPSTREAM_URL = url
+  await admin(app, 'mirror-lockfile', '--to-upstream', path)
+  expect(await readFile(path, 'utf8')).toContain(`url: "${url}/"`)
+  expect(await adminJson(app, 'mirror-lockfile', '--to-upstream', '--check', path)).toMatchObject({ body: { files: [{ current: 1 }] } })
 })
 
 it('does not change packages whose hash differs or is unknown, and own names', async () => {
@@ -92,7 +126,7 @@ it('writes the file that a symbolic link names, and refuses text that is not UTF
   const link = join(app.config.DATA_DIR, 'link.lock')
   await symlink(path, link)
   expect(await admin(app, 'mirror-lockfile', link)).toMatchObject({ code: 0 })
-  expect(await readFile(path, 'utf8')).toContain(`url: "${app.config.SERVER_URL}/mirror"`)
+  expect(await readFile(path, 'utf8')).toContain(`url: "${app.config.SERVER_URL}/mirror/"`)
   await writeFile(path, Buffer.from([0x70, 0xff, 0xfe]))
   expect(await admin(app, 'mirror-lockfile', path)).toMatchObject({ code: 2, err: expect.stringContaining('not text in UTF-8') })
 })

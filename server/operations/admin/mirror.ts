@@ -69,14 +69,15 @@ export async function rewriteLockFiles(
     return done
   })
   const lines: string[] = []
-  for (const [index, { path, text, changed, kept, others }] of results.entries()) {
+  for (const [index, { path, text, changed, kept, current, others }] of results.entries()) {
     if (!isCheck && text !== files[index]?.text) await replaceFile(path, text)
     lines.push(...kept.map(({ what, reason }) => `${path}: ${what} was not changed. ${reason}`))
     const verb = isCheck ? 'would be changed' : 'changed'
-    lines.push(`${path}: ${counted(changed.length, 'packages')} ${verb}, ${kept.length} not, ${others} from elsewhere.`)
+    const already = `${current} already ${toUpstream ? 'upstream' : 'mirrored'}`
+    lines.push(`${path}: ${counted(changed.length, 'packages')} ${verb}, ${kept.length} not, ${already}, ${others} from elsewhere.`)
   }
   const ok = results.every(({ changed, kept }) => kept.length === 0 && (!isCheck || changed.length === 0))
-  const data = { files: results.map(({ path, changed, kept, others }) => ({ path, changed, kept, others })), isCheck }
+  const data = { files: results.map(({ text: _text, ...result }) => result), isCheck }
   return { text: lines.join('\n'), data, ok }
 }
 

@@ -1,5 +1,6 @@
 import { isMap, isScalar, parseDocument, type Scalar } from 'yaml'
 import { invalidInput } from '../../errors.ts'
+import { lockedHostedUrl, normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import { readListing } from '../../registry/mirror/documents.ts'
 import type { MirroredListing } from '../../registry/mirror/listing.ts'
 import { type LockedPackage, readLockFile } from '../../registry/upgrades/lock-file.ts'
@@ -15,40 +16,38 @@ export function hostedIn({ path, text }: LockText): LockedPackage[] {
   return read.hosted
 }
 
-const pubDev = ['https://pub.dev', 'https://pub.dartlang.org']
-
-const normalized = (url: string): string => url.replace(/\/+$/, '').toLowerCase()
-
-/** Hosted URLs that stand for the upstream server in lock files. */
-const upstreamUrls = (upstream: string): string[] => (pubDev.includes(normalized(upstream)) ? pubDev : [normalized(upstream)])
-
 /** Hosted URL of the mirror. */
 const mirrorUrl = ({ services }: Mirror): string => `${services.config.SERVER_URL}/mirror`
 
+/** Whether two hosted URLs are the same for the package client, for example with and without a trailing slash. */
+const isSame = (a: string, b: string): boolean => a === b || (normalHostedUrl(a) ?? a) === normalHostedUrl(b)
+
 /** Returns whether a package of a lock file comes from the upstream server, directly or through the mirror. Old lock files have no URL for pub.dev. */
 export function isFromUpstream(mirror: Mirror, { hostedUrl }: Pick<LockedPackage, 'hostedUrl'>): boolean {
-  const url = normalized(hostedUrl ?? pubDev[0] ?? '')
-  return url === normalized(mirrorUrl(mirror)) || upstreamUrls(mirror.upstream).includes(url)
+  return [mirrorUrl(mirror), mirror.upstream].some((url) => isSame(url, hostedUrl ?? 'https://pub.dev'))
 }
 
-/** A lock file after the change. `kept` are packages of the source URL that were not changed. */
-export type Rewritten = { path: string; text: string; changed: string[]; kept: Note[]; others: number }
+/**
+ * A lock file after the change. `kept` are packages of the source URL that were not changed, `current` the number of packages that already have the
+ * new URL.
+ */
+export type Rewritten = { path: string; text: string; changed: string[]; kept: Note[]; current: number; others: number }
 
 /**
- * Changes the hosted URL of packages from the upstream server to the mirror, or back, if the lock file has the SHA-256 of the mirror's listing. All
- * other bytes of the file stay as they are. @throws ApiError InvalidInput
+ * Changes the hosted URL of packages from the upstream server to the mirror, or back, if the lock file has the SHA-256 of the mirror's listing. Writes
+ * URLs as the client does, which would change others again. All other bytes of the file stay as they are. @throws ApiError InvalidInput
  */
 export async function rewriteLockFile(mirror: Mirror, file: LockText, direction: 'mirror' | 'upstream'): Promise<Rewritten> {
   const hosted = hostedIn(file)
-  const own = mirrorUrl(mirror)
-  const [from, to] = direction === 'mirror' ? [upstreamUrls(mirror.upstream), own] : [[normalized(own)], mirror.upstream]
+  const [upstream, own] = [mirror.upstream, mirrorUrl(mirror)]
+  const [from, to] = direction === 'mirror' ? [upstream, own] : [own, upstream]
   const nodes = urlNodes(file.text)
-  const result: Rewritten = { path: file.path, text: file.text, changed: [], kept: [], others: 0 }
+  const result: Rewritten = { path: file.path, text: file.text, changed: [], kept: [], current: 0, others: 0 }
   const edits: Edit[] = []
   for (const locked of hosted) {
     const node = nodes.get(locked.name)
-    if (!node || !from.includes(normalized(locked.hostedUrl ?? ''))) {
-      result.others++
+    if (!node || !isSame(from, locked.hostedUrl ?? '')) {
+      result[isSame(to, locked.hostedUrl ?? '') ? 'current' : 'others']++
       continue
     }
     const reason = await whyDifferent(mirror, locked)
@@ -56,7 +55,7 @@ export async function rewriteLockFile(mirror: Mirror, file: LockText, direction:
     if (reason !== null) result.kept.push({ what, reason })
     else {
       result.changed.push(what)
-      edits.push({ start: node.start, end: node.end, text: node.quote + to + node.quote })
+      edits.push({ start: node.start, end: node.end, text: node.quote + lockedHostedUrl(to) + node.quote })
     }
   }
   return { ...result, text: edited(file.text, edits) }

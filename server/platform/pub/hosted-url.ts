@@ -14,6 +14,12 @@ export function normalHostedUrl(text: string): string | null {
   return normal === 'https://pub.dartlang.org' ? pubDev : normal
 }
 
+/** Returns a registry URL as the pub client writes it into lock files: normalized, with a trailing slash if it has a path. */
+export function lockedHostedUrl(text: string): string {
+  const normal = normalHostedUrl(text) ?? text
+  return URL.parse(normal)?.pathname === '/' ? normal : `${normal}/`
+}
+
 /** Returns whether a normalized URL is pub.dev, this server, or an allowed URL or a path below one. */
 export function isAllowedHost(url: string, rules: HostedRules): boolean {
   const allowed = rules.allowedHostedUrls.map(normalHostedUrl)
