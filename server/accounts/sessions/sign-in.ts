@@ -5,7 +5,7 @@ import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { isSecure } from '../../platform/http/public-url.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
-import { countFailures, turnKey } from '../../platform/http/limits.ts'
+import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { nextSlice } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
@@ -20,7 +20,7 @@ import { reloadUser } from '../users/service.ts'
 const lifetimeMs = 30 * 86_400_000
 
 /** Limits sign-ins to two concurrent lookups. A burst would otherwise use up all database connections. */
-const inTurn = createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500 })
+const inTurn = createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500, newcomersFirst: true })
 
 type Account = Loaded<User, 'passwordHash'>
 type NewSession = { id: string; secret: string }
@@ -32,49 +32,48 @@ type NewSession = { id: string; secret: string }
 export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
   const key = emailKey(input.email)
-  const { user, origin } = await inTurn(turnKey(context.ip), () => lookUp(context, key))
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
-  const bucket = failuresKey(sha256(key), origin)
-  const attempt = () => begin(context, user, input.password, origin)
-  const session = await countFailures(limits, 'loginFailures', bucket, attempt, (begun) => begun === null)
+  const account = sha256(key)
+  const { user, ...caller } = await inTurn(turnKey(context.ip), () => lookUp(context, key, account), { sources: networksOf(context.ip) })
+  const { origin } = caller
+  const attempt = () => begin(context, user, { ...caller, password: input.password })
+  const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
   if (!user || !session) return refuse(context, user)
   sendCookies(context, session)
   sendDeviceCookie(context, origin)
   return reloadUser(em, user.id)
 }
 
+type SignInCaller = { origin: Origin; hasher: Hasher & Pick<Context, 'database' | 'state'> }
+
 /**
  * Looks up the account and whether it has signed in from this origin before.
  * @throws ApiError RateLimitExceeded when the queue for password hashing is full.
  */
-async function lookUp(context: Context, key: string): Promise<{ user: Account | null; origin: Origin }> {
-  const { em } = context
+async function lookUp(context: Context, key: string, account: string): Promise<SignInCaller & { user: Account | null }> {
+  const { em, config, database, state, ip } = context
   await nextSlice()
   const user = await em.findOne(User, { emailKey: key }, { populate: ['passwordHash'], refresh: true })
   const origin = await originOf(context, user?.id)
-  requireHashingPlace(hasherOf(context, origin))
-  return { user, origin }
+  // Known origins have their own capacity.
+  const hasher = { config, database, state, ip, account, isKnown: origin.known.length > 0 }
+  requireHashingPlace(hasher)
+  return { user, origin, hasher }
 }
 
-/** Identifies the client for the hashing queue. Known origins have their own capacity. */
-const hasherOf = ({ config, database, state, ip }: Context, { known }: Origin) => ({
-  config,
-  database,
-  state,
-  ip,
-  isKnown: known.length > 0,
-})
+type Attempt = SignInCaller & { password: string }
 
 /** Starts a session if the password is right; returns null if it is wrong, or was changed before the session could start. */
-async function begin(context: Context, user: Account | null, password: string, origin: Origin): Promise<NewSession | null> {
+async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | null> {
+  const { hasher, password, origin } = attempt
   const verified = user?.isActive ? (user.passwordHash ?? null) : null
-  const fits = await verifyPassword(hasherOf(context, origin), password, verified)
+  const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
-  const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasherOf(context, origin), password) : null
+  const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasher, password) : null
   const session = await startSession(context, user, { verified, rehashed, origin })
   if (session) return session
   // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
-  return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), password, origin)
+  return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), attempt)
 }
 
 type Proof = { verified: string; rehashed: string | null; origin: Origin }

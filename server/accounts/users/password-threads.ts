@@ -1,7 +1,7 @@
 import { serviceUnavailable } from '../../errors.ts'
 import { openThreadPool } from '../../platform/threads/pool.ts'
-import { turnKey } from '../../platform/http/limits.ts'
-import { type Lane, createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { networksOf, turnKey } from '../../platform/http/limits.ts'
+import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 
 /**
  * Returns a function that runs password work in threads of the given module. Threads exit after being idle for a minute.
@@ -19,23 +19,29 @@ export function passwordThreads(module: URL, { deadlineMs, maxHeapMb }: { deadli
 export type Caller = {
   ip: string
   /** The signed-in user, if any. */
-  viewer?: object | null
+  viewer?: { id: string } | null
+  /** The account to sign in to, if any: a hash of the e-mail address, whether or not it exists. */
+  account?: string
   /** Whether the sign-in comes from a device or address range that signed in to the account before. */
   isKnown?: boolean
 }
 
 /**
  * Returns a queue for password work that takes turns between networks. Signed-in callers and sign-ins from known devices or address ranges have
- * reserved places that other callers cannot take.
+ * reserved places that other callers cannot take. When the queue is full, networks and accounts with fewer recent calls take precedence, so that
+ * newcomers get a place during a flood from any number of networks.
  * @throws ApiError RateLimitExceeded when the queue is full.
  */
 export function passwordTurns(bounds: { atOnce: number; waitingPerKey: number }) {
-  const inTurn = createFairLimiter({ ...bounds, waiting: 32, reserved: 16 })
+  const inTurn = createFairLimiter({ ...bounds, waiting: 32, reserved: 16, newcomersFirst: true })
   return {
-    run: <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => inTurn(turnKey(caller.ip), work, laneOf(caller)),
+    run: <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => inTurn(turnKey(caller.ip), work, placeOf(caller)),
     /** @throws ApiError RateLimitExceeded when the queue has no place for this caller. */
-    requirePlace: (caller: Caller): void => inTurn.requirePlace(turnKey(caller.ip), laneOf(caller)),
+    requirePlace: (caller: Caller): void => inTurn.requirePlace(turnKey(caller.ip), placeOf(caller)),
   }
 }
 
-const laneOf = ({ viewer, isKnown }: Caller): Lane => (viewer || isKnown ? 'reserved' : 'open')
+function placeOf({ ip, viewer, account, isKnown }: Caller) {
+  const sources = [...networksOf(ip), viewer?.id ?? account ?? []].flat()
+  return { lane: viewer || isKnown ? ('reserved' as const) : ('open' as const), sources }
+}

@@ -9,24 +9,31 @@ type LimiterOptions = Bounds & {
   atOnce: number
   /** Maximum number of waiting calls in the reserved lane, in addition to `waiting`. */
   reserved?: number
+  /** Whether calls from sources with fewer recent calls take precedence when a lane is full, so that a flood from many keys cannot hold all places. */
+  newcomersFirst?: boolean
   /** Maximum wait in milliseconds. Calls that wait longer are rejected. */
   maxWaitMs?: number
   /** Creates the error for rejected calls. `seconds` estimates the time until the queue is empty. */
   refusal?: (seconds: number) => Error
 }
-type Waiting = { start: () => void; refuse: () => void }
+type Caller = { key: string; sources: readonly string[] }
+type Waiting = Caller & { start: () => void; refuse: () => void }
 type Running = ReadonlyMap<string, number>
 
 /** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
 export type Lane = 'open' | 'reserved'
+/** `sources` describe the caller more broadly and more precisely than its key, such as its networks and its account. Only for `newcomersFirst`. */
+type Place = { lane?: Lane; sources?: readonly string[] }
 
 /**
  * Returns a limiter that runs at most `atOnce` calls concurrently. The next call is taken from the key, such as the caller's network, with the fewest
  * running calls; equal keys take turns, and so do the open and the reserved lane. In a full lane, a new call replaces the newest call of the key with
- * the most waiting calls if its own key has fewer. Otherwise, it is rejected. @throws the error of `refusal`, by default ApiError RateLimitExceeded.
+ * the most waiting calls if its own key has fewer; with `newcomersFirst`, a call whose sources had the most recent calls, chosen at random among
+ * equals, unless its own had more. Otherwise, it is rejected. @throws the error of `refusal`, by default ApiError RateLimitExceeded.
  */
-export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: LimiterOptions) {
-  const lanes = openLanes(bounds, reserved)
+export function createFairLimiter(options: LimiterOptions) {
+  const { atOnce, reserved = 0, newcomersFirst = false, maxWaitMs, refusal = rateLimited, ...bounds } = options
+  const lanes = openLanes(bounds, reserved, newcomersFirst ? countRecentCalls() : undefined)
   const running = new Map<string, number>()
   let busy = 0
   let usualMs = 250
@@ -44,9 +51,9 @@ export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = r
     begin(next.key)
     next.start()
   }
-  async function inTurn<T>(key: string, work: () => Promise<T>, lane: Lane = 'open'): Promise<T> {
+  async function inTurn<T>(key: string, work: () => Promise<T>, { lane = 'open', sources = [key] }: Place = {}): Promise<T> {
     if (busy < atOnce) begin(key)
-    else await waitIn(lanes[lane], key, noPlace, maxWaitMs)
+    else await waitIn(lanes[lane], { key, sources }, noPlace, maxWaitMs)
     const started = performance.now()
     try {
       return await work()
@@ -57,15 +64,15 @@ export function createFairLimiter({ atOnce, reserved = 0, maxWaitMs, refusal = r
   }
   return Object.assign(inTurn, {
     /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
-    requirePlace(key: string, lane: Lane = 'open'): void {
-      if (busy >= atOnce && !lanes[lane].hasPlace(key)) throw noPlace()
+    requirePlace(key: string, { lane = 'open', sources = [key] }: Place = {}): void {
+      if (busy >= atOnce && !lanes[lane].wouldAdd({ key, sources })) throw noPlace()
     },
   })
 }
 
 /** Creates two queues that alternate while both have waiting calls, regardless of the number of keys in each. */
-function openLanes(bounds: Bounds, reserved: number) {
-  const [open, reservedLane] = [openQueue(bounds), openQueue({ ...bounds, waiting: reserved })]
+function openLanes(bounds: Bounds, reserved: number, recent: RecentCalls | undefined) {
+  const [open, reservedLane] = [openQueue(bounds, recent), openQueue({ ...bounds, waiting: reserved }, recent)]
   let nextInOrder = [reservedLane, open]
   return {
     open,
@@ -83,54 +90,97 @@ function openLanes(bounds: Bounds, reserved: number) {
   }
 }
 
-function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () => Error, maxMs: number | undefined): Promise<void> {
+function waitIn(queue: ReturnType<typeof openQueue>, caller: Caller, noPlace: () => Error, maxMs?: number): Promise<void> {
   return new Promise((start, reject) => {
-    const one = { start, refuse: () => reject(noPlace()) }
+    const one = { ...caller, start, refuse: () => reject(noPlace()) }
     function giveUp(): void {
-      queue.remove(key, one)
+      queue.remove(one)
       one.refuse()
     }
-    if (!queue.add(key, one)) one.refuse()
+    if (!queue.add(one)) one.refuse()
     else if (maxMs !== undefined) setTimeout(giveUp, maxMs).unref()
   })
 }
 
+/** Number of calls after which all counts are halved. */
+const rememberedCalls = 8192
+
+type RecentCalls = ReturnType<typeof countRecentCalls>
+
+/** Counts recent calls by source, also rejected ones. Old calls lose their weight with the number of later ones, independently of the time. */
+function countRecentCalls() {
+  let counts = new Map<string, number>()
+  let sinceHalved = 0
+  return {
+    /** Returns the number of recent calls of all sources together, at least one each. */
+    of: (sources: readonly string[]) => sources.reduce((sum, source) => sum + (counts.get(source) ?? 1), 0),
+    add(sources: readonly string[]): void {
+      for (const source of sources) counts.set(source, (counts.get(source) ?? 0) + 1)
+      if (++sinceHalved < rememberedCalls) return
+      sinceHalved = 0
+      counts = new Map([...counts].flatMap(([source, count]) => (count > 3 ? [[source, Math.floor(count / 2)]] : [])))
+    },
+  }
+}
+
+type Lines = ReadonlyMap<string, readonly Waiting[]>
+
+/** Returns the waiting call that a new call of this key replaces in a full queue, if any. */
+function replaceableCall(lines: Lines, key: string): Waiting | undefined {
+  const longest = [...lines.values()].reduce((long, line) => (line.length > long.length ? line : long), [])
+  return longest.length > (lines.get(key)?.length ?? 0) + 1 ? longest.at(-1) : undefined
+}
+
+/** Returns the waiting call that a newcomer replaces in a full queue, if any: one of those whose sources had the most recent calls. */
+function busiestCall(lines: Lines, recent: RecentCalls, sources: readonly string[]): Waiting | undefined {
+  const calls = [...lines.values()].flat().map((one) => ({ one, count: recent.of(one.sources) }))
+  const most = Math.max(...calls.map(({ count }) => count))
+  if (recent.of(sources) > most) return undefined
+  const busiest = calls.filter(({ count }) => count === most)
+  return busiest[Math.floor(Math.random() * busiest.length)]?.one
+}
+
 /** Creates a queue with a FIFO line per key. */
-function openQueue({ waiting, waitingPerKey }: Bounds) {
+function openQueue({ waiting, waitingPerKey }: Bounds, recent: RecentCalls | undefined) {
   // A Map keeps insertion order. A key moves to the end when it is served.
   const lines = new Map<string, Waiting[]>()
   let length = 0
   const lineOf = (key: string) => lines.get(key) ?? []
-  const longestLine = () => [...lines.values()].reduce((longest, line) => (line.length > longest.length ? line : longest), [])
-  function hasPlace(key: string): boolean {
-    const own = lineOf(key)
-    return own.length < waitingPerKey && (length < waiting || longestLine().length > own.length + 1)
+  const replaceable = ({ key, sources }: Caller) => (recent ? busiestCall(lines, recent, sources) : replaceableCall(lines, key))
+  const hasPlace = (caller: Caller) => lineOf(caller.key).length < waitingPerKey && (length < waiting || replaceable(caller) !== undefined)
+  function remove(one: Waiting): void {
+    const rest = lineOf(one.key).filter((other) => other !== one)
+    length -= lineOf(one.key).length - rest.length
+    if (rest.length > 0) lines.set(one.key, rest)
+    else lines.delete(one.key)
   }
   return {
     length: () => length,
-    hasPlace,
-    /** Adds a call, if necessary by rejecting a call of the key with the most waiting calls. Returns false if there is no place. */
-    add(key: string, one: Waiting): boolean {
-      if (!hasPlace(key)) return false
-      if (length >= waiting) longestLine().pop()?.refuse()
-      else length++
-      lines.set(key, [...lineOf(key), one])
+    /** Returns whether `add` would succeed. Counts as a call. */
+    wouldAdd(caller: Caller): boolean {
+      recent?.add(caller.sources)
+      return hasPlace(caller)
+    },
+    /** Adds a call, if necessary by rejecting another one. Returns false if there is no place. */
+    add(one: Waiting): boolean {
+      recent?.add(one.sources)
+      if (!hasPlace(one)) return false
+      const other = length < waiting ? undefined : replaceable(one)
+      if (other) remove(other)
+      other?.refuse()
+      length++
+      lines.set(one.key, [...lineOf(one.key), one])
       return true
     },
-    remove(key: string, one: Waiting): void {
-      const rest = lineOf(key).filter((other) => other !== one)
-      length -= lineOf(key).length - rest.length
-      if (rest.length > 0) lines.set(key, rest)
-      else lines.delete(key)
-    },
-    next(running: Running): (Waiting & { key: string }) | undefined {
+    remove,
+    next(running: Running): Waiting | undefined {
       const [key = ''] = [...lines.keys()].toSorted((a, b) => (running.get(a) ?? 0) - (running.get(b) ?? 0))
       const [first, ...rest] = lineOf(key)
       if (!first) return undefined
       lines.delete(key)
       if (rest.length > 0) lines.set(key, rest)
       length--
-      return { ...first, key }
+      return first
     },
   }
 }
