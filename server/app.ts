@@ -15,7 +15,7 @@ import { proxyTrust, readForwardedHeaders } from './platform/http/client-address
 import { continueWhenRead, discardUnreadBodies } from './platform/http/discard.ts'
 import { bodyLimit, malformedHandler, sendFailure } from './platform/http/failures.ts'
 import { secureHeaders } from './platform/http/headers.ts'
-import { isEmptyBody, readJsonBody, refuseEncoded } from './platform/http/bodies.ts'
+import { isEmptyBody, readBody, readJsonBody } from './platform/http/bodies.ts'
 import { refuseUnrouted } from './platform/http/methods.ts'
 import { enforceMinimumRate, type Timings, timingsFor } from './platform/http/connections/pace.ts'
 import { basePath } from './platform/http/public-url.ts'
@@ -103,10 +103,9 @@ function requireHost(app: FastifyInstance): void {
 
 function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
-    refuseEncoded(request)
-    return readJsonBody(bytes)
-  })
+  app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) =>
+    readJsonBody(await readBody(request, body, request.routeOptions.bodyLimit ?? bodyLimit)),
+  )
   // An empty body counts as no body: clients such as `curl --data ''` send the content type of a form with it.
   app.addContentTypeParser('*', async (request: FastifyRequest, body: Readable) => {
     if (!(await isEmptyBody(request, body))) throw unsupportedMediaType('application/json')

@@ -1,8 +1,13 @@
-import type { FastifyRequest } from 'fastify'
-import type { Context } from '../access/context.ts'
-import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
-import { readJsonBody, refuseLargeJson } from '../http/bodies.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Readable } from 'node:stream'
+import { type Context, createContext, renewContext } from '../access/context.ts'
+import { refuseUselessCredential } from '../access/guards.ts'
+import { invalidInput, notAcceptable } from '../../errors.ts'
+import { readBody, readJsonBody, refuseLargeJson } from '../http/bodies.ts'
 import { prefers } from '../http/caching/conditional.ts'
+import { bodyLimit } from '../http/failures.ts'
+import { addressKey } from '../http/limits.ts'
+import type { Services } from '../../services.ts'
 import type { GraphQLParams } from 'graphql-yoga'
 
 export const eventStream = 'text/event-stream'
@@ -12,8 +17,43 @@ const anonymousBytes = 128 * 1024
 
 const json = ['application/graphql-response+json', 'application/json']
 
+/** A caller who was counted toward the rate limit, and the request without its body. */
+type Admission = { caller: Context; init: RequestInit }
+
+/** Returns functions that admit requests. Those with a body are admitted before it is read. */
+export function admitRequests(services: Services) {
+  const early = new WeakMap<FastifyRequest, Admission & { isBodyDue: boolean }>()
+  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Admission> {
+    const caller = await createContext(services, request, reply)
+    caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
+    refuseUselessCredential(caller)
+    return { caller, init: toFetch(request) }
+  }
+  return {
+    async preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      if (request.method !== 'POST') return
+      const admission = await admit(request, reply)
+      early.set(request, { ...admission, isBodyDue: isBodyDue(request.raw) })
+    },
+    readBody: (request: FastifyRequest, body: Readable): Promise<Buffer> =>
+      readBody(request, body, early.get(request)?.caller.viewer ? bodyLimit : anonymousBytes),
+    async admissionOf(request: FastifyRequest, reply: FastifyReply): Promise<Admission> {
+      const admission = early.get(request)
+      if (!admission?.isBodyDue) return admission ?? admit(request, reply)
+      // The credential may have been revoked while a slow body arrived.
+      const { query } = admission.caller
+      const caller = Object.assign(await renewContext(services, admission.caller), query && { query })
+      refuseUselessCredential(caller)
+      return { caller, init: admission.init }
+    },
+  }
+}
+
+/** Whether the body has not arrived completely. Requests that did not come over a connection have it. */
+const isBodyDue = ({ complete = true }: { complete?: boolean }): boolean => !complete
+
 /** Converts a request to a fetch `RequestInit` without its body. Throws InvalidInput for bad JSON in the URL, and NotAcceptable. */
-export function toFetch(request: FastifyRequest): RequestInit {
+function toFetch(request: FastifyRequest): RequestInit {
   const { method, headers, query } = request
   const type = headers['content-type']
   const accept = acceptable(headers.accept, method)
@@ -26,13 +66,9 @@ export function toFetch(request: FastifyRequest): RequestInit {
   }
 }
 
-/** Returns the GraphQL parameters in the body; undefined for GET. Throws InvalidInput unless the body is a JSON object of allowed size. */
-export async function parametersOf(
-  { method, body }: FastifyRequest,
-  { viewer }: Pick<Context, 'viewer'>,
-): Promise<GraphQLParams | undefined> {
+/** Returns the GraphQL parameters in the body; undefined for GET. Throws InvalidInput unless the body is a JSON object. */
+export async function parametersOf({ method, body }: FastifyRequest): Promise<GraphQLParams | undefined> {
   if (method !== 'POST') return undefined
-  if (!viewer && body !== undefined && (body as Buffer).length > anonymousBytes) throw bodyTooLarge(anonymousBytes)
   const value = body === undefined ? undefined : await readJsonBody(body as Buffer)
   if (value === undefined) throw invalidInput('The body is empty; send a JSON object with `query`.')
   if (Array.isArray(value)) throw invalidInput('Send one query at a time: batches are not supported.')

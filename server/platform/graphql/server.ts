@@ -4,23 +4,20 @@ import type { GraphQLParams, Plugin } from 'graphql-yoga'
 import { Readable } from 'node:stream'
 import { withinBudget } from '../access/budget.ts'
 import { queryOf, type TrustedDocuments } from './trusted-documents.ts'
-import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
+import { type Context, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
 import { refuseExpensive, executeInTurn } from './cost.ts'
 import { formatErrors, masked } from './errors.ts'
 import { limitQueries, refuseDeepQuery, reportInvalidLiterals, cacheDocuments } from './validation.ts'
-import { eventStream, parametersOf, validateParameters, acceptsEvents, toFetch, wantsExplorer } from './request.ts'
+import { admitRequests, eventStream, parametersOf, validateParameters, acceptsEvents, wantsExplorer } from './request.ts'
 import { subscribe } from './subscriptions.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { noStore } from '../http/caching/conditional.ts'
 import { noteOperation } from '../http/request-log.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
-import { refuseEncoded } from '../http/bodies.ts'
-import { addressKey } from '../http/limits.ts'
 import { basePath } from '../http/public-url.ts'
 import { needsCsrfToken } from './caller-check.ts'
 import { nextSlice } from '../threads/slices.ts'
-import { refuseUselessCredential } from '../access/guards.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { isServerAdmin } from '../access/roles.ts'
 import type { Services } from '../../services.ts'
@@ -40,30 +37,24 @@ export async function mountGraphql(
 ): Promise<void> {
   const { fetch } = await openYoga(services, schema, documents)
   await app.register(async (scope) => {
-    // The body is parsed only after the caller is known and counted toward the rate limit.
+    const { preParsing, readBody, admissionOf } = admitRequests(services)
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
-      refuseEncoded(request)
-      return bytes
-    })
+    scope.addContentTypeParser('application/json', readBody)
     scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
     async function handler(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
       if (wantsExplorer(request)) return sendExplorer.call(this, request, reply)
-      const caller = await createContext(services, request, reply)
-      caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
-      refuseUselessCredential(caller)
+      const { caller, init } = await admissionOf(request, reply)
       const startedAt = performance.now()
-      const response = await withinBudget(caller, async () => {
-        const init = toFetch(request)
-        return fetch(addressOf(request, services), init, { caller, sent: await parametersOf(request, caller) })
-      })
+      const response = await withinBudget(caller, async () =>
+        fetch(addressOf(request, services), init, { caller, sent: await parametersOf(request) }),
+      )
       if (isServerAdmin(caller)) reply.header('server-timing', serverTiming(caller, performance.now() - startedAt))
       return send(response, reply)
     }
     // Some clients append a slash to every URL.
     for (const url of ['/graphql', '/graphql/']) {
       refuseOtherMethods(scope, url, ['GET', 'POST'])
-      scope.route({ method: ['GET', 'POST'], url, onSend: compressText, handler })
+      scope.route({ method: ['GET', 'POST'], url, onSend: compressText, preParsing, handler })
     }
   })
 }

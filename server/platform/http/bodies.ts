@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import { parse } from 'node:querystring'
-import { encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
+import { bodyTooLarge, encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { openBodyLimit } from './failures.ts'
@@ -108,6 +108,27 @@ export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, 
   const { done } = await chunks.next()
   await chunks.return?.()
   return done === true
+}
+
+/**
+ * Reads a body, unless its headers announce that it is too large, compressed or not UTF-8. Leaves the stream open for the response.
+ * @throws ApiError InvalidInput
+ */
+export async function readBody(request: FastifyRequest, body: Readable, maxBytes: number): Promise<Buffer> {
+  refuseEncoded(request)
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      bytes += (chunk as Buffer).length
+      if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
+      chunks.push(chunk as Buffer)
+    }
+  } catch (error) {
+    throw bodyFault(request, error)
+  }
+  return Buffer.concat(chunks)
 }
 
 /** Returns the error for a body that is not valid UTF-8. */
