@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { mountDocsAssets } from './analysis/docs/binary.ts'
+import { openFileLimit } from './platform/config/warnings.ts'
 import { mountDoctor } from './operations/checks/doctor/answer.ts'
 import { consoleSender, mountConsole } from './platform/console/serve.ts'
 import { summarizePage } from './registry/packages/page-summary.ts'
@@ -10,7 +11,7 @@ import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './platform/graphql/server.ts'
 import { readDocuments } from './platform/graphql/trusted-documents.ts'
 import { mountProbes } from './operations/checks/readiness.ts'
-import { limitConnections, limitPipelining } from './platform/http/connections/limits.ts'
+import { limitConnections, limitPipelining, reserveFiles } from './platform/http/connections/limits.ts'
 import { proxyTrust, readForwardedHeaders } from './platform/http/client-address.ts'
 import { continueWhenRead, discardUnreadBodies } from './platform/http/discard.ts'
 import { bodyLimit, malformedHandler, sendFailure } from './platform/http/failures.ts'
@@ -116,6 +117,7 @@ function acceptJson(app: FastifyInstance): void {
 function guardConnections(app: FastifyInstance, { config, log }: Services, { pace, discard }: Timings): () => void {
   const { isProxy } = proxyTrust(config.TRUST_PROXY)
   limitConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
+  reserveFiles(app.server, openFileLimit(), log)
   const sockets = watchSockets(app.server)
   continueWhenRead(app.server)
   discardUnreadBodies(app.server, discard)

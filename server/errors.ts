@@ -141,6 +141,9 @@ export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiEr
 export const diskFull = () =>
   serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to free disk space, then try again.", 60)
 
+/** 503: the process or the machine has too many open files. */
+export const tooManyOpenFiles = () => serviceUnavailable('The server has too many open files at the moment. Try again in a few seconds.', 5)
+
 /** 503: less disk space is free than MIN_FREE_BYTES. The reason is only logged. */
 export const lowSpace = (reason: string) =>
   Object.assign(

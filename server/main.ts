@@ -8,7 +8,7 @@ import { deleteOldEntries } from './accounts/audit/retention.ts'
 import { warnOfLostPlace } from './operations/backup/owner.ts'
 import { scheduleBackups } from './operations/backup/schedule/job.ts'
 import { type Config, ConfigError, describeChanges, describeConfig, processEnvironment, readConfig } from './platform/config/config.ts'
-import { misspeltVariables, weakSettings } from './platform/config/warnings.ts'
+import { lowFileLimit, misspeltVariables, weakSettings } from './platform/config/warnings.ts'
 import { explainFull } from './platform/db/location/missing.ts'
 import { collectDocs } from './analysis/docs/store.ts'
 import { collectImages } from './registry/images/store.ts'
@@ -78,6 +78,8 @@ async function serve(config: Config): Promise<void> {
   for (const line of config.LOG_LEVEL === 'debug' ? describeConfig(config) : describeChanges(config)) log.info(line)
   for (const warning of misspeltVariables(processEnvironment)) log.warning(warning)
   for (const { message } of weakSettings(config)) log.warning(message)
+  const fewFiles = lowFileLimit()
+  if (fewFiles !== null) log.warning(fewFiles)
   const services = await openServices(config, log)
   const app = await createApp(services)
   await listenForMetrics(services)

@@ -42,6 +42,27 @@ function isRepetitive(secret: string): boolean {
   return false
 }
 
+/** Recommended limit of open files. Below it, the server closes unpacked archives earlier and accepts fewer connections. */
+const recommendedFiles = 4096
+
+/**
+ * Returns how many files and connections this process may have open, or null if there is no limit. Node has raised the soft limit to the hard limit
+ * at its start.
+ */
+export function openFileLimit(): number | null {
+  // Without this, the report resolves the host names of all connections.
+  Object.assign(process.report, { excludeNetwork: true })
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft: number | string } } }
+  const soft = Number(userLimits?.open_files?.soft)
+  return Number.isFinite(soft) ? soft : null
+}
+
+/** Returns a warning if this process may open fewer files than recommended, otherwise null. */
+export function lowFileLimit(limit = openFileLimit()): string | null {
+  if (limit === null || limit >= recommendedFiles) return null
+  return `This process may open only ${limit} files and connections. Raise the limit to ${recommendedFiles} or more: LimitNOFILE in systemd, nofile in Docker, ulimit -n in a shell.`
+}
+
 type Environment = Record<string, string | undefined>
 
 /** Prefixes that only settings of this program are expected to have. */

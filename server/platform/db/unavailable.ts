@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ForeignKeyConstraintViolationException, NotFoundError, UniqueConstraintViolationException } from '@mikro-orm/core'
-import { type ApiError, serviceUnavailable, conflict } from '../../errors.ts'
+import { type ApiError, conflict, diskFull, serviceUnavailable, storageAway, tooManyOpenFiles } from '../../errors.ts'
 
 /** Thrown by this program, not by a driver, when the database did not respond in time or is known to be down. */
 export class DatabaseAway extends Error {
@@ -22,7 +22,10 @@ export class TableLocked extends Error {
   readonly code = 'TABLE_LOCKED'
 }
 
-/** Returns a 503 error if the database is down, busy or full, otherwise null. A 401 instead would make package clients discard their token. */
+/**
+ * Returns a 503 error if the database is down, busy or full, or if the operating system failed: a full or failing disk, or too many open files.
+ * Otherwise null. A 401 instead would make package clients discard their token.
+ */
 export function unavailable(error: unknown): ApiError | null {
   for (const one of causesOf(error)) {
     const kind = kindOf(one)
@@ -42,6 +45,9 @@ export const isRefusedWrite = (error: unknown): boolean =>
 export const endsConnection = (error: unknown): boolean =>
   causesOf(error).some((one) => kindOf(one) === 'away' && !refusals.has(String(one.code)))
 
+/** Returns whether the process or the machine has too many open files. */
+export const isOutOfFiles = (error: unknown): boolean => causesOf(error).some((one) => kindOf(one) === 'files')
+
 /** Returns whether PostgreSQL rejected a new connection because of its limit. Open connections keep working. */
 export const isOutOfConnections = (error: unknown): boolean => causesOf(error).some(({ code }) => code === '53300')
 
@@ -59,7 +65,7 @@ export async function retryWhileOutOfConnections<Value>(work: () => Promise<Valu
 }
 
 type DriverError = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
-type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved' | 'damaged'
+type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved' | 'damaged' | 'files' | 'space' | 'disk'
 
 const answers: Record<Kind, () => ApiError> = {
   away: () => serviceUnavailable('The database is not available at the moment. Try again in a few seconds.', 5),
@@ -81,6 +87,9 @@ const answers: Record<Kind, () => ApiError> = {
       'The database or its search index is damaged. An administrator can check it with the command doctor, and rebuild the index with reindex.',
       60,
     ),
+  files: tooManyOpenFiles,
+  space: diskFull,
+  disk: storageAway,
 }
 
 /** SQLSTATE codes of a healthy PostgreSQL that rejects one statement or one more connection. */
@@ -95,6 +104,7 @@ function kindOf({ code, syscall, message }: DriverError): Kind | null {
     if (typeof syscall === 'string' && networkCalls.test(syscall) && networkCodes.test(code)) return 'away'
   }
   if (typeof message !== 'string') return null
+  if (threadWithoutFiles.test(message)) return 'files'
   return driverMessages.test(message) ? 'away' : missingIndex.test(message) ? 'damaged' : null
 }
 
@@ -106,6 +116,9 @@ const codes = {
   full: /^(?:53100|SQLITE_FULL)$/,
   busy: /^(?:55P03|40001|40P01|57014|TABLE_LOCKED|SQLITE_(?:BUSY|LOCKED|PROTOCOL|ABORT)\w*)$/,
   away: /^(?:08\w{3}|28\w{3}|3D000|25006|25P0[34]|53\w{3}|57P\w{2}|58\w{3}|DATABASE_AWAY|SQLITE_(?:IOERR|CANTOPEN|READONLY|NOMEM)\w*)$/,
+  files: /^E[MN]FILE$/,
+  space: /^(?:ENOSPC|EDQUOT)$/,
+  disk: /^(?:EROFS|EIO|ESTALE)$/,
 }
 
 const networkCalls = /^(?:connect|read|write|getaddrinfo)$/
@@ -114,6 +127,9 @@ const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUN
 // Messages of `pg` and its pool that have no code, and PostgreSQL messages whose code is ambiguous.
 const driverMessages =
   /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
+
+/** Matches the error of Node for a thread that could not open its files. */
+const threadWithoutFiles = /^Worker initialization failure: E[MN]FILE/
 
 /** Matches the errors of SQLite and PostgreSQL for a missing table of the search index. */
 const missingIndex = /(?:no such table: (?:main\.)?|relation ")package_search/

@@ -22,6 +22,21 @@ it.each([
   ['a locked SQLite file', coded('SQLITE_BUSY_SNAPSHOT'), /busy/],
   ['a full disk', coded('SQLITE_FULL'), /disk of the database is full/],
   ['a broken disk', coded('SQLITE_IOERR_FSYNC'), /not available/],
+  ['a file when the process has too many', coded('EMFILE', { syscall: 'open' }), /too many open files/],
+  ['a connection when the machine has too many files', coded('ENFILE', { syscall: 'connect' }), /too many open files/],
+  [
+    'a thread when the process has too many files',
+    coded('ERR_WORKER_INIT_FAILED', { message: 'Worker initialization failure: EMFILE' }),
+    /too many open files/,
+  ],
+  ['a write to a full disk', coded('ENOSPC', { syscall: 'write' }), /disk is full/],
+  ['a write beyond a quota', coded('EDQUOT', { syscall: 'write' }), /disk is full/],
+  ['a write to a read-only disk', coded('EROFS', { syscall: 'open' }), /storage of this server cannot be reached/],
+  [
+    'a read of a failing disk',
+    Object.assign(new Error('It failed.'), { cause: coded('EIO', { syscall: 'read' }) }),
+    /storage of this server/,
+  ],
 ])('returns 503 for %s', (_name, error, message) => {
   const failure = unavailable(error)
   expect(failure).toMatchObject({ code: 'ServiceUnavailable', status: 503, message: expect.stringMatching(message) })

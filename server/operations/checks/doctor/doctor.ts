@@ -9,7 +9,7 @@ import { toDate } from '../../../platform/db/reads.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
-import { clockOf, checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
+import { clockOf, checkAccount, checkFiles, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { examineDatabase } from './database.ts'
 import { checkProxy, checkReach } from './reach.ts'
 import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
@@ -52,6 +52,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...(await examine('space', () => checkSpace(config))),
       ...(await examine('mirror', () => checkUpstream(config))),
       ...(await examine('account', () => checkAccount(config))),
+      checkFiles(),
       ...checkVersions(address.version),
       ...(em ? await examine('SDKs', () => checkSdks(config, em)) : []),
       ...(await examine('sandbox', () => checkSandbox(config, em), 40_000)),

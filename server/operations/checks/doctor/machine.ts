@@ -1,6 +1,7 @@
 import { mkdtemp, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../../platform/config/config.ts'
+import { lowFileLimit, openFileLimit } from '../../../platform/config/warnings.ts'
 import { requireCreatable, reasonOf } from '../../../platform/config/paths.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
 import { freeBytesAt, localVolumes } from '../../../platform/store/health.ts'
@@ -52,6 +53,14 @@ export async function checkAccount({ DATA_DIR }: Config): Promise<Check[]> {
   const message = `${DATA_DIR} is owned by uid ${facts.uid}, but this command runs as uid ${own}.`
   const advice = `Run commands as the account of the server, for example: sudo -u '#${facts.uid}' …`
   return [warning('account', message, advice)]
+}
+
+/** Checks how many files a process that is started like this command may open. */
+export function checkFiles(limit = openFileLimit()): Check {
+  const problem = lowFileLimit(limit)
+  return problem === null
+    ? passed('open files', `This process may open ${limit ?? 'any number of'} files.`)
+    : warning('open files', problem)
 }
 
 /** Checks the versions of Node and of this program, and compares the latter with the running server's; null if none is running. */

@@ -55,6 +55,25 @@ type Cap = {
   isProxy: ProxyTrust['isProxy']
 }
 
+/** Part of the open files of the process that connections may use. Each can need two: itself, and the file or connection that it reads from. */
+const shareOfFiles = 3
+
+/**
+ * Limits all connections together to a part of the files that the process may open. Beyond that, connections without a request are closed, so that
+ * further ones can be accepted.
+ */
+export function reserveFiles(server: Server, limit: number | null, log: Log): void {
+  if (limit === null) return
+  const maximum = (server.maxConnections = Math.max(Math.floor(limit / shareOfFiles), 1))
+  let hasWarned = false
+  server.on('drop', () => {
+    server.closeIdleConnections()
+    if (!hasWarned)
+      log.warning(`${maximum} connections are open, a third of the ${limit} files that this process may open; idle ones are closed`)
+    hasWarned = true
+  })
+}
+
 /** Responds with 429 to connections beyond the limit per address (per /64 for IPv6), and closes them. */
 export function limitConnections(server: Server, { maximum, isProxy }: Cap, log: Log): void {
   if (maximum === 0) return

@@ -4,9 +4,11 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { LRUCache } from 'lru-cache'
-import { diskFull, lowSpace, serviceUnavailable } from '../../../errors.ts'
+import { lowSpace, serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
+import { openFileLimit } from '../../../platform/config/warnings.ts'
+import { isOutOfFiles, unavailable } from '../../../platform/db/unavailable.ts'
 import { turnKey } from '../../../platform/http/limits.ts'
 import { makeJobFolder } from '../../../platform/sandbox/job-folder.ts'
 import { freeBytesAt } from '../../../platform/store/health.ts'
@@ -37,6 +39,8 @@ const maxBytes = 512 * 1024 ** 2
 const maxArchiveBytes = 256 * 1024 ** 2
 /** Bytes that a file counts in addition to its content, so that archives with very many files leave earlier. */
 const bytesPerFile = 4096
+/** Maximum number of unpacked archives, and the part of the process's open files that they may use. */
+const [maxCopies, shareOfFiles] = [1000, 10]
 /** How long an unpacked archive is kept without being read. */
 const idleMs = 15 * 60_000
 
@@ -70,7 +74,7 @@ function pendingCopy(context: Context, { ready, pending }: Copies, archive: Vers
   const { sha256 } = archive
   let current = pending.get(sha256)
   if (!current) {
-    current = inTurn(context.viewer?.id ?? turnKey(context.ip), () => makeCopy(context, archive))
+    current = inTurn(context.viewer?.id ?? turnKey(context.ip), () => makeCopyWithFiles(context, archive, ready))
       .then((copy) => (ready.set(sha256, copy), copy))
       .finally(() => pending.delete(sha256))
     pending.set(sha256, current)
@@ -80,7 +84,7 @@ function pendingCopy(context: Context, { ready, pending }: Copies, archive: Vers
 
 const openCopies = (): Copies => ({
   ready: new LRUCache({
-    max: 1000,
+    max: Math.max(Math.min(maxCopies, Math.floor((openFileLimit() ?? Infinity) / shareOfFiles)), 1),
     maxSize: maxBytes,
     sizeCalculation: ({ bytes, places }) => Math.min(maxBytes, bytes + (places.size + 1) * bytesPerFile),
     ttl: idleMs,
@@ -114,6 +118,17 @@ const inTurn = createFairLimiter({
   refusal: () => serviceUnavailable('Too many archives are waiting to be unpacked. Try again in a moment.', 5),
 })
 
+/** Makes a copy. If too many files are open, closes all copies that nobody reads and tries once more. */
+async function makeCopyWithFiles(context: Context, archive: VersionArchive, ready: Copies['ready']): Promise<Copy> {
+  try {
+    return await makeCopy(context, archive)
+  } catch (error) {
+    if (!isOutOfFiles(error)) throw error
+    ready.clear()
+    return makeCopy(context, archive)
+  }
+}
+
 async function makeCopy(context: Context, archive: VersionArchive): Promise<Copy> {
   const { DATA_DIR, MIN_FREE_BYTES } = context.config
   const packed = await openArchive(context, archive, undefined, () => false)
@@ -141,8 +156,7 @@ async function makeCopy(context: Context, archive: VersionArchive): Promise<Copy
 }
 
 function unpackFailure({ log }: Context, { name, version }: VersionArchive, error: unknown): unknown {
-  if (['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')) return diskFull()
-  if (!(error instanceof ThreadFailed)) return error
+  if (!(error instanceof ThreadFailed) || unavailable(error)) return error
   log.error(`the archive of ${name} ${version} could not be unpacked: ${error.message}`)
   return serviceUnavailable(`The files of ${name} ${version} could not be read. Try again in a minute.`, 60)
 }

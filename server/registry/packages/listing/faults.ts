@@ -1,9 +1,10 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Reads, toDate } from '../../../platform/db/reads.ts'
+import { isOutOfFiles } from '../../../platform/db/unavailable.ts'
 import type { Services } from '../../../services.ts'
 import { ArchiveFault } from '../entity.ts'
 import { DamagedBytes } from '../../../platform/blobs/store.ts'
-import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } from '../../../errors.ts'
+import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway, tooManyOpenFiles } from '../../../errors.ts'
 
 export type KnownFault = { kind: 'missing' | 'damaged'; package: string; version: string; sha256: string; bytes: number; foundAt: Date }
 
@@ -61,7 +62,7 @@ export async function diagnoseReadFailure(context: Context, archive: Archive, er
   const kind = await faultOf(context, error)
   if (!kind) {
     log.error(`${what} cannot be read: ${String(causeOf(error))}`)
-    return storageAway()
+    return isOutOfFiles(error) ? Object.assign(tooManyOpenFiles(), { cause: error }) : storageAway()
   }
   log.error(`${what} is ${kind}: restore it from a backup, or delete the version`)
   await saveFault(context, archive.sha256, kind)
