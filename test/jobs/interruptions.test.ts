@@ -49,16 +49,16 @@ it('counts no attempt against a job of a killed server', async () => {
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'done', attempts: 5, interruptions: 4, error: null })
 })
 
-it('gives up a job after five interruptions without running it again, until an administrator retries it', async () => {
+it('gives up a job after ten interruptions without running it again, until an administrator retries it', async () => {
   await using jobs = await jobsApp()
   const [id, onPermanentFailure] = [await jobs.ask('a'), Array<string>()]
   const options = { onPermanentFailure: async (subject: string, error: string) => void onPermanentFailure.push(`${subject}: ${error}`) }
-  for (let kill = 0; kill < 5; kill++) {
+  for (let kill = 0; kill < 10; kill++) {
     expect(await jobs.takeAndDie()).toBe('a')
     jobs.advance(dayMs)
   }
   expect(await runDueJobs(jobs.app, options)).toEqual([])
-  const error = 'The server ended 5 times while it ran this job.'
+  const error = 'The server ended 10 times while it ran this job.'
   expect(await jobs.jobOf(id)).toMatchObject({ state: 'failed', error })
   expect(onPermanentFailure).toEqual([`a: ${error}`])
   await retryJob(jobs.app.services.database.fork(), id, jobs.app.services.now())
@@ -79,6 +79,29 @@ it('delays a job longer after each interruption except the first, so that others
   expect(await runDueJobs(jobs.app)).toEqual([])
   jobs.advance(14_000)
   expect(await runDueJobs(jobs.app)).toEqual([['a', 1]])
+})
+
+it('interrupts each of many jobs a few times instead of the first one every time, however often the server is killed', async () => {
+  await using jobs = await jobsApp()
+  const { database, now } = jobs.app.services
+  const subjects = Array.from({ length: 12 }, (_, index) => `s${index}`)
+  const owners = ['ann', 'bob', null]
+  for (const [index, subject] of subjects.entries())
+    await database.fork().transactional((em) => enqueue(em, { kind: 'task', subject, owner: owners[index % 3] ?? null }, now()))
+  const kills = 50
+  const interrupted: string[] = []
+  for (let kill = 0; kill < kills; kill++) {
+    interrupted.push((await jobs.takeAndDie()) ?? '')
+    jobs.advance(dayMs)
+  }
+  const counts = subjects.map((subject) => interrupted.filter((one) => one === subject).length)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(kills)
+  expect(Math.max(...counts)).toBeLessThanOrEqual(Math.ceil(kills / subjects.length) + 1)
+  // Jobs that come later do not wait for interrupted ones.
+  await database.fork().transactional((em) => enqueue(em, { kind: 'task', subject: 'new' }, now()))
+  const done = await runDueJobs(jobs.app)
+  expect(done[0]).toEqual(['new', 1])
+  expect(done.map(([subject]) => subject).toSorted()).toEqual(['new', ...subjects].toSorted())
 })
 
 it('runs one interrupted job at a time so that a job that crashes the server can be identified', async () => {

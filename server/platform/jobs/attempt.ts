@@ -76,8 +76,11 @@ async function observed({ failures, metrics, tracing }: Context, held: ClaimedJo
   }
 }
 
-/** Maximum number of interruptions, so that a job that crashes the server does not run forever. */
-const maxInterruptions = 5
+/**
+ * Maximum number of interruptions, so that a job that crashes the server does not run forever. With the waits between them, a job reaches it only
+ * after hours, so that a server that others kill often does not end it.
+ */
+const maxInterruptions = 10
 
 /** Returns the number of this attempt without interrupted ones. A killed server cannot record why its jobs ended. */
 const attemptsOf = ({ attempts, interruptions }: ClaimedJob): number => Math.max(attempts - interruptions, 1)

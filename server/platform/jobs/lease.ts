@@ -3,6 +3,7 @@ import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
 import { changeRows, readRow, readRows, type Value, withoutSync } from '../db/statements.ts'
 import { Job } from './entity.ts'
+import { turnMs } from './queue.ts'
 
 /** A job that this process has claimed. */
 export type ClaimedJob = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts' | 'interruptions' | 'priority' | 'owner'> & {
@@ -61,18 +62,16 @@ async function findDue(em: EntityManager, filter: ClaimFilter): Promise<Actionab
 
 /**
  * Requeues jobs whose process died or stopped renewing its lease. Counts an interruption, not a failed attempt. From the second interruption on, the
- * job waits before it runs again, so that a job that crashes the server leaves time for other jobs.
+ * job waits before it runs again, and runs after all jobs of its kind and priority that are waiting: a job that crashes the server leaves time for
+ * other jobs, and a server that is killed often interrupts each job a few times instead of the same one every time.
  */
 export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, 'isUrgent'>): Promise<void> {
   const { sql, values } = lostJobs(filter)
-  const lost = await readRows<Pick<ClaimedJob, 'id' | 'lease' | 'interruptions'>>(
-    em.fork(),
-    `select id, lease, interruptions ${sql}`,
-    values,
-  )
-  for (const { id, lease, interruptions } of lost) {
-    const waitMs = interruptions === 0 ? 0 : backOffMs(interruptions)
-    const again = { ...free, interruptions: interruptions + 1, error: interrupted }
+  const lost = await readRows<LostJob>(em.fork(), `select id, lease, interruptions, turn, kind, priority ${sql}`, values)
+  for (const job of lost) {
+    const { id, lease, interruptions } = job
+    const [waitMs, turn] = interruptions === 0 ? [0, Number(job.turn)] : [backOffMs(interruptions), await lastTurn(em, job)]
+    const again = { ...free, interruptions: interruptions + 1, error: interrupted, turn }
     await requeue(
       em,
       { id, lease, lock: skipLocked(em) },
@@ -80,6 +79,15 @@ export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, '
       { ...again, state: 'failed', finished_at: filter.now },
     )
   }
+}
+
+type LostJob = Pick<ClaimedJob, 'id' | 'lease' | 'interruptions' | 'kind' | 'priority'> & { turn: number | string }
+
+/** Returns a turn after those of all waiting jobs of the same kind and priority. */
+async function lastTurn(em: EntityManager, { kind, priority, turn }: LostJob): Promise<number> {
+  const sql = "select turn from jobs where kind = ? and state = 'queued' and priority = ? order by turn desc limit 1"
+  const last = await readRow<{ turn: number | string }>(em.fork(), sql, [kind, priority])
+  return Math.max(Number(last?.turn ?? 0) + turnMs, Number(turn))
 }
 
 const interrupted = 'The server ended while it ran this job.'
