@@ -6,6 +6,9 @@ import { testApp } from '../app.ts'
 
 /** Tables that each database fills by itself, with their source. */
 const ownTables = {
+  dependent_counts: 'numbers of dependents, counted from the packages',
+  package_dependents: 'dependencies of latest versions, derived from the packages',
+  package_totals: 'versions and bytes of packages, counted from the packages',
   package_search_brief: 'the search index, rebuilt from the packages',
   package_search_documents: 'the search index, rebuilt from the packages',
   package_search_full: 'the search index, rebuilt from the packages',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { describeChains, dependentsOfVersion, publicDependents } from '../../server/registry/packages/dependents/breakage.ts'
-import { countDependents, listDependents } from '../../server/registry/packages/dependents/service.ts'
+import { countDependents, listDependents, thisServer } from '../../server/registry/packages/dependents/service.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
@@ -34,14 +34,14 @@ it('finds packages whose latest version depends on a package here or without a r
   await publish(alice, { name: 'app', version: '2.0.0', pubspec: both })
 
   const { reads } = app.services.database
-  const all = await listDependents(reads, here, { name: 'icons', limit: 10 })
+  const all = await listDependents(reads, thisServer(here), { name: 'icons', limit: 10 })
   expect(all).toMatchObject([
     { name: 'app', version: '2.0.0', constraint: '^1.0.0', kind: 'direct', isBare: false },
     { name: 'default_registry', version: '1.0.0', constraint: '^1.0.0', kind: 'direct', isBare: true },
     { name: 'shop', version: '1.0.0', constraint: 'any', kind: 'dev', isBare: false },
   ])
-  expect(await countDependents(reads, here, 'icons')).toBe(3)
-  expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
+  expect(await countDependents(reads, thisServer(here), 'icons')).toBe(3)
+  expect(await listDependents(reads, thisServer(here), { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
 })
 
 it('follows public dependents transitively by the shortest chain and handles cycles', async () => {

@@ -8,14 +8,17 @@ export type DatabaseConfig = Pick<Config, 'CACHE_BYTES' | 'SQLITE_PATH' | Extrac
 /** ORM options that log every statement. */
 export type Logging = { debug?: 'query'[]; colors?: boolean; logger?: (sql: string) => void }
 
-/** ORM options for both databases. The schema generator skips search and rate limit tables, which are plain SQL per database. */
+/** ORM options for both databases. The schema generator skips tables that are plain SQL per database: search, counts, rate limits. */
 export const commonOptions = (backend: Config['DB_BACKEND']) =>
   ({
     forceUtcTimezone: true,
     ensureDatabase: false, // a misspelled name must not create a new database
     ignoreUndefinedInQuery: false,
     implicitTransactions: true,
-    schemaGenerator: { skipTables: [/^package_search/, /^rate_limits$/, /^write_probe$/], ignoreTriggers: true },
+    schemaGenerator: {
+      skipTables: [/^package_(?:search|dependents$|totals$)/, /^dependent_counts$/, /^rate_limits$/, /^write_probe$/],
+      ignoreTriggers: true,
+    },
     migrations: {
       path: join(import.meta.dirname, 'migrations', backend),
       pathTs: join(import.meta.dirname, 'migrations', backend),

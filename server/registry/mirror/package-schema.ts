@@ -2,20 +2,13 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { webUrl } from '../../platform/pub/hosted-url.ts'
 import { DependencyKind, packageOfRow } from '../packages/refs.ts'
-import {
-  countUsers,
-  findUpstreamPackage,
-  listUsers,
-  type UpstreamDependent,
-  upstreamAdvisories,
-  type UpstreamPackage,
-  upstreamTags,
-} from './catalog/package.ts'
+import { findUpstreamPackage, upstreamAdvisories, type UpstreamPackage, upstreamRegistries, upstreamTags } from './catalog/package.ts'
+import { countDependents, type Dependent, listDependents } from '../packages/dependents/service.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import { readmeOf } from './catalog/readme.ts'
 import { UpstreamAdvisoryRef, UpstreamVersionRef, type Version } from './catalog/refs.ts'
 
-const DependentRef = builder.objectRef<UpstreamDependent>('UpstreamDependent').implement({
+const DependentRef = builder.objectRef<Dependent>('UpstreamDependent').implement({
   description: 'A package of this server whose latest version depends on a package of the upstream server.',
   fields: (t) => ({
     package: t.field(packageOfRow),
@@ -163,10 +156,10 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
       args: { offset: t.arg.int(offset) },
       resolve: ({ listing: { name } }, { offset: skipped, ...args }, { database: { reads }, config }) =>
         pageByKey(args, {
-          keyOf: (dependent: UpstreamDependent) => dependent.name,
+          keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listUsers(reads, config, { name, limit, after, offset: skipped }),
-          count: () => countUsers(reads, config, name),
+          load: (limit, after) => listDependents(reads, upstreamRegistries(config), { name, limit, after, offset: skipped }),
+          count: () => countDependents(reads, upstreamRegistries(config), name),
         }),
     },
     { description: 'A page of packages that depend on an upstream package.' },

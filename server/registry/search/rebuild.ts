@@ -5,6 +5,7 @@ import { dayOf, lastDayBeforeWindow, recount } from '../downloads/service.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { recountLikes } from '../likes/service.ts'
 import { type Here, hostedHere } from '../packages/hosting.ts'
+import { repairCounts } from '../packages/dependents/service.ts'
 import type { Services } from '../../services.ts'
 import { readSetting, readSettingIn, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
@@ -47,6 +48,7 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
     }
     done += await indexAfter(indexer, beforeAll, outdatedPackages(database.backend))
     await recountDependents(services)
+    await repairCounts(database)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
     state.isIndexing = false

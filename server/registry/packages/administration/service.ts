@@ -18,47 +18,70 @@ export type ManagedOrder = 'name' | 'size' | 'versions' | 'updated'
 type Page = { first?: number | null | undefined; after?: string | null | undefined; offset?: number | null | undefined }
 type Filter = { query?: string | null | undefined; visibility?: Visibility | null | undefined; orderBy?: ManagedOrder | null | undefined }
 
-/** Returns packages as a connection, one statement per page. Sorted by name, total size, version count or last change. */
+/** Returns packages as a connection. Reads the rows of the page in its order, and their stored totals. Runs one statement per page. */
 export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
-  const { where, matching } = conditionsOf(filter)
-  const position = positions[filter.orderBy ?? 'name'](backend)
+  const { conditions, matching } = conditionsOf(filter)
+  const { position, isAfter, order } = orders[filter.orderBy ?? 'name'](backend)
   return pageByKey(page, {
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
     isKey: (key) => parseCursor(key) !== null,
     load: async (limit, after) => {
       const from = after === undefined ? null : parseCursor(after)
       const rows = await reads.all<Row>(
-        `select p.id as "packageId", p.name, p.publisher_id as "publisherId", count(v.id) as "versionCount", coalesce(sum(v.archive_bytes), 0) as "archiveBytes", ${position} as "position"
-         from packages p left join package_versions v on v.package_id = p.id ${where} group by p.id
-         ${from === null ? '' : `having ${position} < ? or (${position} = ? and p.name > ?)`}
-         order by "position" desc, p.name limit ? offset ?`,
+        `select p.id as "packageId", p.name, p.publisher_id as "publisherId", t.versions as "versionCount", t.archive_bytes as "archiveBytes",
+           ${position} as "position"
+         from package_totals t join packages p on p.id = t.package_id ${whereOf([...conditions, ...(from ? [isAfter] : [])])}
+         order by ${order} limit ? offset ?`,
         ...matching,
-        ...(from === null ? [] : [from.position, from.position, from.name]),
+        ...(from ? [from.position, from.position, from.name] : []),
         limit,
         page.offset ?? 0,
       )
       return rows.map(managed)
     },
     count: async () =>
-      Number((await reads.get<{ total: string | number }>(`select count(*) as total from packages p ${where}`, ...matching))?.total),
+      Number(
+        (await reads.get<{ total: string | number }>(`select count(*) as total from packages p ${whereOf(conditions)}`, ...matching))
+          ?.total,
+      ),
   })
 }
 
-function conditionsOf({ query, visibility }: Filter): { where: string; matching: string[] } {
-  const conditions: [string, string][] = []
-  if (query) conditions.push([`p.name like ? escape '!'`, containing(query)])
-  if (visibility) conditions.push(['p.visibility = ?', visibility])
-  const where = conditions.length > 0 ? `where ${conditions.map(([condition]) => condition).join(' and ')}` : ''
-  return { where, matching: conditions.map(([, value]) => value) }
+function conditionsOf({ query, visibility }: Filter): { conditions: string[]; matching: string[] } {
+  const found: [string, string][] = []
+  if (query) found.push([`p.name like ? escape '!'`, containing(query)])
+  if (visibility) found.push(['p.visibility = ?', visibility])
+  return { conditions: found.map(([condition]) => condition), matching: found.map(([, value]) => value) }
 }
 
-/** SQL sort value by order, descending. Packages with equal values are sorted by name. */
-const positions: Record<ManagedOrder, (backend: Services['database']['backend']) => string> = {
-  name: () => 'max(0)',
-  size: () => 'coalesce(sum(v.archive_bytes), 0)',
-  versions: () => 'count(v.id)',
-  updated: (backend) => (backend === 'sqlite' ? 'max(p.updated_at)' : 'max(floor(extract(epoch from p.updated_at) * 1000)::bigint)'),
+const whereOf = (conditions: string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
+
+/**
+ * An order: its sort value, the condition of the rows after a cursor (binds its value twice, and its name), and the SQL order, which indexes have. The
+ * condition names the column alone once, so that the index is read from the cursor on.
+ */
+type Order = { position: string; isAfter: string; order: string }
+
+const largestFirst = (column: string): Order => ({
+  position: column,
+  isAfter: `${column} <= ? and (${column} < ? or t.name > ?)`,
+  order: `${column} desc, t.name`,
+})
+
+const orders: Record<ManagedOrder, (backend: Services['database']['backend']) => Order> = {
+  name: () => ({ position: '0', isAfter: 'cast(? as integer) = cast(? as integer) and p.name > ?', order: 'p.name' }),
+  size: () => largestFirst('t.archive_bytes'),
+  versions: () => largestFirst('t.versions'),
+  updated: (backend) => (backend === 'sqlite' ? byUpdate('p.updated_at', '?') : byUpdate(updatedMs, 'to_timestamp(? / 1000.0)')),
 }
+
+const updatedMs = 'floor(extract(epoch from p.updated_at) * 1000)::bigint'
+
+const byUpdate = (position: string, time: string): Order => ({
+  position,
+  isAfter: `p.updated_at <= ${time} and (p.updated_at < ${time} or p.name > ?)`,
+  order: 'p.updated_at desc, p.name',
+})
 
 function parseCursor(key: string): { position: number; name: string } | null {
   const [position = '', name = '', ...rest] = key.split(' ')

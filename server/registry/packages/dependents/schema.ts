@@ -1,6 +1,6 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../../platform/graphql/connections.ts'
-import { countDependents, type Dependent, listDependents } from './service.ts'
+import { countDependents, type Dependent, listDependents, thisServer } from './service.ts'
 import { DependencyKind, PackageRef, packageOfRow } from '../refs.ts'
 
 /** Risk of a dependency that names no registry, for descriptions. */
@@ -34,8 +34,8 @@ builder.objectField(PackageRef, 'dependents', (t) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(reads, config, { name, limit, after, offset }),
-          count: () => countDependents(reads, config, name),
+          load: (limit, after) => listDependents(reads, thisServer(config), { name, limit, after, offset }),
+          count: () => countDependents(reads, thisServer(config), name),
         }),
     },
     { description: 'A page of dependents.' },
