@@ -19,7 +19,7 @@ export async function measureSizes(folder: string, sizes: number[]): Promise<str
   for (const backend of backends) {
     const found: Capacity[] = []
     for (const packages of sizes) {
-      const stock = await makeStock(join(folder, `${backend}-${packages}`), backend, packages)
+      const stock = await makeStock(join(folder, `${backend}-${packages}`), backend, { packages, versions: 20 })
       try {
         found.push(await measureCapacity(stock))
       } finally {

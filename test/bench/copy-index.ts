@@ -4,6 +4,8 @@ import type { Database } from '../../server/platform/db/open/orm.ts'
 
 /** Published package whose versions are copied to all others. */
 export const model = 'model_package'
+/** Published package on which all others depend. */
+export const popular = 'popular_package'
 
 const tables = ['package_search_documents', 'package_search_brief', 'package_search_full']
 
@@ -20,10 +22,11 @@ export async function copyPackages(database: Database, url: string, wanted: numb
 
 async function copyOnce(em: EntityManager, atMost: number): Promise<void> {
   await em.transactional(async (inside) => {
-    // Keeps the length of names, so that similarities between names remain realistic.
+    // Keeps the length of names, so that similarities between names remain realistic. PostgreSQL before 18 has no uuidv7().
     await inside.execute(
       `create temp table copies on commit drop as select old, id, left(name, 56) || '_' || substr(md5(id::text), 1, 7) as name
-       from (select id as old, uuidv7() as id, name from packages where name <> '${model}' limit ${atMost}) as made`,
+       from (select id as old, 
+         overlay(gen_random_uuid()::text placing left(id::text, 24) from 1)::uuid as id, name from packages where name not in ('${model}', '${popular}') limit ${atMost}) as made`,
     )
     await copy(inside, 'packages', { id: 'c.id', name: 'c.name', skeleton: "regexp_replace(c.name, '[_0-9]', '', 'g')" }, 't.id = c.old')
     const made = 'join package_search_documents n on n.package_id = c.id join package_search_documents o on o.package_id = c.old'

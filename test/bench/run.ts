@@ -10,6 +10,7 @@ import { compareLateWithEarly } from './publishing.ts'
 import { readingRows } from './reading.ts'
 import { startRegistry } from './registry.ts'
 import { signInRows } from './sign-in.ts'
+import { measureRequests } from './requests.ts'
 import { measureStartUp } from './start-up.ts'
 import { holds, renderTable, type Row } from './table.ts'
 
@@ -19,7 +20,14 @@ import { holds, renderTable, type Row } from './table.ts'
 // npm run bench -- --sign-in [--quick]: compares response times of refused logins, and measures health checks during logins.
 // npm run bench -- --mirror [--quick]: compares reads of mirrored packages with reads of own packages.
 // npm run bench -- --capacity [--packages 1000,10000,100000]: measures servers of these sizes, with twenty versions per package, on both databases.
+// npm run bench -- --requests [--packages 20000] [--versions 5] [--database sqlite] [--postgres <url of an empty database>]: measures the CPU time of
+// the main thread for every read.
 const switches = {
+  requests: { type: 'boolean', default: false },
+  versions: { type: 'string', default: '5' },
+  database: { type: 'string', default: 'sqlite,postgres' },
+  postgres: { type: 'string' },
+  folder: { type: 'string' },
   capacity: { type: 'boolean', default: false },
   packages: { type: 'string', default: '1000,10000,100000' },
   quick: { type: 'boolean', default: false },
@@ -31,12 +39,13 @@ const { values } = parseArgs({ options: switches })
 const effort = values.quick ? { rounds: 3, seconds: 0.7, versions: 150, starts: 2 } : { rounds: 7, seconds: 2, versions: 500, starts: 5 }
 const logins = values.quick ? { attempts: 20, parallel: 20 } : { attempts: 200, parallel: 100 }
 
-const folder = mkdtempSync(join(tmpdir(), 'snug-bench-'))
+const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'snug-bench-'))
 try {
-  if (values.capacity) console.log(await measureSizes(folder, values.packages.split(',').map(Number)))
+  if (values.requests) console.log(await measureRequests(folder, values))
+  else if (values.capacity) console.log(await measureSizes(folder, values.packages.split(',').map(Number)))
   else await compare()
 } finally {
-  rmSync(folder, { recursive: true, force: true })
+  if (values.folder === undefined) rmSync(folder, { recursive: true, force: true })
 }
 
 async function compare(): Promise<void> {
