@@ -38,7 +38,7 @@ import { collectGarbage } from './registry/uploads/service.ts'
 import { sandboxProblem } from './platform/sandbox/run.ts'
 import type { Services } from './services.ts'
 import { announceSetupCode } from './accounts/setup/service.ts'
-import { keepTickClass } from './platform/threads/ticks.ts'
+import { keepTickClass } from './platform/threads/slices.ts'
 import { endProcess, stopServer } from './stop.ts'
 import { version } from './platform/config/version.ts'
 

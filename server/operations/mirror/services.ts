@@ -5,11 +5,10 @@ import { sharedClock } from '../../platform/db/open/servers.ts'
 import type { Reads } from '../../platform/db/reads.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { openLog } from '../../platform/http/log.ts'
-import { isExcluded } from '../../registry/mirror/access.ts'
+import { isExcluded, packageState } from '../../registry/mirror/access.ts'
 import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
 import { saveDecisions } from '../../registry/mirror/decisions.ts'
 import type { MirrorServices } from '../../registry/mirror/entries.ts'
-import { packageState } from '../../registry/mirror/state.ts'
 
 /** What the commands of the mirror need. `upstream` is UPSTREAM_URL. */
 export type Mirror = { services: MirrorServices; upstream: string }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError, invalidInput } from '../../errors.ts'
-import { refuseLargeJson } from '../../platform/http/bodies.ts'
+import { refuseLargeJson } from '../../platform/http/json-size.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion, type Version } from '../../platform/pub/version.ts'
 

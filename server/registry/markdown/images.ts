@@ -3,8 +3,7 @@ import type { Config } from '../../platform/config/config.ts'
 import type { Keys } from '../../platform/http/keys.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import escapeHtml from 'escape-html'
-import { unescapeHtml } from './finish.ts'
-import { imagePlaceholder, rawPlaceholder } from './placeholders.ts'
+import { imagePlaceholder, rawPlaceholder, unescapeHtml } from './finish.ts'
 
 /** How the images of a document are resolved. Part of the cache key of a rendered text. */
 export type ImageSettings = { serverUrl: string } & (

@@ -1,5 +1,5 @@
+import { pagePlaceholder, placeholderMark, rawPlaceholder } from './finish.ts'
 import { imageLater, type ImageSettings, resolveImage, resolveRemote } from './images.ts'
-import { pagePlaceholder, placeholderMark, rawPlaceholder } from './placeholders.ts'
 
 /**
  * Resolves a link target of a document to a URL. Returns null if the target cannot be resolved. With the purpose `image`, the URL is loaded by the

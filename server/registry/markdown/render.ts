@@ -4,10 +4,9 @@ import anchors from 'markdown-it-anchor'
 import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
-import { finishDocument, numbered, slugOf, unescapeHtml } from './finish.ts'
+import { finishDocument, numbered, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
 import { type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
-import { placeholderMark } from './placeholders.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
 /**

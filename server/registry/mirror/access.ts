@@ -5,6 +5,8 @@ import { holdsScope } from '../../platform/access/policy.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
+import { toDate } from '../../platform/db/reads.ts'
+import { type EntryKey, keyOf, type MirrorServices } from './entries.ts'
 
 /** Whether there is a mirror that the caller may read. */
 export const canReadMirror = (context: Context): boolean =>
@@ -38,3 +40,61 @@ export function ownNameError(context: Context, name: string, isHosted: boolean) 
       : `${name} is never taken from ${config.UPSTREAM_URL} (UPSTREAM_NEVER). If it is hosted here, write "${hosted}" for this dependency in pubspec.yaml.`,
   )
 }
+
+/** What one query reads for a request to the mirror. `sha256` and the dates are those of the listing. */
+export type PackageState = {
+  isOwn: boolean
+  /** Text of the setting with the policies, or null. */
+  policies: string | null
+  sha256: string | null
+  checkedAt: Date | null
+  usedAt: Date | null
+  failedAt: Date | null
+  /** The archive, if one was asked for and is in the mirror. */
+  archive: { sha256: string; bytes: number; crc32c: string; usedAt: Date } | null
+}
+
+type Moment = number | string | Date
+type Row = {
+  own: boolean | number
+  policies: string | null
+  sha256: string | null
+  checked_at: Moment | null
+  used_at: Moment | null
+  failed_at: Moment | null
+  archive_sha256: string | null
+  archive_bytes: number | null
+  archive_crc32c: string | null
+  archive_used_at: Moment | null
+}
+
+const sql = `select ${isOwnSql} as own, (select value from server_settings where key = 'mirror_policies') as policies,
+    l.sha256, l.checked_at, l.used_at, l.failed_at,
+    a.sha256 as archive_sha256, a.bytes as archive_bytes, a.crc32c as archive_crc32c, a.used_at as archive_used_at
+  from (select 1 as one) as single left join mirror_entries l on l.key = ? left join mirror_entries a on a.key = ?`
+
+/** Reads the state of a package, and of an archive of it, with one query. On SQLite the row is cached until the next write. */
+export async function packageState({ database }: Pick<MirrorServices, 'database'>, name: string, version?: string): Promise<PackageState> {
+  const archiveKey: EntryKey | null = version === undefined ? null : { kind: 'archive', name, version }
+  const row = await database.reads.recall<Row>(sql, name, name, keyOf({ kind: 'listing', name }), archiveKey && keyOf(archiveKey))
+  if (!row) throw new Error('A query without a table returned no row.')
+  return {
+    isOwn: Boolean(row.own),
+    policies: row.policies,
+    sha256: row.sha256,
+    checkedAt: dateOrNull(row.checked_at),
+    usedAt: dateOrNull(row.used_at),
+    failedAt: dateOrNull(row.failed_at),
+    archive:
+      row.archive_sha256 === null || row.archive_used_at === null
+        ? null
+        : {
+            sha256: row.archive_sha256,
+            bytes: row.archive_bytes ?? 0,
+            crc32c: row.archive_crc32c ?? '',
+            usedAt: toDate(row.archive_used_at),
+          },
+  }
+}
+
+const dateOrNull = (moment: Moment | null) => (moment === null ? null : toDate(moment))

@@ -3,13 +3,12 @@ import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts'
 import { sendStoredArchive } from '../downloads/send.ts'
-import { requireMirror } from './access.ts'
+import { type PackageState, requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
 import { readListing } from './documents.ts'
 import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
 import { refusalOf, type Rendered } from './render.ts'
 import { admittedPackage, callerOf, currentListing, recordVerdicts, refuse, requestedPackage, storedListing, unknown } from './requested.ts'
-import type { PackageState } from './state.ts'
 
 type Named = { name: string; version: string }
 

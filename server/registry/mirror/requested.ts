@@ -3,13 +3,12 @@ import type { Context } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
-import { isExcluded, ownNameError, requireMirror } from './access.ts'
+import { isExcluded, ownNameError, packageState, type PackageState, requireMirror } from './access.ts'
 import { documentState, readDocument } from './documents.ts'
 import { countRead, recordUse } from './entries.ts'
 import { countDecision } from './decisions.ts'
 import type { Verdict } from './policies/evaluate.ts'
 import { refusalOf, type Rendered, rendered } from './render.ts'
-import { packageState, type PackageState } from './state.ts'
 
 /** The caller, for turns at the upstream server. */
 export const callerOf = ({ viewer, ip }: Context) => viewer?.id ?? ip

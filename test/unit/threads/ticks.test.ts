@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 
 // Measures ticks before and after many full collections while no tick was pending. Uses CPU time, because the machine may be busy.
 const program = `
-  import { keepTickClass } from './server/platform/threads/ticks.ts'
+  import { keepTickClass } from './server/platform/threads/slices.ts'
   keepTickClass()
   const ticks = (left) => new Promise((resolve) => {
     const next = () => (--left > 0 ? process.nextTick(next) : resolve())

@@ -9,13 +9,12 @@ import { describePubspec, type Pubspec } from '../../archive/pubspec.ts'
 import type { JsonObject } from '../../archive/yaml.ts'
 import type { Registries } from '../../packages/dependents/service.ts'
 import { latestOf } from '../../packages/versions/latest.ts'
-import { isExcluded, requireMirror } from '../access.ts'
+import { isExcluded, packageState, requireMirror } from '../access.ts'
 import { storedText } from '../documents.ts'
 import type { MirroredListing, MirroredVersion } from '../listing.ts'
 import type { Verdict } from '../policies/evaluate.ts'
 import { advisoriesOf, tagsOf, usableVersions } from '../render.ts'
 import { currentListing } from '../requested.ts'
-import { packageState } from '../state.ts'
 
 /** A package of the upstream server with what the policies say about its versions. */
 export type UpstreamPackage = {

@@ -11,7 +11,7 @@ import { renderText } from '../../markdown/service.ts'
 import { fetchWholeArchive, openMirrored } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
 import { callerOf } from '../requested.ts'
-import { packageState } from '../state.ts'
+import { packageState } from '../access.ts'
 import { inTurn as inUpstreamTurn, measured, requestUpstream, timesOf } from '../upstream.ts'
 import type { UpstreamPackage } from './package.ts'
 

@@ -5,7 +5,7 @@ import { changePackage, unchanged } from '../change-package.ts'
 import { canChangeOptions, canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
 import { type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
-import { updateLatestVersions } from '../versions/latest.ts'
+import { updateLatestVersions } from '../versions/service.ts'
 
 type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
 

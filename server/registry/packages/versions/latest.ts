@@ -1,7 +1,4 @@
-import type { EntityManager } from '@mikro-orm/sql'
 import { compareParsed, known, type Version } from '../../../platform/pub/version.ts'
-import { type Package, PackageVersion } from '../entity.ts'
-import { pubspecOf } from './pubspec.ts'
 
 /** Fields needed to select the latest version. */
 export type Candidate = { version: string; retracted: boolean }
@@ -51,27 +48,3 @@ function highest<Entry extends Candidate>(entries: readonly Entry[], compare: (a
   }
   return best?.entry ?? null
 }
-
-/** Recomputes the package's latest versions and description from at most three rows, after a flush and with the package locked. */
-export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
-  const { latest, latestPrerelease } = await latestVersionsOf(em, pkg)
-  pkg.latestVersion = latest.version
-  pkg.latestPrerelease = latestPrerelease?.version ?? null
-  pkg.description = pubspecOf(latest).description ?? ''
-}
-
-/** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
-async function latestVersionsOf(
-  em: EntityManager,
-  pkg: Package,
-): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
-  const highest = await highestOf(em, pkg, { retractedAt: null })
-  if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
-  const shown = highest ? { retractedAt: null } : {}
-  const latest = (await highestOf(em, pkg, { ...shown, isPrerelease: false })) ?? highest ?? (await highestOf(em, pkg, {}))
-  if (!latest) throw new Error(`${pkg.name} has no version`)
-  return { latest, latestPrerelease: highest }
-}
-
-const highestOf = (em: EntityManager, pkg: Package, where: { retractedAt?: null; isPrerelease?: false }) =>
-  em.findOne(PackageVersion, { package: pkg, ...where }, { orderBy: { sortKey: 'desc' } })

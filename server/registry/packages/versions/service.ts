@@ -1,5 +1,5 @@
 import type { FilterQuery } from '@mikro-orm/core'
-import { raw } from '@mikro-orm/sql'
+import { type EntityManager, raw } from '@mikro-orm/sql'
 import { audienceOf } from '../../../platform/access/audience.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
@@ -215,3 +215,27 @@ function sortKeyRange({ min, max }: Constraint): FilterQuery<PackageVersion> {
 
 /** Whether the bounds are canonical. Constraints may contain leading zeros, but versions on this server never do. */
 const boundsAreCanonical = ({ min, max }: Constraint) => [min, max].every((bound) => !bound || parseVersion(bound.version.text))
+
+/** Recomputes the package's latest versions and description from at most three rows, after a flush and with the package locked. */
+export async function updateLatestVersions(em: EntityManager, pkg: Package): Promise<void> {
+  const { latest, latestPrerelease } = await queryLatestVersions(em, pkg)
+  pkg.latestVersion = latest.version
+  pkg.latestPrerelease = latestPrerelease?.version ?? null
+  pkg.description = pubspecOf(latest).description ?? ''
+}
+
+/** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
+async function queryLatestVersions(
+  em: EntityManager,
+  pkg: Package,
+): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
+  const highest = await highestOf(em, pkg, { retractedAt: null })
+  if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
+  const shown = highest ? { retractedAt: null } : {}
+  const latest = (await highestOf(em, pkg, { ...shown, isPrerelease: false })) ?? highest ?? (await highestOf(em, pkg, {}))
+  if (!latest) throw new Error(`${pkg.name} has no version`)
+  return { latest, latestPrerelease: highest }
+}
+
+const highestOf = (em: EntityManager, pkg: Package, where: { retractedAt?: null; isPrerelease?: false }) =>
+  em.findOne(PackageVersion, { package: pkg, ...where }, { orderBy: { sortKey: 'desc' } })
