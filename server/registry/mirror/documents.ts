@@ -1,6 +1,5 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import { z } from 'zod'
 import { serviceUnavailable } from '../../errors.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
@@ -22,7 +21,7 @@ import {
   saveFailure,
   whileClaimed,
 } from './entries.ts'
-import { hashesIn, isShallow, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
+import { checkedDocument, hashesIn, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { type Answer, fetchDocument, inTurn, isTemporary, isUnreachable } from './upstream.ts'
 
@@ -198,37 +197,6 @@ async function normalized(
   reportFaults(services, name, faults satisfies ListingFault[])
   if (!listing) throw new NotFetched(faults[0]?.reason ?? `The listing of ${name} has no versions.`)
   return JSON.stringify(listing)
-}
-
-/** Returns the text of a document other than a listing as it is stored. @throws NotFetched if it is unusable. */
-export const checkedDocument = (kind: Exclude<DocumentKind, 'listing'>, text: string, now: Date): string =>
-  kind === 'advisories' ? checkedAdvisories(text, now) : checkedJson(text)
-
-const anyObject = z.looseObject({})
-
-function checkedJson(text: string): string {
-  const document = parsedJson(text)
-  if (!anyObject.safeParse(document).success) throw new NotFetched('the answer is not a JSON object')
-  if (!isShallow(document)) throw new NotFetched('the answer is nested too deep')
-  return text
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const advisoriesSchema = z.looseObject({ advisories: z.array(z.looseObject({ id: z.string() })), advisoriesUpdated: z.unknown() })
-
-/** Returns a list of advisories with a date: clients fail without one, and pub.dev sends null if it has none. */
-function checkedAdvisories(text: string, now: Date): string {
-  const parsed = advisoriesSchema.safeParse(JSON.parse(checkedJson(text)))
-  if (!parsed.success) throw new NotFetched('the answer is not a list of advisories')
-  const isDated = z.iso.datetime({ offset: true }).safeParse(parsed.data.advisoriesUpdated).success
-  return isDated ? text : JSON.stringify({ ...parsed.data, advisoriesUpdated: now.toISOString() })
 }
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>

@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { NotFetched } from '../../platform/outbound/request.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion } from '../../platform/pub/version.ts'
+import type { MirrorKind } from './entity.ts'
 
 /** A version in a mirrored listing. */
 export type MirroredVersion = {
@@ -129,4 +131,27 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** Returns the text of a document other than a listing as it is stored. @throws NotFetched if it is unusable. */
+export const checkedDocument = (kind: Exclude<MirrorKind, 'archive' | 'listing'>, text: string, now: Date): string =>
+  kind === 'advisories' ? checkedAdvisories(text, now) : checkedJson(text)
+
+const anyObject = z.looseObject({})
+
+function checkedJson(text: string): string {
+  const document = jsonOf(text)
+  if (!anyObject.safeParse(document).success) throw new NotFetched('the answer is not a JSON object')
+  if (!isShallow(document)) throw new NotFetched('the answer is nested too deep')
+  return text
+}
+
+const advisoriesSchema = z.looseObject({ advisories: z.array(z.looseObject({ id: z.string() })), advisoriesUpdated: z.unknown() })
+
+/** Returns a list of advisories with a date: clients fail without one, and pub.dev sends null if it has none. */
+function checkedAdvisories(text: string, now: Date): string {
+  const parsed = advisoriesSchema.safeParse(JSON.parse(checkedJson(text)))
+  if (!parsed.success) throw new NotFetched('the answer is not a list of advisories')
+  const isDated = z.iso.datetime({ offset: true }).safeParse(parsed.data.advisoriesUpdated).success
+  return isDated ? text : JSON.stringify({ ...parsed.data, advisoriesUpdated: now.toISOString() })
 }
