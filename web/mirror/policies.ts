@@ -26,6 +26,7 @@ export const ruleNames: Record<Rule, string> = {
 const faultNames: Record<string, string> = {
   archive: 'Archive',
   listing: 'Listing',
+  document: 'Other document',
   changed_archive: 'Replaced archive',
 }
 

@@ -11,7 +11,7 @@ import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { keepArchive } from '../../registry/mirror/archives.ts'
 import { storedText } from '../../registry/mirror/documents.ts'
 import { findEntry, mirrorStore, type MirrorServices, saveEntry } from '../../registry/mirror/entries.ts'
-import { checkedDocument, hashesIn, type MirroredListing, parseListing } from '../../registry/mirror/listing.ts'
+import { checkedDocument, hashesIn, limitedText, type MirroredListing, omittedFault, parseListing } from '../../registry/mirror/listing.ts'
 import { maxDocumentBytes } from '../../registry/mirror/upstream.ts'
 import { linesOf } from '../backup/place/files.ts'
 import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './format.ts'
@@ -112,7 +112,8 @@ async function importDocument(services: MirrorServices, folder: string, line: Do
   if (hasFile && known.checkedAt && known.checkedAt >= checkedAt) return false
   const packed = await readFile(await fileOf(folder, line, maxDocumentBytes))
   if (createHash('sha256').update(packed).digest('hex') !== line.sha256) throw new Refused('Its file does not have its SHA-256.')
-  const text = (await unzip(packed, { maxOutputLength: maxDocumentBytes })).toString('utf8')
+  const { text, omitted } = limitedText(line.kind, await unzip(packed, { maxOutputLength: maxDocumentBytes }))
+  for (const { reason } of omittedFault(line.name, omitted)) throw new Refused(reason)
   const before = hasFile && known.sha256 !== null ? await storedText(services, known.sha256) : null
   const checked =
     line.kind === 'listing'

@@ -42,6 +42,7 @@ export function scanJson(text: string, maxValues: number): string | null {
 }
 
 const code = {
+  space: 0x20,
   quote: 0x22,
   comma: 0x2c,
   colon: 0x3a,
@@ -77,4 +78,51 @@ function readKey(quoted: string): string {
   } catch {
     return quoted
   }
+}
+
+/** Size of a JSON text or of a part of it. Values include arrays and objects. */
+export type JsonSize = { bytes: number; values: number }
+
+type Part = { start: number; values: number; depth: number }
+
+/**
+ * Counts the values of a JSON text without parsing it. Its parts are the arrays and objects in lists that are directly in the outer object, and objects
+ * directly in it. Parts larger than `largest` are overwritten with null and not counted. Syntax errors are left to the parser.
+ */
+export function omitLargeParts(json: Buffer, largest: JsonSize): { values: number; parts: number; omitted: number } {
+  let [depth, values, parts, omitted, isInList] = [0, 1, 0, 0, false]
+  let part: Part | null = null
+  for (let index = 0; index < json.length; index++) {
+    const byte = json[index]
+    if (byte === code.quote) index = endOfQuoted(json, index)
+    else if (byte === code.comma) values++
+    else if (byte === code.openBrace || byte === code.openBracket) {
+      depth++
+      if (part === null && (depth === 2 ? byte === code.openBrace : depth === 3 && isInList)) part = { start: index, values, depth }
+      if (depth === 2) isInList = byte === code.openBracket
+      values++
+    } else if (byte === code.closeBrace || byte === code.closeBracket) {
+      if (part?.depth === depth) {
+        parts++
+        if (index + 1 - part.start > largest.bytes || values - part.values > largest.values) {
+          json.fill(code.space, part.start, index + 1).write('null', part.start)
+          values = part.values
+          omitted++
+        }
+        part = null
+      }
+      depth--
+    }
+  }
+  return { values, parts, omitted }
+}
+
+/** Returns the index of the closing quotation mark, as `endOfString`. */
+function endOfQuoted(json: Buffer, start: number): number {
+  for (let end = json.indexOf(code.quote, start + 1); end >= 0; end = json.indexOf(code.quote, end + 1)) {
+    let slashes = 0
+    while (json[end - 1 - slashes] === code.backslash) slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return json.length
 }

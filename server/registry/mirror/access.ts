@@ -7,6 +7,7 @@ import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { toDate } from '../../platform/db/reads.ts'
 import { type EntryKey, keyOf, type MirrorServices } from './entries.ts'
+import type { MirrorKind } from './entity.ts'
 
 /** Whether there is a mirror that the caller may read. */
 export const canReadMirror = (context: Context): boolean =>
@@ -49,10 +50,14 @@ export type PackageState = {
   sha256: string | null
   checkedAt: Date | null
   usedAt: Date | null
-  failedAt: Date | null
+  /** Documents on which policies depend. `checkedAt` is null if they were not fetched yet. */
+  advisories: DocumentRow
+  score: DocumentRow
   /** The archive, if one was asked for and is in the mirror. */
   archive: { sha256: string; bytes: number; crc32c: string; usedAt: Date } | null
 }
+
+type DocumentRow = { sha256: string | null; checkedAt: Date | null }
 
 type Moment = number | string | Date
 type Row = {
@@ -61,7 +66,10 @@ type Row = {
   sha256: string | null
   checked_at: Moment | null
   used_at: Moment | null
-  failed_at: Moment | null
+  advisories_sha256: string | null
+  advisories_checked_at: Moment | null
+  score_sha256: string | null
+  score_checked_at: Moment | null
   archive_sha256: string | null
   archive_bytes: number | null
   archive_crc32c: string | null
@@ -69,14 +77,18 @@ type Row = {
 }
 
 const sql = `select ${isOwnSql} as own, (select value from server_settings where key = 'mirror_policies') as policies,
-    l.sha256, l.checked_at, l.used_at, l.failed_at,
+    l.sha256, l.checked_at, l.used_at,
+    v.sha256 as advisories_sha256, v.checked_at as advisories_checked_at, s.sha256 as score_sha256, s.checked_at as score_checked_at,
     a.sha256 as archive_sha256, a.bytes as archive_bytes, a.crc32c as archive_crc32c, a.used_at as archive_used_at
-  from (select 1 as one) as single left join mirror_entries l on l.key = ? left join mirror_entries a on a.key = ?`
+  from (select 1 as one) as single left join mirror_entries l on l.key = ? left join mirror_entries a on a.key = ?
+    left join mirror_entries v on v.key = ? left join mirror_entries s on s.key = ?`
 
 /** Reads the state of a package, and of an archive of it, with one query. On SQLite the row is cached until the next write. */
 export async function packageState({ database }: Pick<MirrorServices, 'database'>, name: string, version?: string): Promise<PackageState> {
   const archiveKey: EntryKey | null = version === undefined ? null : { kind: 'archive', name, version }
-  const row = await database.reads.recall<Row>(sql, name, name, keyOf({ kind: 'listing', name }), archiveKey && keyOf(archiveKey))
+  const keyOfKind = (kind: MirrorKind) => keyOf({ kind, name })
+  const keys = [keyOfKind('listing'), archiveKey && keyOf(archiveKey), keyOfKind('advisories'), keyOfKind('score')]
+  const row = await database.reads.recall<Row>(sql, name, name, ...keys)
   if (!row) throw new Error('A query without a table returned no row.')
   return {
     isOwn: Boolean(row.own),
@@ -84,7 +96,8 @@ export async function packageState({ database }: Pick<MirrorServices, 'database'
     sha256: row.sha256,
     checkedAt: dateOrNull(row.checked_at),
     usedAt: dateOrNull(row.used_at),
-    failedAt: dateOrNull(row.failed_at),
+    advisories: { sha256: row.advisories_sha256, checkedAt: dateOrNull(row.advisories_checked_at) },
+    score: { sha256: row.score_sha256, checkedAt: dateOrNull(row.score_checked_at) },
     archive:
       row.archive_sha256 === null || row.archive_used_at === null
         ? null

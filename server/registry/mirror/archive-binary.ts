@@ -5,10 +5,19 @@ import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts
 import { sendStoredArchive } from '../downloads/send.ts'
 import { type PackageState, requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
-import { readListing } from './documents.ts'
 import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
-import { refusalOf, type Rendered } from './render.ts'
-import { admittedPackage, callerOf, currentListing, recordVerdicts, refuse, requestedPackage, storedListing, unknown } from './requested.ts'
+import { blockOf, refusalOf } from './render.ts'
+import {
+  admittedPackage,
+  callerOf,
+  currentListing,
+  findVersion,
+  hasPolicies,
+  recordVerdicts,
+  refuse,
+  requestedPackage,
+  unknown,
+} from './requested.ts'
 
 type Named = { name: string; version: string }
 
@@ -26,19 +35,20 @@ export async function sendArchive(context: Context): Promise<unknown> {
     const sent = await sendKept(context, named, state.archive)
     if (sent !== missing) return sent
   }
-  return sendFetched(context, named)
+  return sendFetched(context, named, state)
 }
 
-/** Counts the verdicts on a version. @throws ApiError if a policy refuses it. */
+/** Checks a version against the policies as they judge it now, and counts the verdicts. @throws ApiError if a policy refuses it. */
 async function obeyPolicies(context: Context, { name, version }: Named, state: PackageState): Promise<void> {
-  // Without policies, an archive in the mirror needs no listing.
-  if (state.policies === null && state.archive) return
-  const listing: Rendered = (await storedListing(context, name, state)) ?? (await currentListing(context, name, state)).listing
-  const verdicts = listing.verdicts.get(version)
+  // Without policies, an archive in the mirror needs no listing. One that is not there is looked up in the listing when it is fetched.
+  if (!hasPolicies(context, state.policies)) return
+  const { listing } = await currentListing(context, name, state, { isCounted: false })
+  const block = blockOf(listing.index, version)
   // Policies cannot judge a version that is no longer in the listing.
-  if (listing.versions?.includes(version) === false) throw unknown(context, `${name} ${version}`)
-  if (!verdicts) return
-  if (refusalOf(verdicts)) throw refuse(context, name, version, listing)
+  if (!block && (listing.isEnforced || !state.archive)) throw unknown(context, `${name} ${version}`)
+  if (!block?.hasVerdicts) return
+  const verdicts = (await findVersion(listing, version))?.verdicts ?? []
+  if (refusalOf(verdicts)) throw refuse(context, name, version, verdicts)
   recordVerdicts(context, name, version, verdicts)
 }
 
@@ -63,10 +73,10 @@ async function sendKept(context: Context, named: Named, archive: StoredBytes): P
   }
 }
 
-async function sendFetched(context: Context, { name, version }: Named): Promise<unknown> {
+async function sendFetched(context: Context, { name, version }: Named, state: PackageState): Promise<unknown> {
   const { request, reply } = context
-  const document = await readListing(context, name, callerOf(context))
-  const found = document?.listing.versions.find((one) => one.version === version)
+  const { listing } = await currentListing(context, name, state, { isCounted: false })
+  const found = await findVersion(listing, version)
   if (!found) throw unknown(context, `${name} ${version}`)
   const wanted = { ...found, name, caller: callerOf(context) }
   const isPlain = request.method === 'GET' && request.headers.range === undefined && request.headers['if-none-match'] === undefined

@@ -11,11 +11,11 @@ import { turnEnd } from '../../platform/http/turn-end.ts'
 import { canReadMirror, requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
-import { type DocumentKind, readDocument, readListing } from './documents.ts'
+import { type DocumentKind, readDocument } from './documents.ts'
 import { countRead } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
 import { entryOf, refusalOf } from './render.ts'
-import { callerOf, currentListing, refuse, requestedPackage, unknown } from './requested.ts'
+import { callerOf, currentListing, findVersion, refuse, requestedPackage, unknown } from './requested.ts'
 
 const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
 const json = 'application/json; charset=utf-8'
@@ -70,7 +70,6 @@ export const mirrorBinaries = [
   ...(['advisories', 'score', 'options', 'publisher'] as const).map((kind) =>
     binary(`GET /mirror/api/packages/:name/${kind}`, {
       ...pub,
-      onSend: compressText,
       summary: `The ${kind} of an upstream package.`,
       handler: (context) => counted(context, kind, () => sendDocument(context, kind)),
       produces: {
@@ -144,14 +143,13 @@ async function sendListing(context: Context): Promise<unknown> {
   const { request, reply } = context
   const { name, state } = await requestedPackage(context)
   const { listing, staleSince } = await currentListing(context, name, state)
-  if (listing.refusal) throw refuse(context, name, '', listing)
+  if (listing.refusal) throw refuse(context, name, '', [listing.refusal])
   await turnEnd()
   markStale(context, staleSince)
   reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
   if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
   reply.type(pubType)
-  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
-  return reply.send(await promisify<Buffer, Buffer>(gunzip)(listing.gzipped))
+  return sendPacked(context, listing.gzipped)
 }
 
 /** Marks a response that could not be compared with the upstream server in time (RFC 7234 §5.5.1, which browsers ignore and people read). */
@@ -164,11 +162,10 @@ async function sendEntry(context: Context): Promise<unknown> {
   const { version = '' } = request.params as Record<string, string>
   const { name, state } = await requestedPackage(context, version)
   const { listing, staleSince } = await currentListing(context, name, state)
-  if (refusalOf(listing.verdicts.get(version))) throw refuse(context, name, version, listing)
-  const stored = await readListing(context, name)
-  const entry = stored?.listing.versions.find((one) => one.version === version)
+  const entry = await findVersion(listing, version)
   if (!entry) throw unknown(context, `${name} ${version}`)
-  const isRetracted = (listing.verdicts.get(version) ?? []).some(({ mode }) => mode === 'enforce')
+  if (refusalOf(entry.verdicts)) throw refuse(context, name, version, entry.verdicts)
+  const isRetracted = entry.verdicts.some(({ mode }) => mode === 'enforce')
   markStale(context, staleSince)
   reply.header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie').type(pubType)
   const shown = isRetracted ? { ...entry, retracted: true } : entry
@@ -186,7 +183,14 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
   reply
     .header('cache-control', `private, max-age=${Math.min(60, config.UPSTREAM_TTL)}`)
     .header('vary', 'accept-encoding, authorization, cookie')
-  return reply.type(kind === 'advisories' ? pubType : json).send(document.text)
+    .type(kind === 'advisories' ? pubType : json)
+  return sendPacked(context, document.packed)
+}
+
+/** Sends compressed content as it is to clients that accept it. */
+async function sendPacked({ request, reply }: Context, packed: Buffer): Promise<unknown> {
+  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(packed)
+  return reply.send(await promisify<Buffer, Buffer>(gunzip)(packed))
 }
 
 async function sendNames(context: Context): Promise<unknown> {

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
+import { gunzip } from 'node:zlib'
+import { z } from 'zod'
 import { serviceUnavailable } from '../../errors.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
@@ -21,17 +22,18 @@ import {
   saveFailure,
   whileClaimed,
 } from './entries.ts'
-import { checkedDocument, hashesIn, type ListingFault, type MirroredListing, parseListing } from './listing.ts'
+import type { MirroredListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { type Answer, fetchDocument, inTurn, isTemporary, isUnreachable } from './upstream.ts'
+import { bytes, inThread, unpackedBytes } from './threads.ts'
+import { fetchDocument, inTurn, isTemporary, isUnreachable } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
-/** A document of the upstream server. A stale one could not be compared with the upstream server in time; `failure` is the reason. */
-export type Document = { text: string; sha256: string; checkedAt: Date; isStale: boolean; failure: string | null }
+/** A document of the upstream server, compressed. A stale one could not be compared with the upstream server in time; `failure` is the reason. */
+export type Document = { packed: Buffer; sha256: string; checkedAt: Date; isStale: boolean; failure: string | null }
 
-/** A document's address in the mirror, without its text. */
-export type DocumentState = Omit<Document, 'text'>
+/** A document's address in the mirror, without its content. */
+export type DocumentState = Omit<Document, 'packed'>
 
 declare module '../../services.ts' {
   interface State {
@@ -94,45 +96,55 @@ export async function documentState(
   return { sha256, checkedAt, failure, isStale }
 }
 
-/** Returns a document as `documentState`, with its text. */
+/** Returns a document as `documentState`, with its content. */
 export async function readDocument(...asked: Parameters<typeof documentState>): Promise<Document | null> {
   const [services, kind, name, options] = asked
   const state = await documentState(...asked)
   if (!state) return null
-  const text = await storedText(services, state.sha256)
-  if (text !== null) return { ...state, text }
+  const packed = await storedDocument(services, state.sha256)
+  if (packed !== null) return { ...state, packed }
   // The file is not in the store, for example after a restore: fetch it again.
   await forgetFile(services, { kind, name }, state.sha256)
   const again = await documentState(services, kind, name, { ...options, newerThan: services.now() })
   if (!again) return null
-  const newText = await storedText(services, again.sha256)
-  if (newText === null) throw fetchFailed(services, again.failure)
-  return { ...again, text: newText }
+  const renewed = await storedDocument(services, again.sha256)
+  if (renewed === null) throw fetchFailed(services, again.failure)
+  return { ...again, packed: renewed }
 }
 
-/** Returns the listing of an upstream package, or null. @throws ApiError ServiceUnavailable as `documentState`. */
+/** Returns the whole listing of an upstream package, or null. For commands: parsing it would delay requests. @throws ApiError as `documentState`. */
 export async function readListing(services: MirrorServices, name: string, caller?: string) {
   const document = await readDocument(services, 'listing', name, { caller })
-  return document && { ...document, listing: JSON.parse(document.text) as MirroredListing }
+  return document && { ...document, listing: JSON.parse(await unpacked(document.packed)) as MirroredListing }
 }
 
-/** Returns the text of a stored document, or null if it is not in the store. Rejects if the store cannot be read. */
-export async function storedText(services: MirrorServices, sha256: string): Promise<string | null> {
-  const bytes = await (await mirrorStore(services)).read(sha256).catch((error: unknown) => {
+/** Returns a stored document, compressed, or null if it is not in the store. Rejects if the store cannot be read. */
+export async function storedDocument(services: MirrorServices, sha256: string): Promise<Buffer | null> {
+  return (await mirrorStore(services)).read(sha256).catch((error: unknown) => {
     if (!isMissing(error)) throw error
     services.log.warning(`a file of the mirror cannot be read: ${String(error)}`)
     return null
   })
-  return bytes && (await promisify<Buffer, Buffer>(gunzip)(bytes)).toString('utf8')
 }
 
-const lifetimeMs = ({ config }: MirrorServices, kind: DocumentKind, entry: Entry): number => {
+/** Returns the text of a stored document, or null as `storedDocument`. */
+export async function storedText(services: MirrorServices, sha256: string): Promise<string | null> {
+  const packed = await storedDocument(services, sha256)
+  return packed && unpacked(packed)
+}
+
+const unpacked = async (packed: Buffer): Promise<string> => (await promisify<Buffer, Buffer>(gunzip)(packed)).toString('utf8')
+
+type Checked = Pick<Entry, 'sha256' | 'checkedAt'>
+
+const lifetimeMs = ({ config }: Pick<MirrorServices, 'config'>, kind: DocumentKind, entry: Checked): number => {
   const ttl = config.UPSTREAM_TTL * 1000
   if (entry.sha256 === null) return Math.min(ttl, absentMs)
   return kind === 'listing' || kind === 'advisories' ? ttl : Math.max(ttl, slowMs)
 }
 
-const isOlder = (services: MirrorServices, kind: DocumentKind, entry: Entry): boolean =>
+/** Returns whether a document must be compared with the upstream server. */
+export const isOlder = (services: Pick<MirrorServices, 'config' | 'now'>, kind: DocumentKind, entry: Checked): boolean =>
   entry.checkedAt === null || services.now().getTime() - entry.checkedAt.getTime() > lifetimeMs(services, kind, entry)
 
 function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | undefined, newerThan: Date | undefined): boolean {
@@ -158,7 +170,7 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
     if (!entry?.leasedUntil) return
   }
   try {
-    await whileClaimed(services, key, () => inTurn(caller, () => fetchInto(services, key)))
+    await whileClaimed(services, key, () => fetchInto(services, key, caller))
   } catch (error) {
     await saveFailure(services, key, error instanceof Error ? error.message : String(error))
     // Failures of the server itself are logged once for all documents.
@@ -167,37 +179,51 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
   }
 }
 
-async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; name: string }): Promise<void> {
+async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
   const before = await findEntry(services, key)
-  const answer = await fetchDocument(services, path[key.kind](key.name), before?.sha256 ? before.etag : null)
+  const answer = await inTurn(caller, () => fetchDocument(services, path[key.kind](key.name), before?.sha256 ? before.etag : null))
   if (answer.status === 304) return confirmEntry(services, key)
   if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
-  const text = await normalized(services, key, before, answer)
-  const content = await promisify<string, Buffer>(gzip)(text)
+  const content = await checked(services, key, before, answer.content, caller)
   if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
   const sha256 = await storeContent(await mirrorStore(services), content)
   await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag })
 }
 
-/** Returns the text to store: for listings, only what is valid. @throws NotFetched if the document is unusable. */
-async function normalized(
+const checkedDocument = z.object({
+  content: bytes,
+  faults: z.array(z.object({ version: z.string(), rule: z.string(), reason: z.string() })),
+})
+
+/** Returns the document to store: for listings, only what is valid. Reports its faults. @throws NotFetched if the document is unusable. */
+async function checked(
   services: MirrorServices,
   { kind, name }: { kind: DocumentKind; name: string },
   before: Entry | undefined,
-  { text }: Extract<Answer, { status: 200 }>,
-): Promise<string> {
-  if (kind !== 'listing') return checkedDocument(kind, text, services.now())
-  const known = before?.sha256 ? await storedText(services, before.sha256) : null
+  document: Buffer,
+  caller: string,
+): Promise<Buffer> {
+  const isListing = kind === 'listing'
+  const known = isListing && before?.sha256 ? await storedDocument(services, before.sha256) : null
+  const pinned = isListing ? await archiveHashes(services, name) : new Map<string, string>()
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
-  const { listing, faults } = parseListing(text, {
-    name,
-    upstreamUrl,
-    pinned: new Map([...(await archiveHashes(services, name)), ...hashesIn(known)]),
-  })
-  reportFaults(services, name, faults satisfies ListingFault[])
-  if (!listing) throw new NotFetched(faults[0]?.reason ?? `The listing of ${name} has no versions.`)
-  return JSON.stringify(listing)
+  const task = { task: 'check', kind, name, document, upstreamUrl, pinned, known, now: services.now() } as const
+  try {
+    const { content, faults } = await inThread(caller, document.length + unpackedBytes(known), checkedDocument, task)
+    reportFaults(services, name, faults)
+    return content
+  } catch (error) {
+    // Names for completion belong to no package.
+    if (error instanceof NotFetched && kind !== 'names')
+      reportFaults(services, name, [
+        { version: '', rule: isListing ? 'listing' : 'document', reason: faultReason(path[kind](name), error) },
+      ])
+    throw error
+  }
 }
+
+const faultReason = (document: string, { message }: NotFetched): string =>
+  message.startsWith('The ') ? message : `The document ${document} of the upstream server cannot be used: ${message}.`
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
   serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)

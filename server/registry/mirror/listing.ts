@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type JsonSize, omitLargeParts } from '../../platform/http/json-size.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion } from '../../platform/pub/version.ts'
@@ -155,3 +156,60 @@ function checkedAdvisories(text: string, now: Date): string {
   const isDated = z.iso.datetime({ offset: true }).safeParse(parsed.data.advisoriesUpdated).success
   return isDated ? text : JSON.stringify({ ...parsed.data, advisoriesUpdated: now.toISOString() })
 }
+
+const [kilobyte, megabyte] = [1024, 1024 ** 2]
+
+/** Limits of documents, uncompressed. Documents of pub.dev are far smaller: its largest listings have a few MB, and its pubspecs at most 128 KiB. */
+export const documentLimits: Record<Exclude<MirrorKind, 'archive'>, JsonSize> = {
+  listing: { bytes: 16 * megabyte, values: 1_000_000 },
+  names: { bytes: 16 * megabyte, values: 400_000 },
+  advisories: { bytes: 4 * megabyte, values: 200_000 },
+  score: { bytes: megabyte, values: 10_000 },
+  options: { bytes: megabyte, values: 10_000 },
+  publisher: { bytes: megabyte, values: 10_000 },
+}
+/** Larger versions of a listing are left out. */
+const largestVersion: JsonSize = { bytes: 256 * kilobyte, values: 10_000 }
+const unlimited: JsonSize = { bytes: Infinity, values: Infinity }
+/** Maximum number of advisories of a package. */
+const maxAdvisories = 1000
+
+/**
+ * Decodes a document of the upstream server after checking its size, so that parsing it takes a bounded time. Versions of a listing that are too large
+ * are replaced with null: `omitted` is their number. Changes the bytes.
+ * @throws NotFetched if the document is too large.
+ */
+export function limitedText(kind: Exclude<MirrorKind, 'archive'>, document: Buffer): { text: string; omitted: number } {
+  const { parts, omitted } = requireSize(kind, document, kind === 'listing' ? largestVersion : unlimited)
+  if (kind === 'advisories' && parts > maxAdvisories) throw new NotFetched(`the document has more than ${maxAdvisories} advisories`)
+  return { text: document.toString('utf8'), omitted }
+}
+
+/**
+ * Decodes a stored document, as `limitedText`. Stored listings can be larger than what the upstream server sent, because nothing is omitted in them.
+ * @throws NotFetched if an earlier release stored one that is too large.
+ */
+export function storedText(kind: Exclude<MirrorKind, 'archive'>, document: Buffer): string {
+  requireSize(kind, document, unlimited, 2)
+  return document.toString('utf8')
+}
+
+function requireSize(kind: Exclude<MirrorKind, 'archive'>, document: Buffer, largestPart: JsonSize, times = 1) {
+  const [maxBytes, maxValues] = [documentLimits[kind].bytes * times, documentLimits[kind].values * times]
+  if (document.length > maxBytes) throw new NotFetched(`the document has more than ${maxBytes} bytes`)
+  const size = omitLargeParts(document, largestPart)
+  if (size.values > maxValues) throw new NotFetched(`the document has more than ${maxValues} values`)
+  return size
+}
+
+/** Returns the fault of a listing from which versions were left out because of their size. */
+export const omittedFault = (name: string, omitted: number): ListingFault[] =>
+  omitted === 0
+    ? []
+    : [
+        {
+          version: '',
+          rule: 'listing',
+          reason: `The listing of ${name} has ${omitted === 1 ? 'a version' : `${omitted} versions`} with more than ${largestVersion.values} values or ${largestVersion.bytes} bytes, left out.`,
+        },
+      ]

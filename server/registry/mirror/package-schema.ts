@@ -2,9 +2,16 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { webUrl } from '../../platform/pub/hosted-url.ts'
 import { DependencyKind, packageOfRow } from '../packages/refs.ts'
-import { findUpstreamPackage, upstreamAdvisories, type UpstreamPackage, upstreamRegistries, upstreamTags } from './catalog/package.ts'
 import { countDependents, type Dependent, listDependents } from '../packages/dependents/service.ts'
-import { latestOf } from '../packages/versions/latest.ts'
+import {
+  countVersions,
+  findUpstreamPackage,
+  listVersions,
+  upstreamAdvisories,
+  type UpstreamPackage,
+  upstreamRegistries,
+  upstreamTags,
+} from './catalog/package.ts'
 import { readmeOf } from './catalog/readme.ts'
 import { UpstreamAdvisoryRef, UpstreamVersionRef, type Version } from './catalog/refs.ts'
 
@@ -56,13 +63,13 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
     type: UpstreamVersionRef,
     nullable: true,
     description: 'The latest version that the policies of the mirror allow; null if they allow none.',
-    resolve: (pkg) => pkg.latest && stored(pkg, pkg.latest.version),
+    resolve: (pkg) => pkg.latest && { ...pkg.latest, pkg },
   }),
   newest: t.field({
     type: UpstreamVersionRef,
     nullable: true,
     description: 'The latest version on the upstream server. Differs from `latest` if the policies of the mirror do not allow it.',
-    resolve: (pkg) => stored(pkg, latestOf(pkg.listing.versions)?.version ?? ''),
+    resolve: (pkg) => ({ ...pkg.newest, pkg }),
   }),
   isDiscontinued: t.boolean({ description: 'Whether the package is discontinued.', resolve: ({ listing }) => listing.isDiscontinued }),
   replacedBy: t.string({
@@ -77,12 +84,6 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
       'When the package was last compared with the upstream server, if that is due and the upstream server does not answer; otherwise null.',
   }),
 }))
-
-/** Returns a version as the upstream server states it: policies do not change whether it is retracted there. */
-const stored = (pkg: UpstreamPackage, version: string): Version | null => {
-  const found = pkg.listing.versions.find((one) => one.version === version)
-  return found ? { ...found, pkg } : null
-}
 
 const webPage = (text: string | null): string | null => (text === null ? null : (webUrl(text)?.href ?? null))
 
@@ -108,10 +109,7 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
     nullable: true,
     extensions: { cost: 5, size: 5 },
     description: 'Security advisories that are not withdrawn, at most 50; null if the upstream server does not send them.',
-    resolve: async (pkg, _args, context) => {
-      const osvs = await upstreamAdvisories(context, pkg)
-      return osvs && osvs.map((osv) => ({ osv, pkg }))
-    },
+    resolve: (pkg, _args, context) => upstreamAdvisories(context, pkg),
   }),
   readme: t.string({
     nullable: true,
@@ -128,18 +126,14 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
       type: UpstreamVersionRef,
       description: 'All versions, highest first, including refused ones.',
       args: { offset: t.arg.int(offset) },
-      resolve: (pkg, { offset: skipped, ...args }) => {
-        const versions = pkg.listing.versions.toReversed()
-        return pageByKey(args, {
+      resolve: (pkg, { offset: skipped, ...args }) =>
+        pageByKey(args, {
           keyOf: ({ version }: Version) => version,
           isKey: anyText,
-          load: (limit, after) => {
-            const start = (after === undefined ? 0 : versions.findIndex(({ version }) => version === after) + 1) + (skipped ?? 0)
-            return Promise.resolve(versions.slice(start, start + limit).map((version) => ({ ...version, pkg })))
-          },
-          count: () => Promise.resolve(versions.length),
-        })
-      },
+          load: async (limit, after) =>
+            (await listVersions(pkg, { limit, after, skipped: skipped ?? 0 })).map((version) => ({ ...version, pkg })),
+          count: () => Promise.resolve(countVersions(pkg)),
+        }),
     },
     { description: 'A page of upstream versions.' },
     { description: 'An upstream version in a page.' },

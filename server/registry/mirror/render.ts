@@ -1,130 +1,140 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
+import { gunzip, gzipSync } from 'node:zlib'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
-import { archiveUrl } from '../../platform/pub/package-name.ts'
-import { parseAdvisories, type Osv } from '../advisories/osv.ts'
+import { NotFetched } from '../../platform/outbound/request.ts'
+import { archiveUrl, isUpstreamName } from '../../platform/pub/package-name.ts'
+import { affectedPackages, affectedVersions, fixedVersions, isAffected, parseAdvisories, type Osv } from '../advisories/osv.ts'
+import { severityOf } from '../advisories/severity.ts'
 import { latestOf } from '../packages/versions/latest.ts'
-import { readDocument, storedText } from './documents.ts'
-import type { MirrorServices } from './entries.ts'
 import type { MirroredListing, MirroredVersion } from './listing.ts'
-import { judge, needsAdvisories, needsTags, type PackageFacts, type Verdict } from './policies/evaluate.ts'
+import { judge, type Verdict } from './policies/evaluate.ts'
 import { type MirrorPolicies, mirrorPolicies, policyRules } from './policies/settings.ts'
 
-/** A listing of the mirror as clients get it, after the policies. */
-export type Rendered = {
-  /** SHA-256 of the stored listing and text of the policies from which this was made. */
-  sha256: string
+// Judging runs in a worker thread (worker.ts). Requests read single versions of the result.
+
+/** A version with what the policies say about it. */
+export type JudgedVersion = MirroredVersion & { verdicts: Verdict[] }
+
+type Asked = {
+  listing: MirroredListing
+  /** Advisories as the upstream server sent them; null if they are unknown. */
+  advisories: unknown[] | null
+  /** Tags of the upstream score, or null if they are unknown. */
+  tags: string[] | null
+  /** Text of the policies. */
   policies: string | null
-  /** Time in milliseconds at which the result of the policies may change. */
-  validUntil: number
-  etag: string
-  gzipped: Buffer
-  /** Verdicts by version; versions without verdicts are missing. */
-  verdicts: Map<string, Verdict[]>
-  /** All versions of the stored listing if a policy is enforced, otherwise null. */
-  versions: string[] | null
-  /** Why the package has no usable version, or null. */
-  refusal: Verdict | null
-}
-
-declare module '../../platform/caches/caches.ts' {
-  interface CachedValues {
-    /** Listings of the mirror by name and server URL. */
-    mirror: Rendered
-  }
-}
-
-type Asked = { name: string; sha256: string; policies: string | null; serverUrl: string }
-
-/** How long the license and publisher of a package are considered current, in milliseconds. */
-const tagsMs = 3_600_000
-/** How long a result is used for which the upstream server did not send everything, in milliseconds. */
-const incompleteMs = 10_000
-
-/** Returns the listing of a package after the policies, from the cache if its inputs are the same. Null if the file is not in the store. */
-export async function rendered(services: MirrorServices, asked: Asked): Promise<Rendered | null> {
-  const { mirror } = services.caches
-  const cacheKey = `${asked.serverUrl} ${asked.name}`
-  const cached = mirror.get(cacheKey)
-  if (cached?.sha256 === asked.sha256 && cached.policies === asked.policies && services.now().getTime() < cached.validUntil) return cached
-  const text = await storedText(services, asked.sha256)
-  if (text === null) return null
-  const result = await render(services, JSON.parse(text) as MirroredListing, asked)
-  mirror.set(cacheKey, result)
-  return result
+  serverUrl: string
+  now: Date
 }
 
 export const policiesOf = (text: string | null): MirrorPolicies =>
   text === null ? mirrorPolicies.initial : mirrorPolicies.schema.parse(JSON.parse(text))
 
-async function render(services: MirrorServices, listing: MirroredListing, asked: Asked): Promise<Rendered> {
+/** Judges a listing. Returns it as clients get it, and its versions in a form of which a single one can be read (`packVersions`). */
+export function renderListing({ listing, tags, serverUrl, now, ...asked }: Asked) {
   const policies = policiesOf(asked.policies)
-  const { isComplete, ...facts } = await factsOf(services, listing, policies)
-  const now = services.now()
-  const { verdicts, changesAt } = judge(policies, listing, facts, now)
+  // Without a date in the listing, there are no advisories.
+  const sent = listing.advisoriesUpdated === null ? [] : (asked.advisories ?? [])
+  const { advisories, advisoriesFault } = boundedAdvisories(listing.name, listing.versions.length, sent)
+  const { verdicts, changesAt } = judge(policies, listing, { advisories, tags }, now)
   const shown = usableVersions(listing, verdicts)
-  const text = listingText(listing, shown, asked.serverUrl)
-  const factsMs = isComplete ? (needsTags(policies) ? tagsMs : Infinity) : incompleteMs
+  const text = listingText(listing, shown, serverUrl)
+  const { name, isDiscontinued, replacedBy, advisoriesUpdated, versions } = listing
   return {
-    sha256: asked.sha256,
-    policies: asked.policies,
-    verdicts,
-    versions: policyRules.some((rule) => policies[rule].mode === 'enforce') ? listing.versions.map(({ version }) => version) : null,
-    validUntil: Math.min(changesAt?.getTime() ?? Infinity, now.getTime() + factsMs),
+    name,
+    isDiscontinued,
+    replacedBy,
+    advisoriesUpdated,
+    advisoriesFault,
+    changesAt,
     etag: `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
-    gzipped: inOwnMemory(await promisify<string, Buffer>(gzip)(text)),
-    refusal: shown.length > 0 ? null : (listing.versions.flatMap(({ version }) => refusalOf(verdicts.get(version)) ?? []).at(-1) ?? null),
+    gzipped: inOwnMemory(gzipSync(text)),
+    isEnforced: policyRules.some((rule) => policies[rule].mode === 'enforce'),
+    refusal: shown.length > 0 ? null : (versions.flatMap(({ version }) => refusalOf(verdicts.get(version)) ?? []).at(-1) ?? null),
+    latest: latestOf(shown)?.version ?? null,
+    newest: latestOf(versions)?.version ?? null,
+    ...packVersions(versions.map((version): JudgedVersion => ({ ...version, verdicts: verdicts.get(version.version) ?? [] }))),
   }
 }
 
+/** Characters of JSON in a block of versions. Smaller blocks are faster to read and compress less well. */
+const blockLength = 16 * 1024
+
 /**
- * Returns what the policies need to know. Without an answer of the upstream server, older facts are used; `isComplete` is false then.
- * @throws ApiError ServiceUnavailable if advisories that must be enforced are unknown.
+ * Packs versions into compressed blocks. `index` has a line for each version, between line breaks: the version, its block, and `!` if there are
+ * verdicts. `offsets`: where each block begins in `packed`, and where the last one ends.
  */
-async function factsOf(
-  services: MirrorServices,
-  listing: MirroredListing,
-  policies: MirrorPolicies,
-): Promise<PackageFacts & { isComplete: boolean }> {
-  const advisories =
-    needsAdvisories(policies) && listing.advisoriesUpdated !== null
-      ? await readAdvisories(services, listing).catch((error: unknown) => {
-          if (policies.advisories.mode === 'enforce') throw error
-          return { advisories: [], isStale: true }
-        })
-      : { advisories: [], isStale: false }
-  const tags = needsTags(policies) ? await readTags(services, listing.name) : { tags: null, isStale: false }
-  return { advisories: advisories.advisories, tags: tags.tags, isComplete: !advisories.isStale && !tags.isStale }
+function packVersions(versions: readonly JudgedVersion[]) {
+  const blocks: Buffer[] = []
+  const offsets = [0]
+  const lines: string[] = []
+  let block: string[] = []
+  let length = 0
+  function endBlock(): void {
+    const packed = gzipSync(`[${block.join(',')}]`)
+    blocks.push(packed)
+    offsets.push((offsets.at(-1) ?? 0) + packed.length)
+    block = []
+    length = 0
+  }
+  for (const version of versions) {
+    const text = JSON.stringify(version)
+    lines.push(`${version.version} ${blocks.length}${version.verdicts.length > 0 ? '!' : ''}`)
+    length += block.push(text) && text.length
+    if (length >= blockLength) endBlock()
+  }
+  if (block.length > 0) endBlock()
+  return { index: `\n${lines.join('\n')}\n`, packed: inOwnMemory(Buffer.concat(blocks)), offsets }
 }
 
-/** Returns the versions without refused ones. Versions that new resolutions must not choose are marked as retracted. */
-export function usableVersions(listing: MirroredListing, verdicts: Rendered['verdicts']): MirroredVersion[] {
-  return listing.versions.flatMap((version) => {
-    const enforced = (verdicts.get(version.version) ?? []).filter(({ mode }) => mode === 'enforce')
-    if (enforced.some(({ effect }) => effect === 'refuse')) return []
-    return [enforced.length > 0 ? { ...version, retracted: true } : version]
-  })
+/** Versions as `packVersions` returns them. */
+export type Pack = { index: string; packed: Buffer; offsets: number[] }
+
+/** Returns the block of a version, and whether there are verdicts; null if the index does not have the version. */
+export function blockOf(index: string, version: string): { number: number; hasVerdicts: boolean } | null {
+  const at = index.indexOf(`\n${version} `)
+  if (at < 0) return null
+  const end = index.indexOf('\n', at + 1)
+  const hasVerdicts = index[end - 1] === '!'
+  return { number: Number(index.slice(at + version.length + 2, hasVerdicts ? end - 1 : end)), hasVerdicts }
 }
 
-/** Returns the enforced refusal among verdicts, or null. */
-export const refusalOf = (verdicts: Verdict[] | undefined): Verdict | null =>
-  verdicts?.find(({ mode, effect }) => mode === 'enforce' && effect === 'refuse') ?? null
+/** Returns all versions in ascending order, each with its block. */
+export const versionsIn = (index: string): { version: string; block: number }[] =>
+  index
+    .slice(1, -1)
+    .split('\n')
+    .map((line) => {
+      const [version = '', block = ''] = line.split(' ')
+      return { version, block: Number.parseInt(block, 10) }
+    })
 
-/** Returns the advisories of a package. An unreadable document counts as none. */
-export const advisoriesOf = async (services: MirrorServices, listing: MirroredListing): Promise<Osv[]> =>
-  (await readAdvisories(services, listing)).advisories
-
-type Advisories = { advisories: Osv[]; isStale: boolean }
-
-async function readAdvisories(services: MirrorServices, { name, advisoriesUpdated }: MirroredListing): Promise<Advisories> {
-  const newerThan = advisoriesUpdated === null ? undefined : earlier(new Date(advisoriesUpdated), services.now())
-  const document = await readDocument(services, 'advisories', name, { newerThan })
-  if (!document) return { advisories: [], isStale: false }
-  const { advisories } = JSON.parse(document.text) as { advisories: unknown[] }
-  const isStale = document.isStale || (newerThan !== undefined && document.checkedAt < newerThan)
-  return { advisories: parsedAdvisories(advisories), isStale }
+/** Reads a block of versions. */
+export async function readBlock({ packed, offsets }: Pack, number: number): Promise<JudgedVersion[]> {
+  const block = await promisify<Buffer, Buffer>(gunzip)(packed.subarray(offsets[number], offsets[number + 1]))
+  const versions = JSON.parse(block.toString('utf8')) as (Omit<JudgedVersion, 'verdicts'> & {
+    verdicts: (Omit<Verdict, 'until'> & { until: string | null })[]
+  })[]
+  return versions.map(({ verdicts, ...version }) => ({
+    ...version,
+    verdicts: verdicts.map((one) => ({ ...one, until: one.until === null ? null : new Date(one.until) })),
+  }))
 }
+
+/** Maximum number of comparisons of a version with an event of an advisory. Packages of pub.dev need less than a hundredth of it. */
+const maxComparisons = 5_000_000
+
+/** Returns the advisories as far as they can be compared with all versions of a package in a bounded time, or why they cannot. */
+function boundedAdvisories(name: string, versions: number, sent: unknown[]): { advisories: Osv[]; advisoriesFault: string | null } {
+  const advisories = parsedAdvisories(sent)
+  const ranges = advisories.flatMap((osv) => entriesAbout(osv, name)).flatMap((entry) => entry.ranges ?? [])
+  const events = ranges.reduce((sum, range) => sum + (range.type === 'GIT' ? 0 : range.events.length), advisories.length)
+  if (versions * events <= maxComparisons) return { advisories, advisoriesFault: null }
+  return { advisories: [], advisoriesFault: `The advisories about ${name} are too many to compare them with ${versions} versions.` }
+}
+
+const entriesAbout = (osv: Osv, name: string) => affectedPackages(osv).filter((entry) => entry.package.name === name)
 
 const parsedAdvisories = (advisories: unknown[]): Osv[] =>
   advisories.flatMap((advisory) => {
@@ -136,19 +146,18 @@ const parsedAdvisories = (advisories: unknown[]): Osv[] =>
     }
   })
 
-const earlier = (a: Date, b: Date): Date => (a < b ? a : b)
-
-/** Returns the upstream's tags of the latest version; null if they are unknown. */
-export const tagsOf = async (services: MirrorServices, name: string): Promise<string[] | null> => (await readTags(services, name)).tags
-
-async function readTags(services: MirrorServices, name: string): Promise<{ tags: string[] | null; isStale: boolean }> {
-  const document = await readDocument(services, 'score', name).catch(() => undefined)
-  const { tags } = document ? (JSON.parse(document.text) as { tags?: unknown }) : {}
-  return {
-    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : null,
-    isStale: document?.isStale ?? document === undefined,
-  }
+/** Returns the versions without refused ones. Versions that new resolutions must not choose are marked as retracted. */
+function usableVersions(listing: MirroredListing, verdicts: ReadonlyMap<string, Verdict[]>): MirroredVersion[] {
+  return listing.versions.flatMap((version) => {
+    const enforced = (verdicts.get(version.version) ?? []).filter(({ mode }) => mode === 'enforce')
+    if (enforced.some(({ effect }) => effect === 'refuse')) return []
+    return [enforced.length > 0 ? { ...version, retracted: true } : version]
+  })
 }
+
+/** Returns the enforced refusal among verdicts, or null. */
+export const refusalOf = (verdicts: Verdict[] | undefined): Verdict | null =>
+  verdicts?.find(({ mode, effect }) => mode === 'enforce' && effect === 'refuse') ?? null
 
 /** Returns the listing as JSON text. Optional members are omitted: clients reject a listing with null in them. */
 function listingText(listing: MirroredListing, versions: readonly MirroredVersion[], serverUrl: string): string {
@@ -173,3 +182,39 @@ export const entryOf = ({ version, retracted, sha256, published, pubspec }: Mirr
   pubspec,
   ...(published !== null && { published }),
 })
+
+/** Maximum number of advisories that are described, and of versions of each. */
+const [maxDescribed, maxAffected, maxFixed] = [50, 500, 50]
+
+type Described = { name: string; advisories: unknown[]; versions: string[]; latest: string | null }
+
+/** Describes the advisories that are not withdrawn. @throws NotFetched if they are too many. */
+export function describeAdvisories({ name, advisories: sent, versions, latest }: Described) {
+  const { advisories, advisoriesFault } = boundedAdvisories(name, versions.length, sent)
+  if (advisoriesFault !== null) throw new NotFetched(advisoriesFault)
+  return advisories
+    .filter(({ withdrawn }) => withdrawn === undefined)
+    .slice(0, maxDescribed)
+    .map((osv) => {
+      const entries = entriesAbout(osv, name)
+      return {
+        osvId: osv.id,
+        summary: osv.summary?.slice(0, 500) ?? null,
+        severity: severityOf(osv),
+        url: osv.database_specific?.pub_display_url ?? osv.references?.[0]?.url ?? null,
+        affectsLatest: latest !== null && entries.some((entry) => isAffected(entry, latest)),
+        affectedVersions: affectedVersions(entries, versions).slice(-maxAffected),
+        fixedVersions: fixedVersions(entries).slice(-maxFixed),
+      }
+    })
+}
+
+/** Maximum number of names of upstream packages. pub.dev has fewer. */
+const maxNames = 200_000
+
+/** Returns the names in a document for completion, each between line breaks. */
+export function namesIn(document: string): string {
+  const { packages } = JSON.parse(document) as { packages?: unknown }
+  const names = Array.isArray(packages) ? packages.filter((name) => typeof name === 'string' && isUpstreamName(name)) : []
+  return `\n${names.slice(0, maxNames).join('\n')}\n`
+}

@@ -1,14 +1,69 @@
-import { insufficientPermissions, notFound } from '../../errors.ts'
+import { z } from 'zod'
+import { insufficientPermissions, notFound, serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
+import { NotFetched } from '../../platform/outbound/request.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { isExcluded, ownNameError, packageState, type PackageState, requireMirror } from './access.ts'
-import { documentState, readDocument } from './documents.ts'
+import { countDecision, reportFaults } from './decisions.ts'
+import { documentState, isOlder, readDocument, storedDocument } from './documents.ts'
 import { countRead, recordUse } from './entries.ts'
-import { countDecision } from './decisions.ts'
-import type { Verdict } from './policies/evaluate.ts'
-import { refusalOf, type Rendered, rendered } from './render.ts'
+import { needsAdvisories, needsTags, type Verdict } from './policies/evaluate.ts'
+import { type MirrorPolicies, policyRules } from './policies/settings.ts'
+import { blockOf, type JudgedVersion, policiesOf, readBlock, refusalOf } from './render.ts'
+import { bytes, inThread, unpackedBytes } from './threads.ts'
+
+const text = z.string()
+const verdict = z.object({
+  rule: z.enum(policyRules),
+  mode: z.enum(['audit', 'enforce']),
+  effect: z.enum(['retract', 'refuse']),
+  reason: text,
+  until: z.date().nullable(),
+})
+/** What `renderListing` returns. */
+const answer = z.object({
+  name: text,
+  isDiscontinued: z.boolean(),
+  replacedBy: text.nullable(),
+  advisoriesUpdated: text.nullable(),
+  advisoriesFault: text.nullable(),
+  changesAt: z.date().nullable(),
+  etag: text,
+  gzipped: bytes,
+  isEnforced: z.boolean(),
+  refusal: verdict.nullable(),
+  latest: text.nullable(),
+  newest: text.nullable(),
+  index: text,
+  packed: bytes,
+  offsets: z.array(z.number()),
+})
+
+/** What a listing is made from: the hashes of documents, and the text of the policies. */
+type Inputs = { sha256: string; advisories: string | null; score: string | null; policies: string | null }
+
+/**
+ * A listing of the mirror as clients get it, after the policies, which may change it at `changesAt`. `index`, `packed` and `offsets` contain its versions,
+ * also refused ones. `advisoriesFault`: why its advisories cannot be applied. `refusal`: why the package has no usable version.
+ */
+export type Judged = z.infer<typeof answer> & { inputs: Inputs }
+
+declare module '../../platform/caches/caches.ts' {
+  interface CachedValues {
+    /** Listings of the mirror by name and server URL. */
+    mirror: Judged
+  }
+}
+declare module '../../services.ts' {
+  interface State {
+    /** Parsed policies and the text from which they were parsed. */
+    mirrorPolicies?: { source: string | null; policies: MirrorPolicies }
+    /** Listings that are being judged, by their inputs. */
+    mirrorJudging?: Map<string, Promise<Judged | null>>
+  }
+}
 
 /** The caller, for turns at the upstream server. */
 export const callerOf = ({ viewer, ip }: Context) => viewer?.id ?? ip
@@ -32,34 +87,143 @@ export async function admittedPackage(context: Context, name: string, version?: 
 export const unknown = ({ config }: Context, what: string) =>
   notFound(`There is no package ${what.slice(0, 160)} on ${config.UPSTREAM_URL}.`)
 
-/** Returns the listing of a package after the policies, compared with the upstream server if that is due. @throws ApiError */
+/**
+ * Returns the listing of a package after the policies. The listing, and the documents on which policies depend, are compared with the upstream server if
+ * that is due. `isCounted`: whether this is a read of the listing itself.
+ * @throws ApiError
+ */
 export async function currentListing(
   context: Context,
   name: string,
   state: PackageState,
-): Promise<{ listing: Rendered; staleSince: Date | null }> {
-  const { config, now } = context
-  const isCurrent =
-    state.sha256 !== null && state.checkedAt !== null && now().getTime() - state.checkedAt.getTime() < config.UPSTREAM_TTL * 1000
-  if (isCurrent) countRead(context, 'listing', 'hit')
+  { isCounted = true } = {},
+): Promise<{ listing: Judged; staleSince: Date | null }> {
+  const isCurrent = state.sha256 !== null && state.checkedAt !== null && !isOlder(context, 'listing', state)
+  if (isCurrent && isCounted) countRead(context, 'listing', 'hit')
   if (isCurrent && state.usedAt) await recordUse(context, { kind: 'listing', name }, state.usedAt)
   const found = isCurrent ? null : await documentState(context, 'listing', name, { caller: callerOf(context) })
   if (!isCurrent && !found) throw unknown(context, name)
-  const asked = { name, policies: state.policies, serverUrl: publicUrl(context.request, config.SERVER_URL) }
   const sha256 = found?.sha256 ?? state.sha256 ?? ''
-  const staleSince = found?.isStale ? found.checkedAt : null
-  const listing = await rendered(context, { ...asked, sha256 })
-  if (listing) return { listing, staleSince }
+  const listing = await judgedListing(context, name, sha256, state)
+  if (listing) return { listing, staleSince: found?.isStale ? found.checkedAt : null }
   // The file is gone from the store: fetch it again.
   const again = await readDocument(context, 'listing', name, { caller: callerOf(context) })
-  const renewed = again && (await rendered(context, { ...asked, sha256: again.sha256 }))
+  const renewed = again && (await judgedListing(context, name, again.sha256, state))
   if (!renewed) throw unknown(context, name)
   return { listing: renewed, staleSince: again.isStale ? again.checkedAt : null }
 }
 
-/** Returns the stored listing after the policies, without comparing it with the upstream server; null if it is not in the mirror. */
-export const storedListing = (context: Context, name: string, { sha256, policies }: PackageState): Promise<Rendered | null> | null =>
-  sha256 === null ? null : rendered(context, { name, sha256, policies, serverUrl: publicUrl(context.request, context.config.SERVER_URL) })
+/** Parses the policies, once for the same text. */
+function knownPolicies({ state }: Pick<Context, 'state'>, source: string | null): MirrorPolicies {
+  if (state.mirrorPolicies?.source !== source) state.mirrorPolicies = { source, policies: policiesOf(source) }
+  return state.mirrorPolicies.policies
+}
+
+/** Whether any policy could refuse something. */
+export const hasPolicies = (context: Pick<Context, 'state'>, source: string | null): boolean =>
+  source !== null && policyRules.some((rule) => knownPolicies(context, source)[rule].mode !== 'off')
+
+/** Returns a stored listing after the policies; null if it is not in the store. @throws ApiError ServiceUnavailable */
+async function judgedListing(context: Context, name: string, sha256: string, state: PackageState): Promise<Judged | null> {
+  const policies = knownPolicies(context, state.policies)
+  const [usesAdvisories, usesTags] = [needsAdvisories(policies), needsTags(policies)]
+  const known: Inputs = {
+    sha256,
+    policies: state.policies,
+    advisories: usesAdvisories ? state.advisories.sha256 : null,
+    score: usesTags ? state.score.sha256 : null,
+  }
+  let listing = await judge(context, name, known)
+  if (!listing || (!usesAdvisories && !usesTags)) return listing
+  const advisories = usesAdvisories ? await currentAdvisories(context, listing, state, policies) : null
+  const score = usesTags ? await currentScore(context, name, state) : null
+  if (advisories !== known.advisories || score !== known.score) listing = await judge(context, name, { ...known, advisories, score })
+  if (listing?.advisoriesFault && policies.advisories.mode === 'enforce') throw serviceUnavailable(listing.advisoriesFault, 60)
+  return listing
+}
+
+/**
+ * Returns the hash of the current advisories, or null if there are none. Without an answer of the upstream server, older ones are used.
+ * @throws ApiError ServiceUnavailable if advisories that must be enforced are unknown.
+ */
+async function currentAdvisories(context: Context, listing: Judged, { advisories: row }: PackageState, policies: MirrorPolicies) {
+  const { name, advisoriesUpdated } = listing
+  if (advisoriesUpdated === null) return null
+  const updated = new Date(advisoriesUpdated)
+  const newerThan = updated < context.now() ? updated : context.now()
+  if (row.checkedAt && row.checkedAt >= newerThan && !isOlder(context, 'advisories', row)) return row.sha256
+  try {
+    return (await documentState(context, 'advisories', name, { newerThan, caller: callerOf(context) }))?.sha256 ?? null
+  } catch (error) {
+    if (policies.advisories.mode === 'enforce') throw error
+    return null
+  }
+}
+
+/** Returns the hash of the current score, which has the license and the publisher, or null if it is unknown. */
+async function currentScore(context: Context, name: string, { score: row }: PackageState): Promise<string | null> {
+  if (row.checkedAt && !isOlder(context, 'score', row)) return row.sha256
+  const found = await documentState(context, 'score', name, { caller: callerOf(context) }).catch(() => null)
+  return found?.sha256 ?? null
+}
+
+/** Judges a listing in a thread, unless the cache has the result for the same inputs. Null if the listing is not in the store. */
+async function judge(context: Context, name: string, inputs: Inputs): Promise<Judged | null> {
+  const { caches, now, state } = context
+  const serverUrl = publicUrl(context.request, context.config.SERVER_URL)
+  const cacheKey = `${serverUrl} ${name}`
+  const cached = caches.mirror.get(cacheKey)
+  if (cached && isFrom(cached, inputs) && (cached.changesAt === null || now() < cached.changesAt)) return cached
+  const judging = (state.mirrorJudging ??= new Map<string, Promise<Judged | null>>())
+  const id = JSON.stringify([cacheKey, inputs])
+  let current = judging.get(id)
+  if (!current) {
+    current = judgeInThread(context, name, inputs, serverUrl).finally(() => judging.delete(id))
+    judging.set(id, current)
+  }
+  const judged = await current
+  if (judged) caches.mirror.set(cacheKey, judged)
+  return judged
+}
+
+/** Whether a listing was made from these inputs. Without a date in the listing, it does not depend on advisories. */
+const isFrom = ({ inputs: { advisories, ...of }, advisoriesUpdated }: Judged, inputs: Inputs): boolean =>
+  of.sha256 === inputs.sha256 &&
+  of.policies === inputs.policies &&
+  of.score === inputs.score &&
+  (advisories === inputs.advisories || advisoriesUpdated === null)
+
+async function judgeInThread(context: Context, name: string, inputs: Inputs, serverUrl: string): Promise<Judged | null> {
+  const listing = await storedDocument(context, inputs.sha256)
+  if (!listing) return null
+  const advisories = await factDocument(context, 'advisories', name, inputs.advisories)
+  const score = await factDocument(context, 'score', name, inputs.score)
+  const size = [listing, advisories, score].reduce((sum, document) => sum + unpackedBytes(document), 0)
+  const task = { task: 'render', listing, advisories, score, policies: inputs.policies, serverUrl, now: context.now() } as const
+  try {
+    const judged = await inThread(callerOf(context), size, answer, task)
+    if (judged.advisoriesFault) reportFaults(context, name, [{ version: '', rule: 'document', reason: judged.advisoriesFault }])
+    return { ...judged, inputs }
+  } catch (error) {
+    if (!(error instanceof NotFetched)) throw error
+    const reason = `The listing of ${name} cannot be used: ${error.message}.`
+    reportFaults(context, name, [{ version: '', rule: 'listing', reason }])
+    throw serviceUnavailable(reason, 60)
+  }
+}
+
+/** Returns a document on which policies depend. One that is gone from the store is fetched again. */
+async function factDocument(context: Context, kind: 'advisories' | 'score', name: string, sha256: string | null): Promise<Buffer | null> {
+  if (sha256 === null) return null
+  return (await storedDocument(context, sha256)) ?? (await readDocument(context, kind, name, { caller: callerOf(context) }))?.packed ?? null
+}
+
+/** Returns a version after the policies, or null if the listing does not have it. */
+export async function findVersion(listing: Judged, version: string): Promise<JudgedVersion | null> {
+  const block = blockOf(listing.index, version)
+  if (!block) return null
+  return (await readBlock(listing, block.number)).find((one) => one.version === version) ?? null
+}
 
 /** Counts the verdicts on a request. Enforced ones that only mark a version as retracted do not refuse it and are not counted. */
 export function recordVerdicts(context: Context, packageName: string, version: string, verdicts: readonly Verdict[]): void {
@@ -70,9 +234,8 @@ export function recordVerdicts(context: Context, packageName: string, version: s
   }
 }
 
-/** Counts the verdicts on a request and returns the error if one of them is an enforced refusal of this version or package. */
-export function refuse(context: Context, name: string, version: string, { refusal, verdicts }: Rendered) {
-  const enforced = refusalOf(verdicts.get(version)) ?? refusal
-  recordVerdicts(context, name, version, verdicts.get(version) ?? (refusal ? [refusal] : []))
-  return insufficientPermissions(enforced?.reason ?? `A policy of this server does not allow ${name}.`)
+/** Counts the verdicts on a request and returns the error for the enforced one among them. Without a version, the request is for the package. */
+export function refuse(context: Context, name: string, version: string, verdicts: Verdict[]) {
+  recordVerdicts(context, name, version, verdicts)
+  return insufficientPermissions(refusalOf(verdicts)?.reason ?? `A policy of this server does not allow ${name}.`)
 }

@@ -75,7 +75,7 @@ export const inTurn = openLimiter()
 export const inTurnForArchive = openLimiter()
 
 /** A response with a document, or without one: not modified since `etag`, or not there. */
-export type Answer = { status: 200; text: string; etag: string | null } | { status: 304 } | { status: 404 }
+type Answer = { status: 200; content: Buffer; etag: string | null } | { status: 304 } | { status: 404 }
 
 /**
  * Requests a JSON document of the upstream server by its path.
@@ -97,7 +97,11 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
       if (status === 304 && etag !== null) return { status }
       if (status === 404 || status === 410) return { status: 404 }
       if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
-      return { status, text: await orTemporary(url, () => textOf(services, answer)), etag: answer.headers.etag?.slice(0, 255) ?? null }
+      return {
+        status,
+        content: await orTemporary(url, () => contentOf(services, answer)),
+        etag: answer.headers.etag?.slice(0, 255) ?? null,
+      }
     } finally {
       answer.destroy()
     }
@@ -192,7 +196,7 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
   }
 }
 
-async function textOf(services: MirrorServices, answer: IncomingMessage): Promise<string> {
+async function contentOf(services: MirrorServices, answer: IncomingMessage): Promise<Buffer> {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') throw new NotFetched(`the content has the encoding ${encoding}`)
   const chunks: Buffer[] = []
@@ -205,8 +209,7 @@ async function textOf(services: MirrorServices, answer: IncomingMessage): Promis
     await ownTurn()
   }
   const body = Buffer.concat(chunks)
-  const content = encoding === 'gzip' ? await unzip(body, { maxOutputLength: maxDocumentBytes }) : body
-  return content.toString('utf8')
+  return encoding === 'gzip' ? unzip(body, { maxOutputLength: maxDocumentBytes }) : body
 }
 
 const unzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)

@@ -1,13 +1,13 @@
+import { z } from 'zod'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import { notFound } from '../../../errors.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { isExcluded, requireMirror } from '../access.ts'
-import { readDocument, storedText } from '../documents.ts'
+import { readDocument, storedDocument } from '../documents.ts'
 import { findEntry, type MirrorServices } from '../entries.ts'
-import type { MirroredListing } from '../listing.ts'
-import { latestOf } from '../../packages/versions/latest.ts'
 import { callerOf } from '../requested.ts'
+import { inThread, unpackedBytes } from '../threads.ts'
 
 declare module '../../../services.ts' {
   interface State {
@@ -18,8 +18,6 @@ declare module '../../../services.ts' {
   }
 }
 
-/** Maximum number of names that are searched. pub.dev names fewer. */
-const maxNames = 200_000
 /** Maximum number of names that are compared with this server's own. */
 const maxCandidates = 100
 
@@ -54,26 +52,22 @@ export async function completionDocument(context: Context): Promise<string> {
   const made = state.mirrorCompletion
   if (made?.sha256 === sha256 && now().getTime() - made.madeAt.getTime() < completionMs) return made.text
   const rows = await database.reads.all<{ name: string }>('select name from packages union select name from reserved_names')
-  const own = new Set(rows.map(({ name }) => name))
-  const packages = linesOf(context, document)
-    .split('\n')
-    .filter((name) => name !== '' && !own.has(name) && !isExcluded(config, name))
-  const text = JSON.stringify({ packages })
+  const lines = await linesOf(context, document)
+  const task = { task: 'completion', lines, own: rows.map(({ name }) => name), never: config.UPSTREAM_NEVER } as const
+  const text = await inThread(callerOf(context), lines.length, z.string(), task)
   state.mirrorCompletion = { sha256, madeAt: now(), text }
   return text
 }
 
 async function currentNames(context: Context): Promise<string> {
   const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
-  return document ? linesOf(context, document) : ''
+  return document ? await linesOf(context, document) : ''
 }
 
 /** Returns the names of the document, each between line breaks. They are kept in memory until the document changes. */
-function linesOf({ state }: Pick<MirrorServices, 'state'>, { sha256, text }: { sha256: string; text: string }): string {
+async function linesOf({ state }: Pick<MirrorServices, 'state'>, { sha256, packed }: { sha256: string; packed: Buffer }): Promise<string> {
   if (state.mirrorNames?.sha256 === sha256) return state.mirrorNames.lines
-  const { packages } = JSON.parse(text) as { packages?: unknown }
-  const names = Array.isArray(packages) ? packages.filter((name) => typeof name === 'string' && isUpstreamName(name)) : []
-  const lines = `\n${names.slice(0, maxNames).join('\n')}\n`
+  const lines = await inThread('', unpackedBytes(packed), z.string(), { task: 'names', names: packed })
   state.mirrorNames = { sha256, lines }
   return lines
 }
@@ -89,8 +83,8 @@ export async function isKnownUpstream(services: MirrorServices, name: string): P
     if ((await findEntry(services, { kind: 'listing', name }))?.sha256) return true
     const sha256 = (await findEntry(services, { kind: 'names', name: '' }))?.sha256
     if (!sha256) return false
-    const text = state.mirrorNames?.sha256 === sha256 ? '' : await storedText(services, sha256)
-    return text !== null && linesOf(services, { sha256, text }).includes(`\n${name}\n`)
+    const packed = state.mirrorNames?.sha256 === sha256 ? Buffer.alloc(0) : await storedDocument(services, sha256)
+    return packed !== null && (await linesOf(services, { sha256, packed })).includes(`\n${name}\n`)
   } catch (error) {
     // The answer is only used for a warning.
     log.warning(`mirror: looking up the name ${name}: ${String(error)}`)
@@ -130,10 +124,9 @@ export async function describedIn(context: Context, name: string): Promise<strin
   const key = `description:${entry.sha256}`
   const known = texts.get(key)
   if (known !== undefined) return known
-  const text = await storedText(context, entry.sha256)
-  if (text === null) return null
-  const latest = latestOf((JSON.parse(text) as MirroredListing).versions)
-  const description = typeof latest?.pubspec.description === 'string' ? latest.pubspec.description.trim() : ''
+  const listing = await storedDocument(context, entry.sha256)
+  if (!listing) return null
+  const description = await inThread(callerOf(context), unpackedBytes(listing), z.string(), { task: 'description', listing })
   texts.set(key, description)
   return description
 }

@@ -1,29 +1,29 @@
+import { z } from 'zod'
 import { ApiError } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { normalHostedUrl } from '../../../platform/pub/hosted-url.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
-import type { Osv } from '../../advisories/osv.ts'
+import { severities } from '../../advisories/severity.ts'
 import { describePubspec, type Pubspec } from '../../archive/pubspec.ts'
 import type { JsonObject } from '../../archive/yaml.ts'
 import type { Registries } from '../../packages/dependents/service.ts'
-import { latestOf } from '../../packages/versions/latest.ts'
 import { isExcluded, packageState, requireMirror } from '../access.ts'
-import { storedText } from '../documents.ts'
-import type { MirroredListing, MirroredVersion } from '../listing.ts'
-import type { Verdict } from '../policies/evaluate.ts'
-import { advisoriesOf, tagsOf, usableVersions } from '../render.ts'
-import { currentListing } from '../requested.ts'
+import { NotFetched } from '../../../platform/outbound/request.ts'
+import { type Document, readDocument } from '../documents.ts'
+import { type JudgedVersion, readBlock, versionsIn } from '../render.ts'
+import { callerOf, currentListing, findVersion, type Judged } from '../requested.ts'
+import { inThread, unpackedBytes } from '../threads.ts'
 
-/** A package of the upstream server with what the policies say about its versions. */
+/** A package of the upstream server after the policies. */
 export type UpstreamPackage = {
-  listing: MirroredListing
-  /** By version; versions without verdicts are missing. */
-  verdicts: ReadonlyMap<string, readonly Verdict[]>
-  /** The latest version that the policies allow; null if they allow none. */
-  latest: MirroredVersion | null
-  /** Pubspec of the latest version, or of the highest version if the policies allow none. */
+  listing: Judged
+  /** The latest version that the policies allow, as the upstream server states it; null if they allow none. */
+  latest: JudgedVersion | null
+  /** The latest version on the upstream server. */
+  newest: JudgedVersion
+  /** Pubspec of the latest version, or of the newest if the policies allow none. */
   pubspec: Pubspec
   /** When the listing was last compared with the upstream server, if that is due and fails; otherwise null. */
   staleSince: Date | null
@@ -41,17 +41,26 @@ export async function findUpstreamPackage(context: Context, name: string): Promi
   const state = await packageState(context, name)
   if (state.isOwn || isExcluded(context.config, name)) return null
   const current = await orNull(withoutBudget(context, () => currentListing(context, name, state)))
-  const text = current && (await storedText(context, current.listing.sha256))
-  return current && text !== null ? describe(JSON.parse(text) as MirroredListing, current) : null
+  if (!current) return null
+  const { listing, staleSince } = current
+  const newest = await findVersion(listing, listing.newest ?? '')
+  if (!newest) return null
+  const latest = listing.latest === null ? null : await findVersion(listing, listing.latest)
+  return { listing, latest, newest, staleSince, pubspec: describePubspec((latest ?? newest).pubspec as JsonObject) }
 }
 
-type Current = Awaited<ReturnType<typeof currentListing>>
-
-function describe(listing: MirroredListing, { listing: { verdicts }, staleSince }: Current): UpstreamPackage | null {
-  const latest = latestOf(usableVersions(listing, verdicts))
-  const shown = latest ?? latestOf(listing.versions)
-  return shown && { listing, verdicts, latest, staleSince, pubspec: describePubspec(shown.pubspec as JsonObject) }
+/** Returns versions, highest first: after `after`, or the first ones. */
+export async function listVersions({ listing }: UpstreamPackage, { after, skipped, limit }: Page): Promise<JudgedVersion[]> {
+  const all = versionsIn(listing.index).toReversed()
+  const start = (after === undefined ? 0 : all.findIndex(({ version }) => version === after) + 1) + skipped
+  const page = all.slice(start, start + limit)
+  const blocks = await Promise.all([...new Set(page.map(({ block }) => block))].map((block) => readBlock(listing, block)))
+  const found = new Map(blocks.flat().map((one) => [one.version, one]))
+  return page.flatMap(({ version }) => found.get(version) ?? [])
 }
+type Page = { after: string | undefined; skipped: number; limit: number }
+
+export const countVersions = ({ listing }: UpstreamPackage): number => versionsIn(listing.index).length
 
 /** Returns null if there is no such package. */
 async function orNull<Result>(work: Promise<Result>): Promise<Result | null> {
@@ -63,19 +72,48 @@ async function orNull<Result>(work: Promise<Result>): Promise<Result | null> {
   }
 }
 
-/** Maximum number of advisories of a package. */
-const maxAdvisories = 50
+const described = z.array(
+  z.object({
+    osvId: z.string(),
+    summary: z.string().nullable(),
+    severity: z.enum(severities).nullable(),
+    url: z.string().nullable(),
+    affectsLatest: z.boolean(),
+    affectedVersions: z.array(z.string()),
+    fixedVersions: z.array(z.string()),
+  }),
+)
+export type UpstreamAdvisory = z.infer<typeof described>[number]
 
 /** Returns the advisories that are not withdrawn; null if they are not in the mirror and the upstream server does not answer. */
-export async function upstreamAdvisories(context: Context, { listing }: UpstreamPackage): Promise<Osv[] | null> {
-  if (listing.advisoriesUpdated === null) return []
+export async function upstreamAdvisories(context: Context, { listing, latest }: UpstreamPackage): Promise<UpstreamAdvisory[] | null> {
+  const { name, advisoriesUpdated } = listing
+  if (advisoriesUpdated === null) return []
   try {
-    const advisories = await withoutBudget(context, () => advisoriesOf(context, listing))
-    return advisories.filter(({ withdrawn }) => withdrawn === undefined).slice(0, maxAdvisories)
+    return await withoutBudget(context, async () => {
+      const updated = new Date(Math.min(Date.parse(advisoriesUpdated), context.now().getTime()))
+      const document = await readDocument(context, 'advisories', name, { newerThan: updated, caller: callerOf(context) })
+      return document ? describe(context, document, { name, latest: latest?.version ?? null, listing }) : []
+    })
   } catch (error) {
-    if (error instanceof ApiError && error.status === 503) return null
+    if (error instanceof NotFetched || (error instanceof ApiError && error.status === 503)) return null
     throw error
   }
+}
+
+type About = { name: string; latest: string | null; listing: Judged }
+
+/** Describes advisories in a thread, once for the same document and listing. */
+async function describe(context: Context, document: Document, { name, latest, listing }: About): Promise<UpstreamAdvisory[]> {
+  const { texts } = context.caches
+  const key = `advisories:${document.sha256}:${listing.inputs.sha256}:${latest}`
+  const known = texts.get(key)
+  if (known !== undefined) return described.parse(JSON.parse(known))
+  const versions = versionsIn(listing.index).map(({ version }) => version)
+  const task = { task: 'advisories', name, advisories: document.packed, versions, latest } as const
+  const advisories = await inThread(callerOf(context), unpackedBytes(document.packed), described, task)
+  texts.set(key, JSON.stringify(advisories))
+  return advisories
 }
 
 /** Tags that describe licenses rather than name them. */
@@ -96,7 +134,11 @@ const known = new WeakMap<UpstreamPackage, Promise<UpstreamTags>>()
 const [maxTags, maxTag] = [100, 100]
 
 async function readTags(context: Context, name: string): Promise<UpstreamTags> {
-  const tags = ((await tagsOf(context, name)) ?? []).filter(({ length }) => length <= maxTag).slice(0, maxTags)
+  const document = await readDocument(context, 'score', name, { caller: callerOf(context) }).catch(() => null)
+  const sent =
+    document &&
+    (await inThread(callerOf(context), unpackedBytes(document.packed), z.array(z.string()), { task: 'tags', score: document.packed }))
+  const tags = (sent ?? []).filter(({ length }) => length <= maxTag).slice(0, maxTags)
   const valuesOf = (prefix: string) => tags.flatMap((tag) => (tag.startsWith(prefix) ? [tag.slice(prefix.length)] : []))
   return {
     tags,

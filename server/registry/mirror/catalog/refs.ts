@@ -1,14 +1,11 @@
 import type { Context } from '../../../platform/access/context.ts'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { wordEnum } from '../../../platform/graphql/payload.ts'
-import { affectedPackages, affectedVersions, fixedVersions, isAffected, type Osv } from '../../advisories/osv.ts'
 import { AdvisorySeverity } from '../../advisories/refs.ts'
-import { severityOf } from '../../advisories/severity.ts'
-import type { MirroredVersion } from '../listing.ts'
 import type { Verdict } from '../policies/evaluate.ts'
-import { refusalOf } from '../render.ts'
+import { type JudgedVersion, refusalOf } from '../render.ts'
 import { cachedVersions } from './cached.ts'
-import type { UpstreamPackage } from './package.ts'
+import type { UpstreamAdvisory, UpstreamPackage } from './package.ts'
 
 const VerdictEffect = wordEnum<Verdict['effect']>('MirrorVerdictEffect', 'Effect of a policy on a version.', {
   retract: 'The version is marked as retracted: new resolutions do not choose it, and lockfiles that have it keep working.',
@@ -30,9 +27,7 @@ const VerdictRef = builder.objectRef<Verdict>('MirrorVerdict').implement({
 })
 
 /** A version of an upstream package. */
-export type Version = MirroredVersion & { pkg: UpstreamPackage }
-
-const verdictsOf = ({ version, pkg }: Version) => pkg.verdicts.get(version) ?? []
+export type Version = JudgedVersion & { pkg: UpstreamPackage }
 
 export const UpstreamVersionRef = builder.objectRef<Version>('UpstreamVersion').implement({
   description: 'A version of a package of the upstream server.',
@@ -47,7 +42,7 @@ export const UpstreamVersionRef = builder.objectRef<Version>('UpstreamVersion').
     isRetracted: t.exposeBoolean('retracted', { description: 'Whether the version was retracted on the upstream server.' }),
     isRefused: t.boolean({
       description: 'Whether a policy of the mirror refuses the version.',
-      resolve: (version) => refusalOf([...verdictsOf(version)]) !== null,
+      resolve: ({ verdicts }) => refusalOf(verdicts) !== null,
     }),
     sdkConstraint: t.string({
       nullable: true,
@@ -67,12 +62,12 @@ export const UpstreamVersionRef = builder.objectRef<Version>('UpstreamVersion').
       type: [VerdictRef],
       extensions: { size: 2 },
       description: 'What the policies of the mirror say about the version. Empty if they have nothing against it.',
-      resolve: (version) => [...verdictsOf(version)],
+      resolve: ({ verdicts }) => verdicts,
     }),
   }),
 })
 
-function environmentOf({ environment }: MirroredVersion['pubspec']): { sdk: string | null; flutter: string | null } {
+function environmentOf({ environment }: JudgedVersion['pubspec']): { sdk: string | null; flutter: string | null } {
   const stated = (environment ?? {}) as Record<string, unknown>
   const textOf = (value: unknown) => (typeof value === 'string' ? value.slice(0, 100) : null)
   return { sdk: textOf(stated.sdk), flutter: textOf(stated.flutter) }
@@ -85,45 +80,21 @@ function cachedOf({ em }: Context, pkg: UpstreamPackage): Promise<Set<string>> {
 }
 const cachedKnown = new WeakMap<UpstreamPackage, Promise<Set<string>>>()
 
-type UpstreamAdvisory = { osv: Osv; pkg: UpstreamPackage }
-
-const entriesOf = ({ osv, pkg }: UpstreamAdvisory) => affectedPackages(osv).filter((entry) => entry.package.name === pkg.listing.name)
-
 export const UpstreamAdvisoryRef = builder.objectRef<UpstreamAdvisory>('UpstreamAdvisory').implement({
   description: 'A security advisory about a package of the upstream server.',
   fields: (t) => ({
-    osvId: t.string({ description: 'OSV identifier, such as GHSA-9v85-q87q-g4vg.', resolve: ({ osv }) => osv.id }),
-    summary: t.string({ nullable: true, description: 'One-line summary.', resolve: ({ osv }) => osv.summary?.slice(0, 500) ?? null }),
-    severity: t.field({
-      type: AdvisorySeverity,
-      nullable: true,
-      description: 'Severity, where the advisory states one.',
-      resolve: ({ osv }) => severityOf(osv),
-    }),
-    url: t.field({
-      type: 'URL',
-      nullable: true,
-      description: 'URL of a page about the advisory.',
-      resolve: ({ osv }) => osv.database_specific?.pub_display_url ?? osv.references?.[0]?.url ?? null,
-    }),
-    affectsLatest: t.boolean({
-      description: 'Whether the latest version is affected.',
-      resolve: (advisory) =>
-        advisory.pkg.latest !== null && entriesOf(advisory).some((entry) => isAffected(entry, advisory.pkg.latest?.version ?? '')),
-    }),
-    affectedVersions: t.stringList({
+    osvId: t.exposeString('osvId', { description: 'OSV identifier, such as GHSA-9v85-q87q-g4vg.' }),
+    summary: t.exposeString('summary', { nullable: true, description: 'One-line summary.' }),
+    severity: t.expose('severity', { type: AdvisorySeverity, nullable: true, description: 'Severity, where the advisory states one.' }),
+    url: t.expose('url', { type: 'URL', nullable: true, description: 'URL of a page about the advisory.' }),
+    affectsLatest: t.exposeBoolean('affectsLatest', { description: 'Whether the latest version is affected.' }),
+    affectedVersions: t.exposeStringList('affectedVersions', {
       extensions: { cost: 3, size: 20 },
       description: 'Affected versions in ascending order, at most 500.',
-      resolve: (advisory) =>
-        affectedVersions(
-          entriesOf(advisory),
-          advisory.pkg.listing.versions.map(({ version }) => version),
-        ).slice(-500),
     }),
-    fixedVersions: t.stringList({
+    fixedVersions: t.exposeStringList('fixedVersions', {
       extensions: { size: 3 },
       description: 'Versions that fix the problem.',
-      resolve: (advisory) => fixedVersions(entriesOf(advisory)).slice(-50),
     }),
   }),
 })

@@ -14,7 +14,7 @@ const OutcomeEnum = wordEnum<Outcome>('MirrorOutcome', 'Outcome of a decision of
 })
 
 const ruleText =
-  'The policy: `packages`, `advisories`, `licenses` or `minimumAge`; or the kind of fault, such as `listing`, `archive` or `changed_archive`.'
+  'The policy: `packages`, `advisories`, `licenses` or `minimumAge`; or the kind of fault, such as `listing`, `document`, `archive` or `changed_archive`.'
 
 const DecisionRef = builder.objectRef<MirrorDecision>('MirrorDecision').implement({
   description:
