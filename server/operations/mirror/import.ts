@@ -10,7 +10,8 @@ import { NotFetched } from '../../platform/outbound/request.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { keepArchive } from '../../registry/mirror/archives.ts'
 import { storedText } from '../../registry/mirror/documents.ts'
-import { findEntry, mirrorStore, type MirrorServices, saveEntry } from '../../registry/mirror/entries.ts'
+import { findEntry, mirrorStore, type MirrorServices, savedAges, saveEntry } from '../../registry/mirror/entries.ts'
+import { agesIn, agesText, type History, readDate } from '../../registry/mirror/ages.ts'
 import { checkedDocument, hashesIn, limitedText, type MirroredListing, omittedFault, parseListing } from '../../registry/mirror/listing.ts'
 import { maxDocumentBytes } from '../../registry/mirror/upstream.ts'
 import { linesOf } from '../backup/place/files.ts'
@@ -115,30 +116,42 @@ async function importDocument(services: MirrorServices, folder: string, line: Do
   const { text, omitted } = limitedText(line.kind, await unzip(packed, { maxOutputLength: maxDocumentBytes }))
   for (const { reason } of omittedFault(line.name, omitted)) throw new Refused(reason)
   const before = hasFile && known.sha256 !== null ? await storedText(services, known.sha256) : null
-  const checked =
-    line.kind === 'listing'
-      ? checkedListing(text, { name: line.name, upstreamUrl: services.config.UPSTREAM_URL ?? '' }, before)
-      : checkedDocument(line.kind, text, services.now())
+  const listing = line.kind === 'listing' ? await checkedListing(services, text, { name: line.name, before, checkedAt }) : null
+  const checked = line.kind === 'listing' ? JSON.stringify(listing) : checkedDocument(line.kind, text, services.now())
   const content = await promisify<string, Buffer>(gzip)(checked)
-  await saveEntry(services, key, { sha256: await storeContent(blobs, content), bytes: content.length, etag: line.etag, checkedAt })
+  const sha256 = await storeContent(blobs, content)
+  const ages = listing && agesText(listing)
+  await saveEntry(services, key, { sha256, bytes: content.length, etag: line.etag, checkedAt, ages })
   return true
 }
 
 const unzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
 
+type Imports = { name: string; before: string | null; checkedAt: Date }
+
 /** Checks a stored listing by the rules for the upstream server's, also that no archive differs from what the mirror knows. */
-function checkedListing(text: string, about: { name: string; upstreamUrl: string }, before: string | null): string {
+async function checkedListing(services: MirrorServices, text: string, { name, before, checkedAt }: Imports): Promise<MirroredListing> {
   const listing = JSON.parse(text) as MirroredListing
   const versions = Array.isArray(listing.versions) ? listing.versions : []
   const sent = {
     ...listing,
     versions: versions.map(({ archiveUrl, sha256, ...version }) => ({ ...version, archive_url: archiveUrl, archive_sha256: sha256 })),
   }
-  const parsed = parseListing(JSON.stringify(sent), { ...about, pinned: hashesIn(before) })
+  const upstreamUrl = services.config.UPSTREAM_URL ?? ''
+  const known = new Map([...exportedAges(versions, checkedAt), ...((await savedAges(services, name)) ?? []), ...agesIn(before)])
+  const history: History = { now: checkedAt, comparedAt: null, versions: known }
+  const parsed = parseListing(JSON.stringify(sent), { name, upstreamUrl, pinned: hashesIn(before), history })
   const [fault] = parsed.faults
-  if (fault || !parsed.listing) throw new Refused(fault?.reason ?? `The listing of ${about.name} has no versions.`)
-  return JSON.stringify(parsed.listing)
+  if (fault || !parsed.listing) throw new Refused(fault?.reason ?? `The listing of ${name} has no versions.`)
+  return parsed.listing
 }
+
+/** Returns when ages begin according to an export, as far as these are dates before it. */
+const exportedAges = (versions: MirroredListing['versions'], checkedAt: Date) =>
+  versions.flatMap((one): [string, { ageFrom: string; published: string | null }][] => {
+    const begun = readDate(one?.ageFrom, checkedAt)
+    return begun ? [[one.version, { ageFrom: begun.at.toISOString(), published: one.published }]] : []
+  })
 
 /** Imports an archive. Returns false if the mirror has it. */
 async function importArchive(services: MirrorServices, folder: string, line: ArchiveLine): Promise<boolean> {

@@ -18,10 +18,12 @@ import {
   mirrorStore,
   type MirrorServices,
   recordUse,
+  savedAges,
   saveEntry,
   saveFailure,
   whileClaimed,
 } from './entries.ts'
+import type { KnownAge } from './ages.ts'
 import type { MirroredListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { bytes, inThread, unpackedBytes } from './threads.ts'
@@ -181,37 +183,45 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
 
 async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
   const before = await findEntry(services, key)
-  const answer = await inTurn(caller, () => fetchDocument(services, path[key.kind](key.name), before?.sha256 ? before.etag : null))
+  const saved = key.kind === 'listing' ? await savedAges(services, key.name) : new Map<string, KnownAge>()
+  const etag = before?.sha256 && saved ? before.etag : null
+  const answer = await inTurn(caller, () => fetchDocument(services, path[key.kind](key.name), etag))
   if (answer.status === 304) return confirmEntry(services, key)
   if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
-  const content = await checked(services, key, before, answer.content, caller)
+  const { content, ages } = await checked(services, key, { before, saved, caller }, answer.content)
   if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
   const sha256 = await storeContent(await mirrorStore(services), content)
-  await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag })
+  await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag, ages })
 }
 
 const checkedDocument = z.object({
   content: bytes,
+  ages: z.string().nullable(),
   faults: z.array(z.object({ version: z.string(), rule: z.string(), reason: z.string() })),
 })
 
-/** Returns the document to store: for listings, only what is valid. Reports its faults. @throws NotFetched if the document is unusable. */
+type Known = { before: Entry | undefined; saved: Map<string, KnownAge> | null; caller: string }
+
+/**
+ * Returns the document to store: for listings, only what is valid, and when the ages of versions begin. Reports its faults.
+ * @throws NotFetched if the document is unusable.
+ */
 async function checked(
   services: MirrorServices,
   { kind, name }: { kind: DocumentKind; name: string },
-  before: Entry | undefined,
+  { before, saved, caller }: Known,
   document: Buffer,
-  caller: string,
-): Promise<Buffer> {
+): Promise<{ content: Buffer; ages: string | null }> {
   const isListing = kind === 'listing'
   const known = isListing && before?.sha256 ? await storedDocument(services, before.sha256) : null
   const pinned = isListing ? await archiveHashes(services, name) : new Map<string, string>()
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
-  const task = { task: 'check', kind, name, document, upstreamUrl, pinned, known, now: services.now() } as const
+  const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
+  const task = { task: 'check', kind, name, document, upstreamUrl, pinned, known, history } as const
   try {
-    const { content, faults } = await inThread(caller, document.length + unpackedBytes(known), checkedDocument, task)
+    const { faults, ...checkedContent } = await inThread(caller, document.length + unpackedBytes(known), checkedDocument, task)
     reportFaults(services, name, faults)
-    return content
+    return checkedContent
   } catch (error) {
     // Names for completion belong to no package.
     if (error instanceof NotFetched && kind !== 'names')

@@ -23,6 +23,8 @@ const MirrorEntrySchema = defineEntity({
     crc32c: p.string().length(8).nullable(),
     /** ETag of the upstream response. */
     etag: p.string().length(255).nullable(),
+    /** Of a listing: when the ages of versions begin that do not begin at the stated date, as JSON by version (`agesText`). */
+    ages: p.text().nullable(),
     /** When the upstream server last confirmed this state (also that there is no such file); null until then. */
     checkedAt: p.datetime(3).nullable(),
     /** When the file was last sent, accurate to half a day. */

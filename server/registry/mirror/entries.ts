@@ -129,18 +129,26 @@ const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
     keyOf(key),
   ])
 
-/** A fetched state. `sha256` is null if the upstream server has no such file. `checkedAt`: when it was fetched, if not now. */
-export type Fetched = { sha256: string | null; bytes: number; crc32c?: string | null; etag?: string | null; checkedAt?: Date }
+/** A fetched state. `sha256` is null if the upstream server has no such file. `checkedAt`: when it was fetched, if not now. `ages`: `agesText`. */
+export type Fetched = {
+  sha256: string | null
+  bytes: number
+  crc32c?: string | null
+  etag?: string | null
+  ages?: string | null
+  checkedAt?: Date
+}
 
 /** Stores the state of a file as the upstream server has just sent it, and ends the claim. */
 export async function saveEntry({ database, now }: MirrorServices, key: EntryKey, fetched: Fetched): Promise<void> {
-  const { sha256, bytes, crc32c = null, etag = null, checkedAt = now() } = fetched
+  const { sha256, bytes, crc32c = null, etag = null, ages = null, checkedAt = now() } = fetched
   await changeRows(
     database.fork(),
-    `insert into mirror_entries (key, kind, name, version, sha256, bytes, crc32c, etag, checked_at, used_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `insert into mirror_entries (key, kind, name, version, sha256, bytes, crc32c, etag, ages, checked_at, used_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (key) do update set sha256 = excluded.sha256, bytes = excluded.bytes, crc32c = excluded.crc32c, etag = excluded.etag,
-       checked_at = excluded.checked_at, failed_at = null, failure = null, leased_until = null`,
-    [keyOf(key), key.kind, key.name, key.version ?? '', sha256, bytes, crc32c, etag, checkedAt, now()],
+       ages = coalesce(excluded.ages, mirror_entries.ages), checked_at = excluded.checked_at, failed_at = null, failure = null, leased_until = null`,
+    [keyOf(key), key.kind, key.name, key.version ?? '', sha256, bytes, crc32c, etag, ages, checkedAt, now()],
   )
 }
 
@@ -175,6 +183,18 @@ export async function archiveHashes({ database }: Pick<MirrorServices, 'database
   const sql = "select version, sha256 from mirror_entries where kind = 'archive' and name = ? and sha256 is not null"
   const rows = await database.reads.all<{ version: string; sha256: string }>(sql, name)
   return new Map(rows.map(({ version, sha256 }) => [version, sha256]))
+}
+
+/** Returns what `agesText` wrote, by version; null if the stored listing does not have it yet. */
+export async function savedAges(
+  services: Pick<MirrorServices, 'database'>,
+  name: string,
+): Promise<Map<string, { ageFrom: string }> | null> {
+  const sql = 'select ages from mirror_entries where key = ? and ages is not null'
+  const row = await services.database.reads.get<{ ages: string }>(sql, keyOf({ kind: 'listing', name }))
+  if (!row) return null
+  const ages = Object.entries(JSON.parse(row.ages) as Record<string, string>)
+  return new Map(ages.map(([version, ageFrom]) => [version, { ageFrom }]))
 }
 
 const halfDayMs = 12 * 3_600_000

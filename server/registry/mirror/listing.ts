@@ -3,6 +3,7 @@ import { type JsonSize, omitLargeParts } from '../../platform/http/json-size.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion } from '../../platform/pub/version.ts'
+import { type Age, ageOf, type History, moment } from './ages.ts'
 import type { MirrorKind } from './entity.ts'
 
 /** A version in a mirrored listing. */
@@ -13,10 +14,8 @@ export type MirroredVersion = {
   archiveUrl: string
   /** SHA-256 in hex; null if the upstream server does not state it. */
   sha256: string | null
-  /** When the version was published, as an ISO date; null if unknown. */
-  published: string | null
   pubspec: Record<string, unknown>
-}
+} & Age
 
 /** A package of the upstream server. Versions are in ascending order. */
 export type MirroredListing = {
@@ -30,8 +29,6 @@ export type MirroredListing = {
 /** A fault in a document of the upstream server. */
 export type ListingFault = { version: string; rule: 'listing' | 'changed_archive'; reason: string }
 
-const moment = z.iso.datetime({ offset: true }).nullish().catch(null)
-
 const versionSchema = z.object({
   version: z.string().refine((text) => parseVersion(text) !== null),
   retracted: z.boolean().nullish(),
@@ -40,7 +37,7 @@ const versionSchema = z.object({
     .string()
     .regex(/^[0-9a-f]{64}$/i)
     .nullish(),
-  published: moment,
+  published: z.unknown().optional(),
   pubspec: z.looseObject({ name: z.string(), version: z.string() }),
 })
 
@@ -58,7 +55,7 @@ const listingSchema = z.object({
  */
 export function parseListing(
   text: string,
-  { name, upstreamUrl, pinned }: { name: string; upstreamUrl: string; pinned: ReadonlyMap<string, string> },
+  { name, upstreamUrl, pinned, history }: { name: string; upstreamUrl: string; pinned: ReadonlyMap<string, string>; history: History },
 ): { listing: MirroredListing | null; faults: ListingFault[] } {
   const parsed = listingSchema.safeParse(jsonOf(text))
   if (!parsed.success || parsed.data.name !== name)
@@ -69,7 +66,7 @@ export function parseListing(
   const faults: ListingFault[] = []
   const versions = new Map<string, MirroredVersion>()
   for (const entry of parsed.data.versions) {
-    const version = versionOf(entry, name, upstreamUrl)
+    const version = versionOf(entry, { name, upstreamUrl, history })
     if (!version) {
       faults.push({ version: '', rule: 'listing', reason: `The listing of ${name} has a version that package clients cannot read.` })
       continue
@@ -99,7 +96,9 @@ export function hashesIn(listing: string | null): Map<string, string> {
   return new Map(versions.flatMap(({ version, sha256 }) => (sha256 === null ? [] : [[version, sha256]])))
 }
 
-function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredVersion | null {
+type Source = { name: string; upstreamUrl: string; history: History }
+
+function versionOf(entry: unknown, { name, upstreamUrl, history }: Source): MirroredVersion | null {
   const parsed = versionSchema.safeParse(entry)
   if (!parsed.success) return null
   const { version, retracted, archive_url, archive_sha256, published, pubspec } = parsed.data
@@ -110,7 +109,7 @@ function versionOf(entry: unknown, name: string, upstreamUrl: string): MirroredV
     pubspec,
     archiveUrl: archive_url ?? `${upstreamUrl}/api/archives/${name}-${version}.tar.gz`,
     sha256: archive_sha256?.toLowerCase() ?? null,
-    published: published ?? null,
+    ...ageOf(published, history.versions.get(version), history),
   }
 }
 

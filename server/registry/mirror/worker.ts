@@ -4,6 +4,7 @@ import { NotFetched } from '../../platform/outbound/request.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import { answerQuestions } from '../../platform/threads/worker.ts'
 import type { MirrorKind } from './entity.ts'
+import { agesIn, agesText, type History } from './ages.ts'
 import {
   checkedDocument,
   documentLimits,
@@ -26,7 +27,7 @@ type Stored = Uint8Array
 
 /** What a worker thread does with documents of the upstream server. */
 export type Task =
-  /** Checks a document as it was sent, and returns what to store. `pinned`: SHA-256 of archives by version; `known`: the stored listing. */
+  /** Checks a document as it was sent, and returns what to store. `pinned`: SHA-256 of archives by version; `known`: the stored listing; `history`: without it. */
   | {
       task: 'check'
       kind: Kind
@@ -35,7 +36,7 @@ export type Task =
       upstreamUrl: string
       pinned: Map<string, string>
       known: Stored | null
-      now: Date
+      history: History
     }
   /** Judges a stored listing, and returns it as clients get it. */
   | {
@@ -93,14 +94,19 @@ const parsed = (kind: Kind, stored: Stored): unknown => JSON.parse(textOf(kind, 
 /** Largest stored document in bytes, compressed. Listings of pub.dev are at most a few hundred KB. */
 const maxStoredBytes = 4 * 1024 ** 2
 
-function check({ kind, name, document, upstreamUrl, pinned, known, now }: Task & { task: 'check' }) {
+function check({ kind, name, document, upstreamUrl, pinned, known, history }: Task & { task: 'check' }) {
   const { text, omitted } = limitedText(kind, Buffer.from(document.buffer, document.byteOffset, document.byteLength))
   const left = omittedFault(name, omitted)
-  if (kind !== 'listing') return { content: compressed(checkedDocument(kind, text, now)), faults: left }
-  const knownHashes = hashesIn(known && gunzipSync(known).toString('utf8'))
-  const { listing, faults } = parseListing(text, { name, upstreamUrl, pinned: new Map([...pinned, ...knownHashes]) })
+  if (kind !== 'listing') return { content: compressed(checkedDocument(kind, text, history.now)), ages: null, faults: left }
+  const knownText = known && gunzipSync(known).toString('utf8')
+  const { listing, faults } = parseListing(text, {
+    name,
+    upstreamUrl,
+    pinned: new Map([...pinned, ...hashesIn(knownText)]),
+    history: { ...history, versions: new Map([...history.versions, ...agesIn(knownText)]) },
+  })
   if (!listing) throw new NotFetched([...left, ...faults][0]?.reason ?? `The listing of ${name} has no versions.`)
-  return { content: compressed(JSON.stringify(listing)), faults: [...left, ...faults] }
+  return { content: compressed(JSON.stringify(listing)), ages: agesText(listing), faults: [...left, ...faults] }
 }
 
 /** Returns a document as it is stored. @throws NotFetched if it is too large. */

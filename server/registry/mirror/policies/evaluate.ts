@@ -163,12 +163,14 @@ function checkAge({ minimumAge: { days, hide, exempt, exemptFixes } }: MirrorPol
   const fixes = new Set(exemptFixes ? applying(facts, name).flatMap(({ entries }) => fixedVersions(entries)) : [])
   const age = days === 1 ? '1 day' : `${days} days`
   const effect = hide ? 'refuse' : 'retract'
-  return ({ version, published }) => {
-    // Versions without a date count as old. Otherwise, nothing could be used of a server that states no dates.
-    const until = new Date(Date.parse(published ?? '') + days * dayMs)
-    if (!(until > now) || fixes.has(version)) return null
+  return ({ version, published, ageFrom }) => {
+    const begun = Date.parse(ageFrom ?? published ?? '')
+    const start = Number.isNaN(begun) ? now : new Date(begun)
+    const until = new Date(start.getTime() + days * dayMs)
+    if (until <= now || fixes.has(version)) return null
+    const counted = ageFrom === undefined ? '' : `; ${published === null ? 'no date; first seen' : 'counted from'} ${minute(start)}`
     return {
-      reason: `${name} ${version} is younger than ${age} (policy "minimum age"): it can be used from ${minute(until)}.`,
+      reason: `${name} ${version} is younger than ${age} (policy "minimum age"${counted}): it can be used from ${minute(until)}.`,
       effect,
       until,
     }
