@@ -143,7 +143,7 @@ async function judgedListing(context: Context, name: string, sha256: string, sta
 }
 
 /**
- * Returns the hash of the current advisories, or null if there are none. Without an answer of the upstream server, older ones are used.
+ * Returns the hash of the current advisories, or null without any. Without an answer of the upstream server, older ones are used.
  * @throws ApiError ServiceUnavailable if advisories that must be enforced are unknown.
  */
 async function currentAdvisories(context: Context, listing: Judged, { advisories: row }: PackageState, policies: MirrorPolicies) {

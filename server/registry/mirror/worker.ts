@@ -56,7 +56,7 @@ export type Task =
   | { task: 'description'; listing: Stored }
   /** Returns the names in a document, each between line breaks. */
   | { task: 'names'; names: Stored }
-  /** Returns names without own ones and those that match a pattern, as a JSON document. */
+  /** Returns names as a JSON document, without own names and names that match a pattern. */
   | { task: 'completion'; lines: string; own: string[]; never: string[] }
 
 answerQuestions((task: Task) => {

@@ -1,8 +1,8 @@
 import { beforeEach, expect, it } from 'vitest'
-import type { Actor } from '../actor.ts'
-import { type TestApp } from '../app.ts'
-import { archivePath, changePolicies, listingPath, mirrorOf, passMinutes } from '../support/mirror.ts'
-import { Upstream } from '../support/upstream.ts'
+import type { Actor } from '../../actor.ts'
+import { type TestApp } from '../../app.ts'
+import { archivePath, changePolicies, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const now = new Date('2026-05-06T07:08:09Z')
 const archive = `/mirror${archivePath('colors', '1.0.0')}`
@@ -19,7 +19,7 @@ beforeEach(async () => {
   upstream.package('colors').advisories = []
 })
 
-/** Returns the status of each kind of request for the version. Nobody reads the listing. */
+/** Returns the status of each kind of request for the version. None of them is for the listing. */
 async function statuses(member: Actor): Promise<number[]> {
   const answers = [
     await member.get(archive),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { advisoryFor } from '../support/upstream-packages.ts'
-import { archivePath, changePolicies, decisionsOf, listingPath, mirrorOf, passMinutes } from '../support/mirror.ts'
-import type { UpstreamFault } from '../support/upstream-faults.ts'
-import { Upstream } from '../support/upstream.ts'
+import { advisoryFor } from '../../support/upstream-packages.ts'
+import { archivePath, changePolicies, decisionsOf, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
+import type { UpstreamFault } from '../../support/upstream-faults.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const sendText =
   (text: string): UpstreamFault =>
@@ -124,7 +124,7 @@ describe('other documents', () => {
     expect((await member.get(`/mirror${listingPath('http')}`)).status).toBe(200)
   })
 
-  it('reach clients that accept gzip and those that do not alike', async () => {
+  it('are the same for clients with and without gzip', async () => {
     await using mirror = await start()
     mirror.upstream.publish('http', '1.0.0')
     const address = await mirror.app.listen()
