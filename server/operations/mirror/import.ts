@@ -12,8 +12,15 @@ import { keepArchive } from '../../registry/mirror/archives.ts'
 import { storedText } from '../../registry/mirror/documents.ts'
 import { findEntry, mirrorStore, type MirrorServices, savedAges, saveEntry } from '../../registry/mirror/entries.ts'
 import { agesIn, agesText, type History, readDate } from '../../registry/mirror/ages.ts'
-import { checkedDocument, hashesIn, limitedText, type MirroredListing, omittedFault, parseListing } from '../../registry/mirror/listing.ts'
-import { maxDocumentBytes } from '../../registry/mirror/upstream.ts'
+import {
+  checkedDocument,
+  documentLimits,
+  hashesIn,
+  limitedText,
+  type MirroredListing,
+  omittedFault,
+  parseListing,
+} from '../../registry/mirror/listing.ts'
 import { linesOf } from '../backup/place/files.ts'
 import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './format.ts'
 import { excessOf, type Mirror, type Note, whyNotMirrored } from './services.ts'
@@ -111,9 +118,9 @@ async function importDocument(services: MirrorServices, folder: string, line: Do
   const hasFile = known?.sha256 != null && (await blobs.has(known.sha256))
   const checkedAt = new Date(Math.min(Date.parse(line.checkedAt), services.now().getTime()))
   if (hasFile && known.checkedAt && known.checkedAt >= checkedAt) return false
-  const packed = await readFile(await fileOf(folder, line, maxDocumentBytes))
+  const packed = await readFile(await fileOf(folder, line, documentLimits[line.kind].bytes))
   if (createHash('sha256').update(packed).digest('hex') !== line.sha256) throw new Refused('Its file does not have its SHA-256.')
-  const { text, omitted } = limitedText(line.kind, await unzip(packed, { maxOutputLength: maxDocumentBytes }))
+  const { text, omitted } = limitedText(line.kind, await unzip(packed, { maxOutputLength: 2 * documentLimits[line.kind].bytes }))
   for (const { reason } of omittedFault(line.name, omitted)) throw new Refused(reason)
   const before = hasFile && known.sha256 !== null ? await storedText(services, known.sha256) : null
   const listing = line.kind === 'listing' ? await checkedListing(services, text, { name: line.name, before, checkedAt }) : null

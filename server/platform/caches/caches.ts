@@ -6,8 +6,8 @@ export interface CachedValues {}
 
 /** Percentage of CACHE_BYTES that each cache may use. `rows` is the cache of `Reads.recall` on SQLite. */
 const shares = {
-  listings: 34,
-  mirror: 6,
+  listings: 30,
+  mirror: 10,
   archives: 15,
   pictures: 2,
   documentation: 11,
@@ -23,12 +23,12 @@ const shares = {
 /** Returns the size limit of a cache in bytes if all caches together may use `total` bytes. */
 export const shareOf = (name: keyof typeof shares, total: number): number => Math.floor((total * shares[name]) / 100)
 
-/** LRU cache bounded by the bytes of its entries and keys. An entry larger than half the limit is not cached. `name` labels its metrics. */
+/** LRU cache bounded by the bytes of its entries and keys. By default, an entry larger than half the limit is not cached. `name` labels its metrics. */
 export class ByteCache<Value extends object | string> extends LRUCache<string, Value> {
   readonly name: string
 
-  constructor(name: string, limit: number, lifetime: { ttl?: number; ttlAutopurge?: boolean } = {}) {
-    super({ maxSize: limit, maxEntrySize: Math.ceil(limit / 2), sizeCalculation: entryBytes, ...lifetime })
+  constructor(name: string, limit: number, options: { ttl?: number; ttlAutopurge?: boolean; maxEntrySize?: number } = {}) {
+    super({ maxSize: limit, maxEntrySize: Math.ceil(limit / 2), sizeCalculation: entryBytes, ...options })
     this.name = name
   }
 }
@@ -47,7 +47,8 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
   const open = <Name extends keyof CachedValues>(name: Name) => new ByteCache<CachedValues[Name]>(name, shareOf(name, total))
   return {
     listings: open('listings'),
-    mirror: open('mirror'),
+    // Reads of one version need the whole entry, so that the largest one must fit.
+    mirror: new ByteCache('mirror', shareOf('mirror', total), { maxEntrySize: shareOf('mirror', total) }),
     archives: open('archives'),
     documentation: open('documentation'),
     texts: open('texts'),

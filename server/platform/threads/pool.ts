@@ -28,19 +28,18 @@ export class ThreadFailed extends Error {
 const maxStartMs = 60_000
 
 /**
- * Returns a function that sends a question to a thread of a module (`answerQuestions`) and resolves with its answer. Threads answer one question at a
+ * Returns a function that sends a question, and moves the memory in `transfer`, to a thread of a module (`answerQuestions`) and resolves with its answer. Threads answer one question at a
  * time, are started on demand and replaced if they fail, and keep the process alive only while they work. @throws ThreadFailed
  */
-export function openThreadPool(module: URL, limits: Limits): (question: unknown) => Promise<unknown> {
+export function openThreadPool(module: URL, limits: Limits): (question: unknown, transfer?: ArrayBuffer[]) => Promise<unknown> {
   const idle: Thread[] = []
-  return async function ask(question) {
+  return async function ask(question, transfer = []) {
     const thread = idle.pop() ?? start(module, limits, idle)
     clearTimeout(thread.timer)
     try {
       if (!thread.isReady) await nextMessage(thread, maxStartMs)
       thread.isReady = true
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
-      thread.worker.postMessage(question)
+      thread.worker.postMessage(question, transfer)
       const answer = await nextMessage(thread, limits.deadlineMs)
       thread.timer = setTimeout(() => retire(idle, thread), limits.idleMs).unref()
       idle.push(thread)

@@ -116,10 +116,39 @@ export function isAffected(entry: Affected, version: string): boolean {
  * Returns a predicate: whether a version is listed as affected or lies in an affected range. Uses pub's version order, in which build metadata
  * is significant. Source: ossf.github.io/osv-schema, "Evaluation".
  */
-export function affects(entries: readonly Affected[]): (version: Version) => boolean {
+function affects(entries: readonly Affected[]): (version: Version) => boolean {
   const listed = new Set(entries.flatMap(({ versions = [] }) => versions))
   const ranges = entries.flatMap((entry) => (entry.ranges ?? []).map(boundsOf))
   return (version) => listed.has(version.text) || ranges.some((range) => isInRange(range, version))
+}
+
+/**
+ * Returns which of some versions, in ascending order, are affected, and all listed ones, as `affects` decides for each. Compares only where a range
+ * begins or ends.
+ */
+export function affectedAmong(entries: readonly Affected[], ordered: readonly Version[]): Set<string> {
+  const found = new Set(entries.flatMap(({ versions = [] }) => versions))
+  for (const range of entries.flatMap((entry) => (entry.ranges ?? []).map(boundsOf))) {
+    const bounds = [...range.limits, ...range.events.map(({ version }) => version)].filter((bound) => bound !== null)
+    const starts = [0, ...bounds.flatMap((bound) => [positionOf(ordered, bound, 0), positionOf(ordered, bound, 1)])].sort((a, b) => a - b)
+    for (const [index, start] of starts.entries()) {
+      const [first, end = ordered.length] = [ordered[start], starts[index + 1]]
+      if (first && end > start && isInRange(range, first)) for (const { text } of ordered.slice(start, end)) found.add(text)
+    }
+  }
+  return found
+}
+
+/** Returns the index of the first version that is not lower than a bound, or with `above`, that is higher. */
+function positionOf(ordered: readonly Version[], bound: Version, above: 0 | 1): number {
+  let [low, high] = [0, ordered.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const version = ordered[middle]
+    if (version && compareParsed(version, bound) < above) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /**

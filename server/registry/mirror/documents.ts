@@ -24,10 +24,10 @@ import {
   whileClaimed,
 } from './entries.ts'
 import type { KnownAge } from './ages.ts'
-import type { MirroredListing } from './listing.ts'
+import { documentLimits, type MirroredListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { bytes, inThread, unpackedBytes } from './threads.ts'
-import { fetchDocument, inTurn, isTemporary, isUnreachable } from './upstream.ts'
+import { bytes, inThread } from './threads.ts'
+import { fetchDocument, inTurn, isTemporary, isUnreachable, unpackedBytes } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -175,6 +175,7 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
     await whileClaimed(services, key, () => fetchInto(services, key, caller))
   } catch (error) {
     await saveFailure(services, key, error instanceof Error ? error.message : String(error))
+    reportUnusable(services, key, error)
     // Failures of the server itself are logged once for all documents.
     if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
     throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
@@ -185,7 +186,7 @@ async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; na
   const before = await findEntry(services, key)
   const saved = key.kind === 'listing' ? await savedAges(services, key.name) : new Map<string, KnownAge>()
   const etag = before?.sha256 && saved ? before.etag : null
-  const answer = await inTurn(caller, () => fetchDocument(services, path[key.kind](key.name), etag))
+  const answer = await inTurn(caller, () => fetchDocument(services, path[key.kind](key.name), etag, documentLimits[key.kind].bytes))
   if (answer.status === 304) return confirmEntry(services, key)
   if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
   const { content, ages } = await checked(services, key, { before, saved, caller }, answer.content)
@@ -203,7 +204,7 @@ const checkedDocument = z.object({
 type Known = { before: Entry | undefined; saved: Map<string, KnownAge> | null; caller: string }
 
 /**
- * Returns the document to store: for listings, only what is valid, and when the ages of versions begin. Reports its faults.
+ * Returns the document to store: for listings, only what is valid, and when the ages of versions begin. Reports faults in it.
  * @throws NotFetched if the document is unusable.
  */
 async function checked(
@@ -218,22 +219,22 @@ async function checked(
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
   const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
   const task = { task: 'check', kind, name, document, upstreamUrl, pinned, known, history } as const
-  try {
-    const { faults, ...checkedContent } = await inThread(caller, document.length + unpackedBytes(known), checkedDocument, task)
-    reportFaults(services, name, faults)
-    return checkedContent
-  } catch (error) {
-    // Names for completion belong to no package.
-    if (error instanceof NotFetched && kind !== 'names')
-      reportFaults(services, name, [
-        { version: '', rule: isListing ? 'listing' : 'document', reason: faultReason(path[kind](name), error) },
-      ])
-    throw error
-  }
+  const size = document.length + unpackedBytes(known)
+  const { faults, ...content } = await inThread(caller, size, checkedDocument, task, movable(document))
+  reportFaults(services, name, faults)
+  return content
 }
 
-const faultReason = (document: string, { message }: NotFetched): string =>
-  message.startsWith('The ') ? message : `The document ${document} of the upstream server cannot be used: ${message}.`
+/** Reports a document that cannot be used, unlike one that the upstream server did not send. Names for completion belong to no package. */
+function reportUnusable(services: MirrorServices, { kind, name }: { kind: DocumentKind; name: string }, error: unknown): void {
+  if (!(error instanceof NotFetched) || error.isTemporary || error.status !== undefined || kind === 'names') return
+  const { message } = error
+  const reason = message.startsWith('The ') ? message : `The upstream server sent an unusable ${path[kind](name)}: ${message}.`
+  reportFaults(services, name, [{ version: '', rule: kind === 'listing' ? 'listing' : 'document', reason }])
+}
+
+/** Returns the memory of a large buffer, which is its own. Small buffers share memory, and copying them is fast. */
+const movable = ({ buffer, length }: Buffer): ArrayBuffer[] => (length > 64 * 1024 && buffer instanceof ArrayBuffer ? [buffer] : [])
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
   serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)

@@ -4,7 +4,8 @@ import { gunzip, gzipSync } from 'node:zlib'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { archiveUrl, isUpstreamName } from '../../platform/pub/package-name.ts'
-import { affectedPackages, affectedVersions, fixedVersions, isAffected, parseAdvisories, type Osv } from '../advisories/osv.ts'
+import { known } from '../../platform/pub/version.ts'
+import { affectedAmong, affectedPackages, affectedVersions, fixedVersions, parseAdvisories, type Osv } from '../advisories/osv.ts'
 import { severityOf } from '../advisories/severity.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import type { MirroredListing, MirroredVersion } from './listing.ts'
@@ -192,18 +193,22 @@ type Described = { name: string; advisories: unknown[]; versions: string[]; late
 export function describeAdvisories({ name, advisories: sent, versions, latest }: Described) {
   const { advisories, advisoriesFault } = boundedAdvisories(name, versions.length, sent)
   if (advisoriesFault !== null) throw new NotFetched(advisoriesFault)
+  const ordered = versions.map(known)
   return advisories
     .filter(({ withdrawn }) => withdrawn === undefined)
     .slice(0, maxDescribed)
     .map((osv) => {
       const entries = entriesAbout(osv, name)
+      const affected = affectedAmong(entries, ordered)
       return {
         osvId: osv.id,
         summary: osv.summary?.slice(0, 500) ?? null,
         severity: severityOf(osv),
         url: osv.database_specific?.pub_display_url ?? osv.references?.[0]?.url ?? null,
-        affectsLatest: latest !== null && entries.some((entry) => isAffected(entry, latest)),
-        affectedVersions: affectedVersions(entries, versions).slice(-maxAffected),
+        affectsLatest: latest !== null && affected.has(latest),
+        affectedVersions: affectedVersions(entries, versions.filter((version) => affected.has(version)).slice(-maxAffected)).slice(
+          -maxAffected,
+        ),
         fixedVersions: fixedVersions(entries).slice(-maxFixed),
       }
     })

@@ -12,7 +12,8 @@ import { countRead, recordUse } from './entries.ts'
 import { needsAdvisories, needsTags, type Verdict } from './policies/evaluate.ts'
 import { type MirrorPolicies, policyRules } from './policies/settings.ts'
 import { blockOf, type JudgedVersion, policiesOf, readBlock, refusalOf } from './render.ts'
-import { bytes, inThread, unpackedBytes } from './threads.ts'
+import { bytes, inThread } from './threads.ts'
+import { unpackedBytes } from './upstream.ts'
 
 const text = z.string()
 const verdict = z.object({

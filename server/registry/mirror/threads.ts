@@ -27,11 +27,18 @@ const inTurnForLarge = createFairLimiter({ ...shared, atOnce: 1, waiting: 16, wa
 const fault = z.object({ fault: z.string() })
 
 /**
- * Works on documents of the upstream server in a thread. Callers take turns. `bytes`: size of the documents, uncompressed.
+ * Works on documents of the upstream server in a thread. Callers take turns. `bytes`: size of the documents, uncompressed. Memory
+ * in `transfer` is moved to the thread.
  * @throws NotFetched if a document is unusable; ApiError ServiceUnavailable if too many are waiting or no thread can be started.
  */
-export async function inThread<Answer>(caller: string, bytes: number, schema: z.ZodType<Answer>, task: Task): Promise<Answer> {
-  const answered = await (bytes < largeBytes ? inTurn : inTurnForLarge)(caller, () => ask(task).catch(threadError))
+export async function inThread<Answer>(
+  caller: string,
+  bytes: number,
+  schema: z.ZodType<Answer>,
+  task: Task,
+  transfer: ArrayBuffer[] = [],
+): Promise<Answer> {
+  const answered = await (bytes < largeBytes ? inTurn : inTurnForLarge)(caller, () => ask(task, transfer).catch(threadError))
   const failed = fault.safeParse(answered)
   if (failed.success) throw new NotFetched(failed.data.fault)
   return schema.parse(answered)
@@ -44,9 +51,6 @@ function threadError(failure: unknown): never {
     cause: failure,
   })
 }
-
-/** Returns the uncompressed size of a stored document, which gzip states in its last four bytes. */
-export const unpackedBytes = (stored: Buffer | null): number => (stored && stored.length >= 4 ? stored.readUInt32LE(stored.length - 4) : 0)
 
 /** Bytes that a thread answered with. */
 export const bytes = z.instanceof(Uint8Array).transform((array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength))

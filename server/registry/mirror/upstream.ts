@@ -42,9 +42,6 @@ const usualTimes: UpstreamTimes = {
   pace: { bytes: 64 * 1024, ms: 30_000 },
 }
 
-/** Largest document in bytes, uncompressed. The largest listings of pub.dev have a few MB. */
-export const maxDocumentBytes = 16 * 1024 ** 2
-
 export const timesOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamTimes => state.upstreamTimes ?? usualTimes
 
 export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHealth =>
@@ -78,10 +75,10 @@ export const inTurnForArchive = openLimiter()
 type Answer = { status: 200; content: Buffer; etag: string | null } | { status: 304 } | { status: 404 }
 
 /**
- * Requests a JSON document of the upstream server by its path.
+ * Requests a JSON document of the upstream server by its path. `limit`: its largest size in bytes, uncompressed.
  * @throws NotFetched if the server cannot be reached in time, or answers with anything but 200, 304, 404 and 410.
  */
-export async function fetchDocument(services: MirrorServices, path: string, etag: string | null): Promise<Answer> {
+export async function fetchDocument(services: MirrorServices, path: string, etag: string | null, limit: number): Promise<Answer> {
   const { config } = services
   const headers = {
     accept: 'application/vnd.pub.v2+json, application/json',
@@ -99,7 +96,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
       if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
       return {
         status,
-        content: await orTemporary(url, () => contentOf(services, answer)),
+        content: await orTemporary(url, () => contentOf(services, answer, limit)),
         etag: answer.headers.etag?.slice(0, 255) ?? null,
       }
     } finally {
@@ -196,20 +193,29 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
   }
 }
 
-async function contentOf(services: MirrorServices, answer: IncomingMessage): Promise<Buffer> {
+async function contentOf(services: MirrorServices, answer: IncomingMessage, limit: number): Promise<Buffer> {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') throw new NotFetched(`the content has the encoding ${encoding}`)
+  const tooLarge = () => new NotFetched(`the document has more than ${limit} bytes`)
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length
     healthOf(services).bytes += chunk.length
-    if (bytes > maxDocumentBytes) throw new NotFetched(`the document has more than ${maxDocumentBytes} bytes`)
+    if (bytes > limit) throw tooLarge()
     chunks.push(chunk)
     await ownTurn()
   }
   const body = Buffer.concat(chunks)
-  return encoding === 'gzip' ? unzip(body, { maxOutputLength: maxDocumentBytes }) : body
+  if (encoding === 'identity') return body
+  // The last bytes usually state the size. Content in one chunk need not be copied.
+  const chunkSize = Math.max(16 * 1024, Math.min(unpackedBytes(body), limit) + 1)
+  return unzip(body, { maxOutputLength: limit, chunkSize }).catch((error: unknown) => {
+    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge() : error
+  })
 }
 
-const unzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
+/** Returns the uncompressed size that the last bytes of gzip content state. */
+export const unpackedBytes = (packed: Buffer | null): number => (packed && packed.length >= 4 ? packed.readUInt32LE(packed.length - 4) : 0)
+
+const unzip = promisify<Buffer, { maxOutputLength: number; chunkSize: number }, Buffer>(gunzip)

@@ -92,7 +92,7 @@ const textOf = (kind: Kind, stored: Stored): string =>
 const parsed = (kind: Kind, stored: Stored): unknown => JSON.parse(textOf(kind, stored))
 
 /** Largest stored document in bytes, compressed. Listings of pub.dev are at most a few hundred KB. */
-const maxStoredBytes = 4 * 1024 ** 2
+const maxStoredBytes = 2 * 1024 ** 2
 
 function check({ kind, name, document, upstreamUrl, pinned, known, history }: Task & { task: 'check' }) {
   const { text, omitted } = limitedText(kind, Buffer.from(document.buffer, document.byteOffset, document.byteLength))

@@ -1,5 +1,15 @@
 import { expect, it } from 'vitest'
-import { affectedPackages, affectedVersions, fixedVersions, isAffected, parseAdvisories } from '../../../server/registry/advisories/osv.ts'
+import fc from 'fast-check'
+import { compareParsed, known } from '../../../server/platform/pub/version.ts'
+import { version } from '../../support/arbitraries.ts'
+import {
+  affectedAmong,
+  affectedPackages,
+  affectedVersions,
+  fixedVersions,
+  isAffected,
+  parseAdvisories,
+} from '../../../server/registry/advisories/osv.ts'
 import { advisory } from '../../support/advisories.ts'
 
 const entriesOf = (...events: object[]) =>
@@ -42,4 +52,24 @@ it('ignores ranges of Git commits', () => {
   const commits = { type: 'GIT', repo: 'https://example.com/acme', events: [{ introduced: '0' }, { fixed: 'deadbeef' }] }
   const text = JSON.stringify(advisory('X-1', 'acme', { affected: [{ package: { ecosystem: 'Pub', name: 'acme' }, ranges: [commits] }] }))
   expect(affectedVersions(affectedPackages(parseAdvisories(text)[0] ?? never()), published)).toEqual([])
+})
+
+it('finds the same versions for a whole listing as for each version', () => {
+  const bound = fc.oneof(fc.constant('0'), version)
+  const event = fc.oneof(
+    bound.map((introduced) => ({ introduced })),
+    version.map((fixed) => ({ fixed })),
+    version.map((last_affected) => ({ last_affected })),
+    fc.oneof(fc.constant('*'), version).map((limit) => ({ limit })),
+  )
+  const range = fc.array(event, { minLength: 1, maxLength: 6 }).map((events) => ({ type: 'SEMVER' as const, events }))
+  const entry = fc.record({ ranges: fc.array(range, { maxLength: 3 }), versions: fc.array(version, { maxLength: 2 }) })
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 3 }), fc.uniqueArray(version, { maxLength: 12 }), (parts, texts) => {
+      const entries = parts.map((part) => ({ package: { ecosystem: 'Pub' as const, name: 'http' }, ...part }))
+      const ordered = texts.map(known).toSorted(compareParsed)
+      const found = affectedAmong(entries, ordered)
+      for (const { text } of ordered) expect(found.has(text), text).toBe(entries.some((one) => isAffected(one, text)))
+    }),
+  )
 })

@@ -7,7 +7,8 @@ import { isExcluded, requireMirror } from '../access.ts'
 import { readDocument, storedDocument } from '../documents.ts'
 import { findEntry, type MirrorServices } from '../entries.ts'
 import { callerOf } from '../requested.ts'
-import { inThread, unpackedBytes } from '../threads.ts'
+import { inThread } from '../threads.ts'
+import { unpackedBytes } from '../upstream.ts'
 
 declare module '../../../services.ts' {
   interface State {

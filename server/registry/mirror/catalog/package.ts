@@ -14,7 +14,8 @@ import { NotFetched } from '../../../platform/outbound/request.ts'
 import { type Document, readDocument } from '../documents.ts'
 import { type JudgedVersion, readBlock, versionsIn } from '../render.ts'
 import { callerOf, currentListing, findVersion, type Judged } from '../requested.ts'
-import { inThread, unpackedBytes } from '../threads.ts'
+import { inThread } from '../threads.ts'
+import { unpackedBytes } from '../upstream.ts'
 
 /** A package of the upstream server after the policies. */
 export type UpstreamPackage = {

@@ -1,7 +1,7 @@
 import { allowsParsed, parseConstraint } from '../../../platform/pub/constraint.ts'
 import { matchesName } from '../../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion, type Version } from '../../../platform/pub/version.ts'
-import { affectedPackages, affects, fixedVersions, type Osv } from '../../advisories/osv.ts'
+import { affectedAmong, affectedPackages, fixedVersions, type Osv } from '../../advisories/osv.ts'
 import { severities, severityOf } from '../../advisories/severity.ts'
 import type { MirroredListing, MirroredVersion } from '../listing.ts'
 import { describeSelector, type MirrorPolicies, type PolicyRule, policyRules, type Selector } from './settings.ts'
@@ -98,15 +98,19 @@ function matcher(selector: Selector, pkg: { name: string; publisher: string | nu
   return [{ selector, matches: constraint ? (version) => (version ? allowsParsed(constraint, version) : otherwise) : () => true }]
 }
 
-function checkAdvisories({ advisories: { severity: least, unknownAs } }: MirrorPolicies, { listing: { name }, facts }: Subject): Check {
+function checkAdvisories(
+  { advisories: { severity: least, unknownAs } }: MirrorPolicies,
+  { listing: { name, versions }, facts }: Subject,
+): Check {
+  const ordered = versions.flatMap(({ version }) => parseVersion(version) ?? [])
   const severe = applying(facts, name)
     .map(({ osv, entries }) => ({ osv, entries, severity: severityOf(osv) }))
-    .map((one) => ({ ...one, rank: severities.indexOf(one.severity ?? unknownAs), isAffected: affects(one.entries) }))
+    .map((one) => ({ ...one, rank: severities.indexOf(one.severity ?? unknownAs) }))
     .filter(({ rank }) => rank >= severities.indexOf(least))
     .sort((a, b) => b.rank - a.rank)
-    .map((one) => ({ ...one, fixes: fixedVersions(one.entries).map(known) }))
+    .map((one) => ({ ...one, affected: affectedAmong(one.entries, ordered), fixes: fixedVersions(one.entries).map(known) }))
   return ({ version, parsed }) => {
-    const found = parsed && severe.find(({ isAffected }) => isAffected(parsed))
+    const found = parsed && severe.find(({ affected }) => affected.has(version))
     if (!found) return null
     const { osv, severity, fixes } = found
     const stated = severity === null ? `no stated severity, treated as ${unknownAs}` : `severity ${severity}`
