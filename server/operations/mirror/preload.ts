@@ -1,7 +1,7 @@
 import { fetchWholeArchive } from '../../registry/mirror/archives.ts'
 import { documentState, readDocument, readListing } from '../../registry/mirror/documents.ts'
 import { findEntry, forgetFile, mirrorStore, type MirrorServices } from '../../registry/mirror/entries.ts'
-import type { MirroredListing } from '../../registry/mirror/listing.ts'
+import { isAdvised, type MirroredListing } from '../../registry/mirror/listing.ts'
 import { forEachConcurrently } from '../../platform/store/transfer.ts'
 import type { LockedPackage } from '../../registry/upgrades/lock-file.ts'
 import { hashProblem, hostedIn, isFromUpstream, type LockText } from './lock-files.ts'
@@ -80,9 +80,10 @@ async function currentListing(services: MirrorServices, name: string, locked: re
 }
 
 /** Fetches the advisories, if the listing mentions any, and the score, whose tags policies use. */
-async function preloadDocuments(services: MirrorServices, { name, advisoriesUpdated }: MirroredListing): Promise<void> {
+async function preloadDocuments(services: MirrorServices, listing: MirroredListing): Promise<void> {
+  const { name } = listing
   const checkedAt = (await findEntry(services, { kind: 'listing', name }))?.checkedAt ?? undefined
-  if (advisoriesUpdated !== null) await readDocument(services, 'advisories', name, { newerThan: checkedAt })
+  if (isAdvised(listing)) await readDocument(services, 'advisories', name, { newerThan: checkedAt })
   // Not every server has scores. Clients work without them.
   await readDocument(services, 'score', name).catch(() => null)
 }

@@ -5,12 +5,12 @@ import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion, type Version } from '../../platform/pub/version.ts'
 
 /** Maximum number of JSON values in an import: enough for several advisories that list 10,000 versions each. */
-const maxValues = 100_000
+export const maxValues = 100_000
 
-const pub = 'Pub'
+export const pub = 'Pub'
 
-const moment = z.iso.datetime({ offset: true, message: 'must be a moment such as 2026-01-31T12:00:00Z' })
-const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' })
+export const moment = z.iso.datetime({ offset: true, message: 'must be a moment such as 2026-01-31T12:00:00Z' })
+export const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' })
 const version = z.string().refine((text) => parseVersion(text) !== null, 'must be a version in canonical form, such as 1.2.3')
 const start = z.union([z.literal('0'), version], 'must be 0, or a version such as 1.2.3')
 
@@ -35,7 +35,7 @@ const affectedHere = z.looseObject({
 const anyAffected = z.looseObject({ package: z.looseObject({ ecosystem: z.string() }).optional() })
 
 /** An advisory in OSV format (ossf.github.io/osv-schema). Validates the fields that the registry uses; unknown fields are kept. */
-const osv = z.looseObject({
+export const osv = z.looseObject({
   id: z.string().regex(/^[A-Za-z0-9][\w.:-]{0,127}$/, 'must be 1 to 128 letters, digits and signs'),
   modified: moment,
   published: moment.optional(),
@@ -76,14 +76,21 @@ export function parseAdvisories(text: string): Osv[] {
   const list: unknown[] = Array.isArray(json) ? json : [json]
   if (list.length === 0) throw invalidInput('osv: contains no advisory.', 'osv')
   return list.map((entry, index) => {
-    const parsed = osv.safeParse(entry)
-    const late = parsed.data && moments.find((field) => new Date(parsed.data[field] ?? 0) >= end)
-    if (late) throw invalidInput(`osv: ${Array.isArray(json) ? `${index}.` : ''}${late}: must be before the year 9999`, 'osv')
-    if (parsed.success) return parsed.data
-    const issue = parsed.error.issues[0]
-    const place = [...(Array.isArray(json) ? [index] : []), ...(issue?.path ?? [])].join('.')
-    throw invalidInput(`osv: ${place ? `${place}: ` : ''}${issue?.message ?? 'is not an advisory'}`, 'osv')
+    const parsed = parseWith(osv, entry)
+    if (!('message' in parsed)) return parsed.advisory
+    const place = [...(Array.isArray(json) ? [index] : []), ...parsed.path].join('.')
+    throw invalidInput(`osv: ${place ? `${place}: ` : ''}${parsed.message}`, 'osv')
   })
+}
+
+/** Returns an advisory, or what is wrong with it. */
+export function parseWith(schema: z.ZodType<Osv>, entry: unknown): { advisory: Osv } | { path: PropertyKey[]; message: string } {
+  const parsed = schema.safeParse(entry)
+  const late = parsed.data && moments.find((field) => new Date(parsed.data[field] ?? 0) >= end)
+  if (late) return { path: [late], message: 'must be before the year 9999' }
+  if (parsed.success) return { advisory: parsed.data }
+  const issue = parsed.error.issues[0]
+  return { path: issue?.path ?? [], message: issue?.message ?? 'is not an advisory' }
 }
 
 /** Dates must be earlier: OSV has no format for years after 9999, and withdrawing an advisory increases its modification date. */
@@ -200,4 +207,4 @@ function isInRange({ limits, events }: Bounds, version: Version): boolean {
 }
 
 /** Returns the version events of a range. GIT ranges contain commits, not versions, and have none. */
-const eventsOf = (range: Range): Event[] => (range.type === 'GIT' ? [] : range.events)
+export const eventsOf = (range: Range): Event[] => (range.type === 'GIT' ? [] : range.events)

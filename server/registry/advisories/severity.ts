@@ -22,6 +22,14 @@ export function severityOf(osv: Pick<Osv, 'database_specific' | 'severity'>): Se
   return score < 9 ? 'high' : 'critical'
 }
 
+/** Whether an advisory states a severity that this server cannot read, rather than none. */
+export function hasUnknownSeverity(osv: Pick<Osv, 'database_specific' | 'severity'>): boolean {
+  if (statedSeverity(osv)) return false
+  const vectors = (osv.severity ?? []).filter(({ type }) => type === 'CVSS_V3')
+  if (vectors.length > 0) return vectors.some(({ score }) => cvss3Score(score) === null)
+  return !/^(|none|unknown)$/i.test(osv.database_specific?.severity ?? '')
+}
+
 const impacts = { N: 0, L: 0.22, H: 0.56 }
 const weights = {
   AV: { N: 0.85, A: 0.62, L: 0.55, P: 0.2 },

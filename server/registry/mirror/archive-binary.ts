@@ -5,19 +5,10 @@ import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts
 import { sendStoredArchive } from '../downloads/send.ts'
 import { type PackageState, requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
+import { recordVerdicts, refuse } from './decisions.ts'
 import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
 import { blockOf, refusalOf } from './render.ts'
-import {
-  admittedPackage,
-  callerOf,
-  currentListing,
-  findVersion,
-  hasPolicies,
-  recordVerdicts,
-  refuse,
-  requestedPackage,
-  unknown,
-} from './requested.ts'
+import { admittedPackage, callerOf, currentListing, findVersion, hasPolicies, requestedPackage, unknown } from './requested.ts'
 
 type Named = { name: string; version: string }
 

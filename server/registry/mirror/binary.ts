@@ -8,14 +8,15 @@ import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditiona
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { turnEnd } from '../../platform/http/turn-end.ts'
-import { canReadMirror, requireMirror } from './access.ts'
+import { canReadMirror, type PackageState, requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
 import { type DocumentKind, readDocument } from './documents.ts'
+import { refuse } from './decisions.ts'
 import { countRead } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
-import { entryOf, refusalOf } from './render.ts'
-import { callerOf, currentListing, findVersion, refuse, requestedPackage, unknown } from './requested.ts'
+import { entryOf, policiesOf, refusalOf } from './render.ts'
+import { callerOf, currentListing, findVersion, requestedPackage, unknown } from './requested.ts'
 
 const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
 const json = 'application/json; charset=utf-8'
@@ -176,6 +177,7 @@ async function sendEntry(context: Context): Promise<unknown> {
 async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listing' | 'names'>): Promise<unknown> {
   const { reply, config } = context
   const { name, state } = await requestedPackage(context)
+  if (kind === 'advisories') await requireReadable(context, name, state)
   const newerThan = kind === 'advisories' ? (state.checkedAt ?? undefined) : undefined
   const document = await readDocument(context, kind, name, { newerThan, caller: callerOf(context) })
   if (!document) throw unknown(context, name)
@@ -185,6 +187,13 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
     .header('vary', 'accept-encoding, authorization, cookie')
     .type(kind === 'advisories' ? pubType : json)
   return sendPacked(context, document.packed)
+}
+
+/** @throws ApiError if the policies refuse a package because its advisories cannot be read. */
+async function requireReadable(context: Context, name: string, state: PackageState): Promise<void> {
+  if (policiesOf(state.policies).advisories.mode !== 'enforce') return
+  const { listing } = await currentListing(context, name, state, { isCounted: false })
+  if (listing.advisoriesFault !== null && listing.refusal) throw refuse(context, name, '', [listing.refusal])
 }
 
 /** Sends compressed content as it is to clients that accept it. */

@@ -2,12 +2,16 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { LRUCache } from 'lru-cache'
 import { createHash } from 'node:crypto'
+import { insufficientPermissions } from '../../errors.ts'
+import type { Context } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
 import { changeRows, containing, readRows, type Value } from '../../platform/db/statements.ts'
 import { isMomentKey, momentKey, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import type { Services } from '../../services.ts'
 import type { MirrorServices } from './entries.ts'
 import { MirrorDecision } from './entity.ts'
+import type { Verdict } from './policies/evaluate.ts'
+import { refusalOf } from './render.ts'
 
 export type Outcome = MirrorDecision['outcome']
 
@@ -209,4 +213,19 @@ export async function countEffects({ em, now }: { em: EntityManager; now: () => 
     packages: Number(packages),
     people: Number(people),
   }))
+}
+
+/** Counts the verdicts on a request. Enforced ones that only mark a version as retracted do not refuse it and are not counted. */
+export function recordVerdicts(context: Context, packageName: string, version: string, verdicts: readonly Verdict[]): void {
+  const userId = context.viewer?.id ?? null
+  for (const { rule, mode, effect, reason } of verdicts) {
+    if (mode === 'enforce' && effect === 'retract') continue
+    countDecision(context, { outcome: mode === 'enforce' ? 'refused' : 'audited', rule, packageName, version, reason, userId })
+  }
+}
+
+/** Counts the verdicts on a request and returns the error for the enforced one among them. Without a version, the request is for the package. */
+export function refuse(context: Context, name: string, version: string, verdicts: Verdict[]) {
+  recordVerdicts(context, name, version, verdicts)
+  return insufficientPermissions(refusalOf(verdicts)?.reason ?? `A policy of this server does not allow ${name}.`)
 }

@@ -3,7 +3,7 @@ import { type JsonSize, omitLargeParts } from '../../platform/http/json-size.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion } from '../../platform/pub/version.ts'
-import { type Age, ageOf, type History, moment } from './ages.ts'
+import { type Age, ageOf, type History, moment, readDate } from './ages.ts'
 import type { MirrorKind } from './entity.ts'
 
 /** A version in a mirrored listing. */
@@ -23,6 +23,8 @@ export type MirroredListing = {
   isDiscontinued: boolean
   replacedBy: string | null
   advisoriesUpdated: string | null
+  /** Whether the package has advisories whose date cannot be read. */
+  hasUndatedAdvisories?: true
   versions: MirroredVersion[]
 }
 
@@ -45,7 +47,8 @@ const listingSchema = z.object({
   name: z.string(),
   isDiscontinued: z.boolean().nullish(),
   replacedBy: z.string().refine(isUpstreamName).nullish().catch(null),
-  advisoriesUpdated: moment,
+  advisoriesUpdated: z.unknown().optional(),
+  hasUndatedAdvisories: z.literal(true).optional().catch(undefined),
   versions: z.array(z.unknown()).max(10_000),
 })
 
@@ -79,16 +82,25 @@ export function parseListing(
     versions.set(version.version, pin ? { ...version, sha256: pin } : version)
   }
   const sorted = [...versions.values()].sort((a, b) => compareParsed(known(a.version), known(b.version)))
-  const { isDiscontinued, replacedBy, advisoriesUpdated } = parsed.data
-  const listing = {
+  const { isDiscontinued, replacedBy, advisoriesUpdated: updated, hasUndatedAdvisories } = parsed.data
+  const advisoriesUpdated = moment.safeParse(updated).data ?? readDate(updated, history.now)?.at.toISOString() ?? null
+  const listing: MirroredListing = {
     name,
     isDiscontinued: isDiscontinued ?? false,
     replacedBy: replacedBy ?? null,
-    advisoriesUpdated: advisoriesUpdated ?? null,
+    advisoriesUpdated,
+    ...(((updated != null && advisoriesUpdated === null) || hasUndatedAdvisories) && { hasUndatedAdvisories: true }),
     versions: sorted,
   }
   return { listing: sorted.length > 0 ? listing : null, faults: onePerReason(faults).slice(0, maxFaults) }
 }
+
+/** Whether the upstream server has advisories about a package. */
+export const isAdvised = ({
+  advisoriesUpdated,
+  hasUndatedAdvisories,
+}: Pick<MirroredListing, 'advisoriesUpdated' | 'hasUndatedAdvisories'>): boolean =>
+  advisoriesUpdated !== null || hasUndatedAdvisories === true
 
 /** Returns the SHA-256 of each archive in the text of a stored listing, by version. */
 export function hashesIn(listing: string | null): Map<string, string> {
@@ -125,6 +137,7 @@ const maxFaults = 20
 
 const onePerReason = (faults: ListingFault[]): ListingFault[] => [...new Map(faults.map((fault) => [fault.reason, fault])).values()]
 
+/** Returns a JSON value, or undefined for an invalid text. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -137,23 +150,30 @@ function jsonOf(text: string): unknown {
 export const checkedDocument = (kind: Exclude<MirrorKind, 'archive' | 'listing'>, text: string, now: Date): string =>
   kind === 'advisories' ? checkedAdvisories(text, now) : checkedJson(text)
 
-const anyObject = z.looseObject({})
-
 function checkedJson(text: string): string {
   const document = jsonOf(text)
-  if (!anyObject.safeParse(document).success) throw new NotFetched('the answer is not a JSON object')
+  if (!z.looseObject({}).safeParse(document).success) throw new NotFetched('the answer is not a JSON object')
   if (!isShallow(document)) throw new NotFetched('the answer is nested too deep')
   return text
 }
 
-const advisoriesSchema = z.looseObject({ advisories: z.array(z.looseObject({ id: z.string() })), advisoriesUpdated: z.unknown() })
+const advisoriesSchema = z.looseObject({ advisories: z.array(z.unknown()).catch([]), advisoriesUpdated: z.unknown().optional() })
+const isAdvisory = (one: unknown) => z.looseObject({ id: z.string() }).safeParse(one).success
 
-/** Returns a list of advisories with a date: clients fail without one, and pub.dev sends null if it has none. */
+/**
+ * Returns a list of advisories that clients accept: with a date, of which pub.dev sends null if it has none, and without what is not an advisory.
+ * The member `unreadable` then says what was left out.
+ */
 function checkedAdvisories(text: string, now: Date): string {
-  const parsed = advisoriesSchema.safeParse(JSON.parse(checkedJson(text)))
-  if (!parsed.success) throw new NotFetched('the answer is not a list of advisories')
-  const isDated = z.iso.datetime({ offset: true }).safeParse(parsed.data.advisoriesUpdated).success
-  return isDated ? text : JSON.stringify({ ...parsed.data, advisoriesUpdated: now.toISOString() })
+  const sent: unknown = JSON.parse(checkedJson(text))
+  const { advisoriesUpdated, ...document } = advisoriesSchema.parse(sent)
+  const advisories = document.advisories.filter(isAdvisory)
+  const isList = Array.isArray((sent as { advisories?: unknown }).advisories)
+  const isComplete = isList && advisories.length === document.advisories.length
+  const date = z.iso.datetime({ offset: true }).safeParse(advisoriesUpdated).data
+  if (date !== undefined && isComplete) return text
+  const unreadable = isList ? 'an entry is not an advisory with an id' : 'the answer is not a list of advisories'
+  return JSON.stringify({ ...document, advisories, advisoriesUpdated: date ?? now.toISOString(), ...(!isComplete && { unreadable }) })
 }
 
 const [kilobyte, megabyte] = [1024, 1024 ** 2]

@@ -5,11 +5,12 @@ import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { archiveUrl, isUpstreamName } from '../../platform/pub/package-name.ts'
 import { known } from '../../platform/pub/version.ts'
-import { affectedAmong, affectedPackages, affectedVersions, fixedVersions, parseAdvisories, type Osv } from '../advisories/osv.ts'
+import { type ForeignAdvisories, type ForeignDocument, readForeign } from '../advisories/foreign.ts'
+import { affectedAmong, affectedPackages, affectedVersions, fixedVersions, type Osv } from '../advisories/osv.ts'
 import { severityOf } from '../advisories/severity.ts'
 import { latestOf } from '../packages/versions/latest.ts'
-import type { MirroredListing, MirroredVersion } from './listing.ts'
-import { judge, type Verdict } from './policies/evaluate.ts'
+import { isAdvised, type MirroredListing, type MirroredVersion } from './listing.ts'
+import { judge, needsAdvisories, type Verdict } from './policies/evaluate.ts'
 import { type MirrorPolicies, mirrorPolicies, policyRules } from './policies/settings.ts'
 
 // Judging runs in a worker thread (worker.ts). Requests read single versions of the result.
@@ -19,8 +20,9 @@ export type JudgedVersion = MirroredVersion & { verdicts: Verdict[] }
 
 type Asked = {
   listing: MirroredListing
-  /** Advisories as the upstream server sent them; null if they are unknown. */
-  advisories: unknown[] | null
+  /** Advisories as the upstream server sent them; null if they are unknown, or if the upstream server does not have them (`isWithoutAdvisories`). */
+  advisories: ForeignDocument | null
+  isWithoutAdvisories: boolean
   /** Tags of the upstream score, or null if they are unknown. */
   tags: string[] | null
   /** Text of the policies. */
@@ -35,10 +37,8 @@ export const policiesOf = (text: string | null): MirrorPolicies =>
 /** Judges a listing. Returns it as clients get it, and its versions in a form of which a single one can be read (`packVersions`). */
 export function renderListing({ listing, tags, serverUrl, now, ...asked }: Asked) {
   const policies = policiesOf(asked.policies)
-  // Without a date in the listing, there are no advisories.
-  const sent = listing.advisoriesUpdated === null ? [] : (asked.advisories ?? [])
-  const { advisories, advisoriesFault } = boundedAdvisories(listing.name, listing.versions.length, sent)
-  const { verdicts, changesAt } = judge(policies, listing, { advisories, tags }, now)
+  const { advisories, problem } = needsAdvisories(policies) && isAdvised(listing) ? advisoriesAbout(listing, asked) : noAdvisories
+  const { verdicts, changesAt } = judge(policies, listing, { advisories, unreadable: problem, tags }, now)
   const shown = usableVersions(listing, verdicts)
   const text = listingText(listing, shown, serverUrl)
   const { name, isDiscontinued, replacedBy, advisoriesUpdated, versions } = listing
@@ -47,7 +47,8 @@ export function renderListing({ listing, tags, serverUrl, now, ...asked }: Asked
     isDiscontinued,
     replacedBy,
     advisoriesUpdated,
-    advisoriesFault,
+    isAdvised: isAdvised(listing),
+    advisoriesFault: problem === null ? null : unreadableFault(name, problem),
     changesAt,
     etag: `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
     gzipped: inOwnMemory(gzipSync(text)),
@@ -126,26 +127,27 @@ export async function readBlock({ packed, offsets }: Pack, number: number): Prom
 /** Maximum number of comparisons of a version with an event of an advisory. Packages of pub.dev need less than a hundredth of it. */
 const maxComparisons = 5_000_000
 
-/** Returns the advisories as far as they can be compared with all versions of a package in a bounded time, or why they cannot. */
-function boundedAdvisories(name: string, versions: number, sent: unknown[]): { advisories: Osv[]; advisoriesFault: string | null } {
-  const advisories = parsedAdvisories(sent)
-  const ranges = advisories.flatMap((osv) => entriesAbout(osv, name)).flatMap((entry) => entry.ranges ?? [])
-  const events = ranges.reduce((sum, range) => sum + (range.type === 'GIT' ? 0 : range.events.length), advisories.length)
-  if (versions * events <= maxComparisons) return { advisories, advisoriesFault: null }
-  return { advisories: [], advisoriesFault: `The advisories about ${name} are too many to compare them with ${versions} versions.` }
+const noAdvisories: ForeignAdvisories = { advisories: [], problem: null }
+
+function advisoriesAbout({ name, versions }: MirroredListing, asked: Pick<Asked, 'advisories' | 'isWithoutAdvisories'>): ForeignAdvisories {
+  if (asked.advisories) return boundedAdvisories(name, versions.length, asked.advisories)
+  if (!asked.isWithoutAdvisories) return noAdvisories
+  return { advisories: [], problem: 'the listing announces them, and the upstream server does not have them' }
 }
 
-const entriesAbout = (osv: Osv, name: string) => affectedPackages(osv).filter((entry) => entry.package.name === name)
+/** Returns the advisories that can be read, and compared with all versions of a package in a bounded time, or why they cannot. */
+function boundedAdvisories(name: string, versions: number, document: ForeignDocument): ForeignAdvisories {
+  const found = readForeign(document, name)
+  const ranges = found.advisories.flatMap((osv) => entriesAbout(osv, name)).flatMap((entry) => entry.ranges ?? [])
+  const events = ranges.reduce((sum, range) => sum + (range.type === 'GIT' ? 0 : range.events.length), found.advisories.length)
+  if (versions * events <= maxComparisons) return found
+  return { advisories: [], problem: `they are too many to compare them with ${versions} versions` }
+}
 
-const parsedAdvisories = (advisories: unknown[]): Osv[] =>
-  advisories.flatMap((advisory) => {
-    try {
-      // pub.dev sends null for fields without a value.
-      return parseAdvisories(JSON.stringify(advisory, (_key, value: unknown) => value ?? undefined))
-    } catch {
-      return []
-    }
-  })
+/** Returns the fault of advisories that cannot be read. */
+export const unreadableFault = (name: string, problem: string): string => `The advisories about ${name} cannot be read: ${problem}.`
+
+const entriesAbout = (osv: Osv, name: string) => affectedPackages(osv).filter((entry) => entry.package.name === name)
 
 /** Returns the versions without refused ones. Versions that new resolutions must not choose are marked as retracted. */
 function usableVersions(listing: MirroredListing, verdicts: ReadonlyMap<string, Verdict[]>): MirroredVersion[] {
@@ -187,12 +189,12 @@ export const entryOf = ({ version, retracted, sha256, published, pubspec }: Mirr
 /** Maximum number of advisories that are described, and of versions of each. */
 const [maxDescribed, maxAffected, maxFixed] = [50, 500, 50]
 
-type Described = { name: string; advisories: unknown[]; versions: string[]; latest: string | null }
+type Described = { name: string; advisories: ForeignDocument; versions: string[]; latest: string | null }
 
-/** Describes the advisories that are not withdrawn. @throws NotFetched if they are too many. */
+/** Describes the advisories that are not withdrawn. @throws NotFetched if none can be read. */
 export function describeAdvisories({ name, advisories: sent, versions, latest }: Described) {
-  const { advisories, advisoriesFault } = boundedAdvisories(name, versions.length, sent)
-  if (advisoriesFault !== null) throw new NotFetched(advisoriesFault)
+  const { advisories, problem } = boundedAdvisories(name, versions.length, sent)
+  if (advisories.length === 0 && problem !== null) throw new NotFetched(unreadableFault(name, problem))
   const ordered = versions.map(known)
   return advisories
     .filter(({ withdrawn }) => withdrawn === undefined)

@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import { insufficientPermissions, notFound, serviceUnavailable } from '../../errors.ts'
+import { notFound, serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { isExcluded, ownNameError, packageState, type PackageState, requireMirror } from './access.ts'
-import { countDecision, reportFaults } from './decisions.ts'
+import { reportFaults } from './decisions.ts'
 import { documentState, isOlder, readDocument, storedDocument } from './documents.ts'
 import { countRead, recordUse } from './entries.ts'
-import { needsAdvisories, needsTags, type Verdict } from './policies/evaluate.ts'
+import { needsAdvisories, needsTags } from './policies/evaluate.ts'
 import { type MirrorPolicies, policyRules } from './policies/settings.ts'
-import { blockOf, type JudgedVersion, policiesOf, readBlock, refusalOf } from './render.ts'
+import { blockOf, type JudgedVersion, policiesOf, readBlock } from './render.ts'
 import { bytes, inThread } from './threads.ts'
 import { unpackedBytes } from './upstream.ts'
 
@@ -29,6 +29,7 @@ const answer = z.object({
   isDiscontinued: z.boolean(),
   replacedBy: text.nullable(),
   advisoriesUpdated: text.nullable(),
+  isAdvised: z.boolean(),
   advisoriesFault: text.nullable(),
   changesAt: z.date().nullable(),
   etag: text,
@@ -42,12 +43,15 @@ const answer = z.object({
   offsets: z.array(z.number()),
 })
 
-/** What a listing is made from: the hashes of documents, and the text of the policies. */
+/** In place of a hash: the upstream server does not have the document. */
+const absent = 'absent'
+
+/** What a listing is made from: the hashes of documents, null for those that are not needed or unknown, and the text of the policies. */
 type Inputs = { sha256: string; advisories: string | null; score: string | null; policies: string | null }
 
 /**
  * A listing of the mirror as clients get it, after the policies, which may change it at `changesAt`. `index`, `packed` and `offsets` contain its versions,
- * also refused ones. `advisoriesFault`: why its advisories cannot be applied. `refusal`: why the package has no usable version.
+ * also refused ones. `advisoriesFault`: why some of its advisories cannot be applied. `refusal`: why the package has no usable version.
  */
 export type Judged = z.infer<typeof answer> & { inputs: Inputs }
 
@@ -139,26 +143,30 @@ async function judgedListing(context: Context, name: string, sha256: string, sta
   const advisories = usesAdvisories ? await currentAdvisories(context, listing, state, policies) : null
   const score = usesTags ? await currentScore(context, name, state) : null
   if (advisories !== known.advisories || score !== known.score) listing = await judge(context, name, { ...known, advisories, score })
-  if (listing?.advisoriesFault && policies.advisories.mode === 'enforce') throw serviceUnavailable(listing.advisoriesFault, 60)
   return listing
 }
 
 /**
- * Returns the hash of the current advisories, or null without any. Without an answer of the upstream server, older ones are used.
+ * Returns the hash of the current advisories, null without any, or `absent`. Without an answer of the upstream server, older ones are used.
  * @throws ApiError ServiceUnavailable if advisories that must be enforced are unknown.
  */
 async function currentAdvisories(context: Context, listing: Judged, { advisories: row }: PackageState, policies: MirrorPolicies) {
-  const { name, advisoriesUpdated } = listing
-  if (advisoriesUpdated === null) return null
-  const updated = new Date(advisoriesUpdated)
-  const newerThan = updated < context.now() ? updated : context.now()
-  if (row.checkedAt && row.checkedAt >= newerThan && !isOlder(context, 'advisories', row)) return row.sha256
+  const { name, isAdvised } = listing
+  if (!isAdvised) return null
+  const newerThan = advisoriesDate(context, listing)
+  const isCurrent = row.checkedAt && (newerThan === undefined || row.checkedAt >= newerThan) && !isOlder(context, 'advisories', row)
+  if (isCurrent) return row.sha256 ?? absent
   try {
-    return (await documentState(context, 'advisories', name, { newerThan, caller: callerOf(context) }))?.sha256 ?? null
+    return (await documentState(context, 'advisories', name, { newerThan, caller: callerOf(context) }))?.sha256 ?? absent
   } catch (error) {
     if (policies.advisories.mode === 'enforce') throw error
     return null
   }
+}
+
+/** Returns when the advisories of a package changed, as its listing says; undefined without a date. */
+export function advisoriesDate({ now }: Pick<Context, 'now'>, { advisoriesUpdated }: Pick<Judged, 'advisoriesUpdated'>): Date | undefined {
+  return advisoriesUpdated === null ? undefined : new Date(Math.min(Date.parse(advisoriesUpdated), now().getTime()))
 }
 
 /** Returns the hash of the current score, which has the license and the publisher, or null if it is unknown. */
@@ -187,23 +195,25 @@ async function judge(context: Context, name: string, inputs: Inputs): Promise<Ju
   return judged
 }
 
-/** Whether a listing was made from these inputs. Without a date in the listing, it does not depend on advisories. */
-const isFrom = ({ inputs: { advisories, ...of }, advisoriesUpdated }: Judged, inputs: Inputs): boolean =>
+/** Whether a listing was made from these inputs. */
+const isFrom = ({ inputs: { advisories, ...of }, isAdvised }: Judged, inputs: Inputs): boolean =>
   of.sha256 === inputs.sha256 &&
   of.policies === inputs.policies &&
   of.score === inputs.score &&
-  (advisories === inputs.advisories || advisoriesUpdated === null)
+  (advisories === inputs.advisories || !isAdvised)
 
 async function judgeInThread(context: Context, name: string, inputs: Inputs, serverUrl: string): Promise<Judged | null> {
   const listing = await storedDocument(context, inputs.sha256)
   if (!listing) return null
-  const advisories = await factDocument(context, 'advisories', name, inputs.advisories)
+  const isWithoutAdvisories = inputs.advisories === absent
+  const advisories = isWithoutAdvisories ? null : await factDocument(context, 'advisories', name, inputs.advisories)
   const score = await factDocument(context, 'score', name, inputs.score)
   const size = [listing, advisories, score].reduce((sum, document) => sum + unpackedBytes(document), 0)
-  const task = { task: 'render', listing, advisories, score, policies: inputs.policies, serverUrl, now: context.now() } as const
+  const documents = { listing, advisories, isWithoutAdvisories, score }
+  const task = { task: 'render', ...documents, policies: inputs.policies, serverUrl, now: context.now() } as const
   try {
     const judged = await inThread(callerOf(context), size, answer, task)
-    if (judged.advisoriesFault) reportFaults(context, name, [{ version: '', rule: 'document', reason: judged.advisoriesFault }])
+    if (judged.advisoriesFault) reportFaults(context, name, [{ version: '', rule: 'advisories', reason: judged.advisoriesFault }])
     return { ...judged, inputs }
   } catch (error) {
     if (!(error instanceof NotFetched)) throw error
@@ -224,19 +234,4 @@ export async function findVersion(listing: Judged, version: string): Promise<Jud
   const block = blockOf(listing.index, version)
   if (!block) return null
   return (await readBlock(listing, block.number)).find((one) => one.version === version) ?? null
-}
-
-/** Counts the verdicts on a request. Enforced ones that only mark a version as retracted do not refuse it and are not counted. */
-export function recordVerdicts(context: Context, packageName: string, version: string, verdicts: readonly Verdict[]): void {
-  const userId = context.viewer?.id ?? null
-  for (const { rule, mode, effect, reason } of verdicts) {
-    if (mode === 'enforce' && effect === 'retract') continue
-    countDecision(context, { outcome: mode === 'enforce' ? 'refused' : 'audited', rule, packageName, version, reason, userId })
-  }
-}
-
-/** Counts the verdicts on a request and returns the error for the enforced one among them. Without a version, the request is for the package. */
-export function refuse(context: Context, name: string, version: string, verdicts: Verdict[]) {
-  recordVerdicts(context, name, version, verdicts)
-  return insufficientPermissions(refusalOf(verdicts)?.reason ?? `A policy of this server does not allow ${name}.`)
 }

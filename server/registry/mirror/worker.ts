@@ -15,7 +15,8 @@ import {
   parseListing,
   storedText,
 } from './listing.ts'
-import { describeAdvisories, namesIn, renderListing } from './render.ts'
+import { describeAdvisories, namesIn, renderListing, unreadableFault } from './render.ts'
+import { type ForeignDocument, readForeign } from '../advisories/foreign.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 
 // Runs in a thread, because what the upstream server sends can be large, and everything that is done with it would delay requests.
@@ -43,6 +44,7 @@ export type Task =
       task: 'render'
       listing: Stored
       advisories: Stored | null
+      isWithoutAdvisories: boolean
       score: Stored | null
       policies: string | null
       serverUrl: string
@@ -75,8 +77,8 @@ function answer(task: Task): unknown {
   if (task.task === 'completion') return completion(task)
   if (task.task === 'description') return describe(parsed('listing', task.listing) as MirroredListing)
   if (task.task === 'tags') return tagsIn(task.score)
-  const advisories = task.advisories && (parsed('advisories', task.advisories) as { advisories: unknown[] }).advisories
-  if (task.task === 'advisories') return describeAdvisories({ ...task, advisories: advisories ?? [] })
+  if (task.task === 'advisories') return describeAdvisories({ ...task, advisories: advisoriesIn(task.advisories) })
+  const advisories = task.advisories && advisoriesIn(task.advisories)
   const tags = task.score && tagsIn(task.score)
   return renderListing({ ...task, listing: parsed('listing', task.listing) as MirroredListing, advisories, tags })
 }
@@ -85,6 +87,8 @@ function tagsIn(score: Stored): string[] | null {
   const { tags } = parsed('score', score) as { tags?: unknown }
   return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : null
 }
+
+const advisoriesIn = (stored: Stored) => parsed('advisories', stored) as ForeignDocument
 
 const textOf = (kind: Kind, stored: Stored): string =>
   storedText(kind, gunzipSync(stored, { maxOutputLength: 2 * documentLimits[kind].bytes }))
@@ -97,7 +101,12 @@ const maxStoredBytes = 2 * 1024 ** 2
 function check({ kind, name, document, upstreamUrl, pinned, known, history }: Task & { task: 'check' }) {
   const { text, omitted } = limitedText(kind, Buffer.from(document.buffer, document.byteOffset, document.byteLength))
   const left = omittedFault(name, omitted)
-  if (kind !== 'listing') return { content: compressed(checkedDocument(kind, text, history.now)), ages: null, faults: left }
+  if (kind !== 'listing') {
+    const checked = checkedDocument(kind, text, history.now)
+    const problem = kind === 'advisories' ? readForeign(JSON.parse(checked) as ForeignDocument, name).problem : null
+    const faults = problem === null ? left : [...left, { version: '', rule: 'advisories', reason: unreadableFault(name, problem) }]
+    return { content: compressed(checked), ages: null, faults }
+  }
   const knownText = known && gunzipSync(known).toString('utf8')
   const { listing, faults } = parseListing(text, {
     name,

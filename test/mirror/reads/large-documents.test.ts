@@ -58,9 +58,7 @@ describe('a listing', () => {
         expect((await member.get(`/mirror${listingPath(name)}${path}`)).status, name + path).toBe(503)
     const reasons = (await decisionsOf(app)).map(({ reason }) => reason)
     expect(reasons).toContain('The listing of huge has 100 versions with more than 10000 values or 262144 bytes, left out.')
-    expect(reasons).toContain(
-      'The upstream server sent an unusable /api/packages/wide: the document has more than 1000000 values.',
-    )
+    expect(reasons).toContain('The upstream server sent an unusable /api/packages/wide: the document has more than 1000000 values.')
   })
 
   it('is refused if it can hardly be compressed', async () => {

@@ -31,7 +31,7 @@ const policies = (changes: Changes): MirrorPolicies => {
   const changed = rules.map((rule) => [rule, { ...initial[rule], ...(changes[rule] && { mode: 'enforce', ...changes[rule] }) }])
   return { ...initial, ...Object.fromEntries(changed) }
 }
-const noFacts: PackageFacts = { advisories: [], tags: null }
+const noFacts: PackageFacts = { advisories: [], unreadable: null, tags: null }
 const osv = (...list: object[]) => parseAdvisories(JSON.stringify(list))
 const select = (selector: Partial<Selector>): Selector => ({ name: null, publisher: null, versions: null, ...selector })
 
@@ -225,7 +225,7 @@ it('judges 1,000 versions in a few milliseconds', async () => {
       versions: versions.map(([one]) => one ?? ''),
     }),
   )
-  const facts = { advisories: osv(...advisories), tags: ['license:mit', 'publisher:dart.dev'] }
+  const facts = { unreadable: null, advisories: osv(...advisories), tags: ['license:mit', 'publisher:dart.dev'] }
   const deny = Array.from({ length: 500 }, (_, index) => select({ name: `other_${index}*`, publisher: 'dart.dev', versions: '<1.0.0' }))
   const all = policies({ packages: { deny }, advisories: { unknownAs: 'high' }, licenses: { allow: ['mit'] }, minimumAge: {} })
   judge(all, large, facts, now)

@@ -13,7 +13,7 @@ import { isExcluded, packageState, requireMirror } from '../access.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
 import { type Document, readDocument } from '../documents.ts'
 import { type JudgedVersion, readBlock, versionsIn } from '../render.ts'
-import { callerOf, currentListing, findVersion, type Judged } from '../requested.ts'
+import { advisoriesDate, callerOf, currentListing, findVersion, type Judged } from '../requested.ts'
 import { inThread } from '../threads.ts'
 import { unpackedBytes } from '../upstream.ts'
 
@@ -86,14 +86,14 @@ const described = z.array(
 )
 export type UpstreamAdvisory = z.infer<typeof described>[number]
 
-/** Returns the advisories that are not withdrawn; null if they are not in the mirror and the upstream server does not answer. */
+/** Returns the advisories that are not withdrawn; null if none can be read, or if they are not in the mirror and the upstream server does not answer. */
 export async function upstreamAdvisories(context: Context, { listing, latest }: UpstreamPackage): Promise<UpstreamAdvisory[] | null> {
-  const { name, advisoriesUpdated } = listing
-  if (advisoriesUpdated === null) return []
+  const { name, isAdvised } = listing
+  if (!isAdvised) return []
   try {
     return await withoutBudget(context, async () => {
-      const updated = new Date(Math.min(Date.parse(advisoriesUpdated), context.now().getTime()))
-      const document = await readDocument(context, 'advisories', name, { newerThan: updated, caller: callerOf(context) })
+      const newerThan = advisoriesDate(context, listing)
+      const document = await readDocument(context, 'advisories', name, { newerThan, caller: callerOf(context) })
       return document ? describe(context, document, { name, latest: latest?.version ?? null, listing }) : []
     })
   } catch (error) {

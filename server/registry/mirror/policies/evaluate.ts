@@ -21,6 +21,8 @@ export type Verdict = {
 /** What policies need to know about a package in addition to its listing. */
 export type PackageFacts = {
   advisories: readonly Osv[]
+  /** Why some advisories cannot be read; null if all can. */
+  unreadable: string | null
   /** Tags of the upstream score, such as `license:mit` and `publisher:dart.dev`; null if unknown. */
   tags: readonly string[] | null
 }
@@ -109,9 +111,10 @@ function checkAdvisories(
     .filter(({ rank }) => rank >= severities.indexOf(least))
     .sort((a, b) => b.rank - a.rank)
     .map((one) => ({ ...one, affected: affectedAmong(one.entries, ordered), fixes: fixedVersions(one.entries).map(known) }))
+  const unreadable = facts.unreadable === null ? null : { reason: unreadableReason(name, facts.unreadable) }
   return ({ version, parsed }) => {
     const found = parsed && severe.find(({ affected }) => affected.has(version))
-    if (!found) return null
+    if (!found) return unreadable
     const { osv, severity, fixes } = found
     const stated = severity === null ? `no stated severity, treated as ${unknownAs}` : `severity ${severity}`
     const fix = fixes.find((one) => compareParsed(one, parsed) > 0)
@@ -119,6 +122,9 @@ function checkAdvisories(
     return { reason: `${name} ${version} is affected by ${osv.id} (policy "advisories": ${stated}${advice}).` }
   }
 }
+
+const unreadableReason = (name: string, problem: string): string =>
+  `${name} is not available because advisories about it cannot be read (policy "advisories"; ${problem}).`
 
 /** Returns the advisories about a package that are not withdrawn, with the entries about it. */
 const applying = ({ advisories }: PackageFacts, name: string) =>
