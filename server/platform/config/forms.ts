@@ -38,9 +38,20 @@ export const text = z.string().trim().min(1, 'must not be empty')
 
 const isIp = (host: string) => z.union([z.ipv4(), z.ipv6()]).safeParse(host.replace(/^\[|\]$/g, '')).success
 
+/** Characters of a path that need no encoding and mean nothing to the router. */
+const plainPath = /^(?:\/[\w.~!$&',;=@-]+)*$/
+
+/**
+ * The public URL in its normal form: scheme and host in lower case, an internationalized host in ASCII, without a default port and trailing dots and
+ * slashes. Everything that is derived from it, such as secure cookies, compares texts.
+ */
 export const serverUrl = text.transform((value, context) => {
-  const url = URL.canParse(value) ? new URL(value) : null
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash) return value.replace(/\/+$/, '')
+  const url = URL.parse(value)
+  const host = url?.host.replace(/\.(?=:|$)/, '') ?? ''
+  const path = url?.pathname.replace(/\/+$/, '') ?? ''
+  const isComplete = url && /^https?:$/.test(url.protocol) && /^(?:\[[\da-f:.]+\]|[\w-]+(?:\.[\w-]+)*)(?::\d+)?$/.test(host)
+  if (isComplete && !url.username && !url.password && !url.search && !url.hash && plainPath.test(path))
+    return `${url.protocol}//${host}${path}`
   context.addIssue('write the URL that clients use, such as https://pub.example.com')
   return z.NEVER
 })

@@ -32,6 +32,46 @@ it('requires only the server URL and the secret', () => {
   expect(config.BLOB_PATH).toBe(join(process.cwd(), 'data/blobs'))
 })
 
+it.each([
+  ['HTTPS://Registry.Example:443/', 'https://registry.example'],
+  ['Http://LOCALHOST:80', 'http://localhost'],
+  ['https://pub.example.com:8443//', 'https://pub.example.com:8443'],
+  ['https://pub.example.com./registry/', 'https://pub.example.com/registry'],
+  ['https://pub.example.com.:8443', 'https://pub.example.com:8443'],
+  ['https://bücher.example/Pub', 'https://xn--bcher-kva.example/Pub'],
+  ['https://[2001:DB8::1]:443/', 'https://[2001:db8::1]'],
+  ['https://pub.example.com/a/../b/./c', 'https://pub.example.com/b/c'],
+  ['https:pub.example.com', 'https://pub.example.com'],
+  ['https://pub.example.com/?', 'https://pub.example.com'],
+  ['https://pub.example.com/#', 'https://pub.example.com'],
+])('normalizes the server URL %s', (given, normal) => {
+  expect(readConfig({ ...needed, SERVER_URL: given }).SERVER_URL).toBe(normal)
+})
+
+it.each([
+  'https://user@pub.example.com',
+  'https://user:password@pub.example.com',
+  'https://:password@pub.example.com',
+  'https://pub.example.com/?a=b',
+  'https://pub.example.com/#a',
+  'https://pub.example.com/a//b',
+  'https://pub.example.com/a b',
+  'https://pub.example.com/bücher',
+  'https://pub.example.com/:name',
+  'https://pub.example.com/*',
+  'https://pub.example.com/a%2fb',
+  'https://pub..example.com',
+  'https://pub.example.com..',
+  'https://pub.example.com:99999',
+  'pub.example.com',
+  '//pub.example.com',
+  'ws://pub.example.com',
+  'https://',
+  'https://.',
+])('refuses the server URL %s', (SERVER_URL) => {
+  expect(problemsOf({ ...needed, SERVER_URL })).toEqual(['SERVER_URL: write the URL that clients use, such as https://pub.example.com'])
+})
+
 it('reports all problems at once', () => {
   const problems = problemsOf({
     SERVER_URL: 'ftp://x',
