@@ -15,11 +15,8 @@ import {
   type OauthErrorCode,
   oauthErrorSchema,
   clientFault,
-  clientId,
-  optional,
   type Parameters,
   readAuthorization,
-  required,
   stateOf,
   withParameters,
 } from './parameters.ts'
@@ -104,16 +101,7 @@ const sameAgain = (url: string): string => `/oauth/authorize${url.slice(url.inde
 
 async function token(context: Context): Promise<unknown> {
   const { request, reply } = context
-  const parameters = (request.body ?? {}) as Parameters
-  if (required(parameters, 'grant_type') !== 'authorization_code') {
-    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
-  }
-  if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
-  const { secret, scopes, email } = await exchangeCode(context, {
-    code: required(parameters, 'code'),
-    redirectUri: required(parameters, 'redirect_uri'),
-    codeVerifier: required(parameters, 'code_verifier'),
-  })
+  const { secret, scopes, email } = await exchangeCode(context, (request.body ?? {}) as Parameters)
   reply.header('cache-control', 'no-store').header('pragma', 'no-cache')
   return reply.send({ access_token: secret, token_type: 'Bearer', scope: scopes.join(','), email })
 }

@@ -10,7 +10,7 @@ import { grantableScopes } from '../tokens/policy.ts'
 import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
 import { AuthorizationRequest } from './entity.ts'
-import { OauthError } from './parameters.ts'
+import { clientId, OauthError, optional, type Parameters, required } from './parameters.ts'
 
 /** The parameters of a token request. */
 type Exchange = { code: string; redirectUri: string; codeVerifier: string }
@@ -23,17 +23,39 @@ const dayMs = 86_400_000
 type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
 
 /**
- * Exchanges a code for a token. The first attempt invalidates the code, successful or not. A later attempt also revokes the token that was issued
- * for it (RFC 6749 §4.1.2).
- * @throws OauthError invalid_grant, with the same message for every reason.
+ * Exchanges a code for a token. The first attempt invalidates the code, successful or not, and whatever is missing. A later attempt also revokes the
+ * token that was issued for it (RFC 6749 §4.1.2).
+ * @throws OauthError invalid_grant, with the same message for every reason; other codes for a malformed request.
  */
-export async function exchangeCode({ em, ip, now, config }: Context, given: Exchange): Promise<Grant> {
-  const moment = now()
+export async function exchangeCode(context: Context, parameters: Parameters): Promise<Grant> {
+  const { em, ip, now, config } = context
+  const circumstances = { now: now(), ip, maxDays: config.TOKEN_MAX_DAYS }
   // A refusal must not throw inside the transaction, since the rollback would make the code valid again.
-  const grant = await em.transactional((inner) => spend(inner, given, { now: moment, ip, maxDays: config.TOKEN_MAX_DAYS }))
+  const exchange = (given: Exchange) => em.transactional((inner) => spend(inner, given, circumstances))
+  let given: Exchange
+  try {
+    given = readExchange(parameters)
+  } catch (error) {
+    for (const code of [parameters.code].flat().slice(0, maxCodes))
+      if (typeof code === 'string') await exchange({ code, redirectUri: '', codeVerifier: '' })
+    throw error
+  }
+  const grant = await exchange(given)
   if (!grant)
     throw new OauthError('invalid_grant', 'The code is unknown, expired or already used, or redirect_uri or code_verifier do not match it.')
   return grant
+}
+
+/** Maximum number of codes that a malformed request invalidates. */
+const maxCodes = 4
+
+function readExchange(parameters: Parameters): Exchange {
+  if (required(parameters, 'grant_type') !== 'authorization_code') {
+    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
+  }
+  if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
+  const [code, redirectUri] = [required(parameters, 'code'), required(parameters, 'redirect_uri')]
+  return { code, redirectUri, codeVerifier: required(parameters, 'code_verifier') }
 }
 
 type Circumstances = { now: Date; ip: string; maxDays: number | undefined }
