@@ -77,17 +77,18 @@ export function shownPath({ raw: { url = '' } }: FastifyRequest): string {
 
 const masked = '***'
 
-/** Replaces invitation tokens, access tokens and e-mail addresses in a path by `***`, also if they or the slashes are percent-encoded. */
+/** Replaces invitation tokens, ids of pending authorizations, access tokens and e-mail addresses in a path by `***`, also if they or the slashes are percent-encoded. */
 export function maskPath(path: string): string {
   if (!suspicious.test(path)) return path
-  let afterInvite = false
+  let before = ''
   const shown = path.split('/').map((segment) => {
-    // An empty segment between `invite` and the token is skipped.
-    if (segment === '') return segment
     const plain = decodedPath(segment)
-    const parts = plain.split(/[/\\]/)
-    const isSecret = afterInvite || parts.slice(0, -1).some(isInvite) || plain.includes('@') || encoded.test(plain)
-    afterInvite = isInvite(parts.at(-1) ?? '')
+    let isSecret = plain.includes('@') || encoded.test(plain)
+    // An empty part between `invite` and the token is skipped.
+    for (const part of plain.split(/[/\\]/).filter(Boolean)) {
+      isSecret ||= secretParent.test(before)
+      before = /^oauth$/i.test(before) ? `${before}/${part}` : part
+    }
     if (isSecret) return masked
     if (plain === segment) return segment.replace(secretInPath, `$1${masked}`)
     return plain.search(secretInPath) >= 0 ? masked : segment
@@ -96,11 +97,12 @@ export function maskPath(path: string): string {
 }
 
 /** Fast path: most paths contain nothing to mask. */
-const suspicious = /[%@]|invite|svc_/i
+const suspicious = /[%@]|invite|pending|svc_/i
 /** Access tokens and job tokens (server/platform/access/token-secret.ts), and upload keys (server/registry/uploads/key.ts). */
 const secretInPath = /(svc_(?:pat|job|upload)_)\w*/gi
 const encoded = /%[0-9a-f]{2}/i
-const isInvite = (part: string): boolean => /^invites?$/i.test(part)
+/** What precedes a secret in a path. */
+const secretParent = /(?:^|\/)invites?$|^oauth\/pending$/i
 
 /** Decodes percent-encoding up to three times, since proxies and clients may encode a path repeatedly. Masking needs no UTF-8. */
 function decodedPath(segment: string, times = 3): string {
