@@ -144,3 +144,30 @@ describe('a raw file', () => {
     expect(opened.length).toBe(app.instances.length)
   })
 })
+
+it('sends images to documents only within the limits of the image proxy', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const wide = await plain({ width: 10_000, height: 5001 }).png().toBuffer()
+  const damaged = Buffer.concat([picture.subarray(0, 8), Buffer.from('no header')])
+  const heavy = Buffer.concat([picture, Buffer.alloc(5 * 1024 ** 2)])
+  const padded = Buffer.concat([picture, Buffer.alloc(5 * 1024 ** 2 - picture.length)])
+  const images = { 'a/wide.png': wide, 'a/damaged.png': damaged, 'a/heavy.png': heavy, 'a/padded.png': padded, 'a/logo.png': picture }
+  await publish(alice, { name: 'acme', version: '1.0.0', files: { ...images, 'README.md': '![](a/wide.png)' } })
+  const { body } = await alice.graphql('{ package(name: "acme") { version(version: "1.0.0") { readme { html } } } }')
+  expect(body.data.package.version.readme.html).toContain('/raw/acme/1.0.0/a/wide.png?image')
+  for (const [path, bytes] of Object.entries(images)) {
+    const isShown = path === 'a/padded.png' || path === 'a/logo.png'
+    for (const query of ['?image', '?image=1', '?image&x=y']) {
+      const answer = await alice.get(`/raw/acme/1.0.0/${path}${query}`)
+      expect({ path, status: answer.status }).toEqual({ path, status: isShown ? 200 : 404 })
+      expect(isShown ? answer.raw.equals(bytes) : answer.body.error.code).toBe(isShown || 'NotFound')
+      expect((await alice.head(`/raw/acme/1.0.0/${path}${query}`)).status).toBe(answer.status)
+    }
+    const file = await alice.get(`/raw/acme/1.0.0/${path}`)
+    expect({ path, status: file.status }).toEqual({ path, status: 200 })
+    expect((await alice.get(`/raw/acme/1.0.0/${path}?download&image`)).raw.equals(bytes)).toBe(true)
+    const conditional = { headers: { 'if-none-match': String(file.headers.etag) } }
+    expect((await alice.get(`/raw/acme/1.0.0/${path}?image`, conditional)).status).toBe(isShown ? 200 : 404)
+  }
+})

@@ -5,7 +5,8 @@ import { cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { imageTypes } from './content.ts'
+import { imageTypes, maxImageBytes } from './content.ts'
+import { isShowable } from './dimensions.ts'
 import { imageSettings, resolveRemote } from '../markdown/images.ts'
 import { fileInRepository } from '../markdown/links.ts'
 import { storedPubspec } from '../packages/versions/pubspec.ts'
@@ -16,7 +17,7 @@ import { type PackageFile, readArchiveFile, readPart } from './service.ts'
 import { maxSvgBytes, safeSvg } from './svg/service.ts'
 
 /** Increment when the same file is sent differently. */
-const revision = 2
+const revision = 3
 
 /** Route of the files of a version. */
 export const fileBinaries = [
@@ -26,7 +27,8 @@ export const fileBinaries = [
     handler: sendFile,
     query: {
       download: 'With any value, the original file is sent as a download.',
-      image: "With any value, an image that is not in the archive is looked for in the package's repository.",
+      image:
+        "With any value, an image that is not in the archive is looked for in the package's repository, and one above 5 MiB or 50 megapixels is not sent.",
     },
     produces: {
       200: { description: 'The file.', type: ['text/plain', 'application/octet-stream', ...imageTypes] },
@@ -40,10 +42,11 @@ async function sendFile(context: Context): Promise<unknown> {
   const { request, reply } = context
   const archive = await requestedArchive(context)
   const path = (request.params as { '*': string })['*']
-  const isDownload = (request.query as { download?: unknown }).download !== undefined
-  const etag = etagOf(archive, path, isDownload)
+  const { download, image } = request.query as { download?: unknown; image?: unknown }
+  const use = download !== undefined ? 'download' : image !== undefined ? 'image' : 'file'
+  const etag = etagOf(archive, path, use)
   const answer =
-    isFresh(request, etag) && request.headers['if-none-match']?.trim() !== '*' ? null : await answerFor(context, archive, path, isDownload)
+    isFresh(request, etag) && request.headers['if-none-match']?.trim() !== '*' ? null : await answerFor(context, archive, path, use)
   if (answer === 'missing') return sendFromRepository(context, archive, path)
   restrictContent(reply)
   reply.header('etag', etag).header('vary', 'authorization, cookie')
@@ -55,10 +58,13 @@ async function sendFile(context: Context): Promise<unknown> {
   return reply.send(answer.content())
 }
 
+/** What a file is requested for. An image for a document must be within the limits of the image proxy. */
+type Use = 'file' | 'download' | 'image'
+
 /** The file follows from the archive and the path. */
-const etagOf = ({ sha256 }: VersionArchive, path: string, isDownload: boolean): string =>
+const etagOf = ({ sha256 }: VersionArchive, path: string, use: Use): string =>
   `"${createHash('sha256')
-    .update(JSON.stringify([revision, sha256, path, isDownload]))
+    .update(JSON.stringify([revision, sha256, path, use]))
     .digest('base64url')
     .slice(0, 32)}"`
 
@@ -89,10 +95,13 @@ type Answer = { type: string; bytes: number; isAttachment: boolean; content: () 
 /** Larger files are sent in parts of this size. */
 const partBytes = maxSvgBytes
 
-async function answerFor(context: Context, archive: VersionArchive, path: string, isDownload: boolean): Promise<Answer | 'missing'> {
-  const found = await readArchiveFile(context, archive, path, partBytes)
+async function answerFor(context: Context, archive: VersionArchive, path: string, use: Use): Promise<Answer | 'missing'> {
+  const isDownload = use === 'download'
+  const found = await readArchiveFile(context, archive, path, use === 'image' ? maxImageBytes : partBytes)
   if (!found) return 'missing'
   const { file, content } = found
+  if (use === 'image' && file.kind === 'image' && !isShownImage(file, content))
+    throw notFound(`The image ${path} of ${archive.name} ${archive.version} is too large or damaged.`)
   if (file.mediaType === 'image/svg+xml' && !isDownload) {
     const svg = file.bytes > maxSvgBytes ? null : await safeSvg(context, content)
     if (svg) return { type: 'image/svg+xml', bytes: svg.length, isAttachment: false, content: () => svg }
@@ -105,6 +114,9 @@ async function answerFor(context: Context, archive: VersionArchive, path: string
       content.length === file.bytes ? content : Readable.from(partsOf(context, archive, file, content), { objectMode: false }),
   }
 }
+
+const isShownImage = ({ bytes, mediaType }: PackageFile, content: Buffer): boolean =>
+  content.length === bytes && isShowable(content, mediaType)
 
 const typeOf = ({ kind, mediaType }: PackageFile): string =>
   kind === 'text' || mediaType === 'image/svg+xml' ? 'text/plain; charset=utf-8' : mediaType

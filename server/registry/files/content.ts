@@ -4,6 +4,9 @@ import { isUtf8 } from 'node:buffer'
 export const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/svg+xml'] as const
 export type ImageType = (typeof imageTypes)[number]
 
+/** Largest raster image in bytes that documents show. */
+export const maxImageBytes = 5 * 1024 ** 2
+
 /** Number of bytes at the start of a file from which its type is determined. */
 export const headBytes = 16 * 1024
 

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Guard } from '../../../platform/outbound/addresses.ts'
+import { maxImageBytes } from '../../files/content.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../../platform/outbound/request.ts'
-
-/** Largest remote image in bytes. */
-export const maxImageBytes = 5 * 1024 ** 2
 
 export type DownloadOptions = {
   /** DNS servers; by default, those of the system. */
