@@ -4,6 +4,7 @@ import { lookup } from 'node:dns'
 import { once } from 'node:events'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
+import { isPublicAddress } from '../../platform/outbound/addresses.ts'
 import { parseAddress } from '../../platform/http/client-address.ts'
 import { compareParsed, parseVersion } from '../../platform/pub/version.ts'
 import type { SdkChannel, SdkKind } from './entity.ts'
@@ -54,17 +55,19 @@ function requireHttp(address: string): URL {
   return url
 }
 
-/** Resolves the target of a redirect. @throws Error unless the target has the same scheme, host and port, or the same host with https. */
+/** Resolves the target of a redirect. @throws Error unless the target has the same origin, or the same host with https on the same port or 443. */
 export function redirectTarget(from: URL, location: string): URL {
   const to = URL.canParse(location, from) ? new URL(location, from) : null
-  const isSameSite = to && (to.origin === from.origin || (to.protocol === 'https:' && to.hostname === from.hostname))
+  const isSameSite =
+    to && (to.origin === from.origin || (to.protocol === 'https:' && to.hostname === from.hostname && ['', from.port].includes(to.port)))
   if (!isSameSite || to.username || to.password)
     throw new Error(`it redirects to ${JSON.stringify(location.slice(0, 200))}, which is not on the same host`)
   return to
 }
 
 export function isPrivate(address: string): boolean {
-  return parseAddress(address)?.range() !== 'unicast'
+  // A dual-stack socket reports IPv4 addresses as IPv6.
+  return !isPublicAddress(parseAddress(address)?.toString() ?? '')
 }
 
 /** Resolves a host name with the signature of `dns.lookup`. Fails if any of the resolved addresses is private. */

@@ -1,4 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises'
+import { BlockList } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** An address to connect to. */
@@ -10,14 +11,20 @@ export type Guard = (address: string, port: number, host: string) => boolean
 /** Allows public addresses on the ports of HTTP and HTTPS. */
 export const publicOnly = (address: string, port: number): boolean => (port === 80 || port === 443) && isPublicAddress(address)
 
+/** Networks of cloud providers with addresses that only their own machines reach: services of Azure (the wire server) and of IBM Cloud. */
+const cloudServices = new BlockList()
+cloudServices.addAddress('168.63.129.16')
+cloudServices.addSubnet('161.26.0.0', 16)
+cloudServices.addSubnet('166.8.0.0', 14)
+
 /**
- * Returns whether an address is public unicast: not loopback, private, link-local, carrier-grade NAT, multicast, reserved, or an IPv6 form that
- * contains an IPv4 address.
+ * Returns whether an address is public unicast: not loopback, private, link-local, carrier-grade NAT, multicast, reserved, a service of a cloud
+ * provider, or an IPv6 form that contains an IPv4 address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.parse(address)
-  if (parsed.range() !== 'unicast') return false
+  if (parsed.range() !== 'unicast' || (parsed.kind() === 'ipv4' && cloudServices.check(address))) return false
   // Global unicast addresses are in 2000::/3 (RFC 4291, section 2.4).
   return parsed.kind() === 'ipv4' || ((parsed.toByteArray()[0] ?? 0) & 0xe0) === 0x20
 }

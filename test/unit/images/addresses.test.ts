@@ -1,10 +1,13 @@
 import { expect, it } from 'vitest'
 import { isPublicAddress, publicOnly } from '../../../server/platform/outbound/addresses.ts'
 
-it.each(['8.8.8.8', '93.184.215.14', '2606:4700::6810:84e5', '2a00:1450:4001:82a::200e'])('recognizes %s as public', (address) => {
-  expect(isPublicAddress(address)).toBe(true)
-  expect([80, 443, 8080, 22].map((port) => publicOnly(address, port))).toEqual([true, true, false, false])
-})
+it.each(['8.8.8.8', '93.184.215.14', '168.63.129.17', '161.25.255.255', '166.12.0.1', '2606:4700::6810:84e5', '2a00:1450:4001:82a::200e'])(
+  'recognizes %s as public',
+  (address) => {
+    expect(isPublicAddress(address)).toBe(true)
+    expect([80, 443, 8080, 22].map((port) => publicOnly(address, port))).toEqual([true, true, false, false])
+  },
+)
 
 it.each([
   '0.0.0.0',
@@ -14,6 +17,19 @@ it.each([
   '127.255.255.255',
   '169.254.169.254',
   '172.16.0.1',
+  '0.1.2.3',
+  '100.100.100.200',
+  '161.26.0.10',
+  '166.8.0.1',
+  '168.63.129.16',
+  '192.0.0.170',
+  '192.0.0.192',
+  '192.31.196.1',
+  '192.52.193.1',
+  '192.88.99.1',
+  '192.175.48.1',
+  '198.51.100.1',
+  '203.0.113.1',
   '192.168.1.1',
   '192.0.2.1',
   '198.18.0.1',
@@ -37,6 +53,15 @@ it.each([
   '2002:7f00:1::',
   '2001::1',
   '5f00::1',
+  '::8.8.8.8',
+  '64:ff9b::8.8.8.8',
+  '100::1',
+  '2001:2::1',
+  '2001:10::1',
+  '2001:20::1',
+  '2001:0:4136:e378:8000:63bf:3fff:fdd2',
+  '2620:4f:8000::1',
+  '3fff::1',
   'localhost',
   '',
 ])('refuses %s', (address) => {

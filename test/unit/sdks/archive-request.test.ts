@@ -8,18 +8,35 @@ it.each([
   ['https://sdks.example.com/elsewhere.zip', 'https://sdks.example.com/elsewhere.zip'],
   ['/elsewhere.zip', 'https://sdks.example.com/elsewhere.zip'],
   ['//sdks.example.com/elsewhere.zip', 'https://sdks.example.com/elsewhere.zip'],
-  ['https://sdks.example.com:8443/elsewhere.zip', 'https://sdks.example.com:8443/elsewhere.zip'],
+  ['https://sdks.example.com:443/elsewhere.zip', 'https://sdks.example.com/elsewhere.zip'],
 ])('follows a redirect to %s', (location, target) => {
   expect(redirectTarget(from, location).href).toBe(target)
 })
 
-it('follows a redirect from http to https on the same host', () => {
-  expect(redirectTarget(new URL('http://sdks.example.com/a'), 'https://sdks.example.com/a').href).toBe('https://sdks.example.com/a')
+it.each([
+  ['http://sdks.example.com/a', 'https://sdks.example.com/a'],
+  ['http://sdks.example.com:8080/a', 'https://sdks.example.com/a'],
+  ['http://sdks.example.com:8080/a', 'https://sdks.example.com:8080/a'],
+  ['https://sdks.example.com:8443/a', 'https://sdks.example.com/a'],
+  ['https://sdks.example.com:8443/a', 'https://sdks.example.com:8443/b'],
+])('follows a redirect from %s to %s, on the same port or 443', (start, location) => {
+  expect(redirectTarget(new URL(start), location).href).toBe(location)
+})
+
+it.each([
+  ['http://sdks.example.com/a', 'https://sdks.example.com:8443/a'],
+  ['http://sdks.example.com/a', 'http://sdks.example.com:443/a'],
+  ['http://sdks.example.com:8080/a', 'http://sdks.example.com/a'],
+  ['https://sdks.example.com:8443/a', 'http://sdks.example.com:8443/a'],
+  ['https://sdks.example.com/a', 'https://sdks.example.com:80/a'],
+])('rejects a redirect from %s to %s, on another port', (start, location) => {
+  expect(() => redirectTarget(new URL(start), location)).toThrow('which is not on the same host')
 })
 
 it.each([
   'http://sdks.example.com/a',
   'http://sdks.example.com:8080/a',
+  'https://sdks.example.com:8443/a',
   'https://example.com/a',
   'https://cdn.example.com/a',
   'https://sdks.example.com.evil.example/a',
@@ -41,6 +58,7 @@ it.each([
   '10.1.2.3',
   '100.64.0.1',
   '127.0.0.1',
+  '168.63.129.16',
   '169.254.169.254',
   '172.16.0.1',
   '192.168.1.1',
