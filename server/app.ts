@@ -7,7 +7,7 @@ import { consoleSender, mountConsole } from './platform/console/serve.ts'
 import { summarizePage } from './registry/packages/page-summary.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
 import { saveDecisions } from './registry/mirror/decisions.ts'
-import { invalidInput, unsupportedMediaType } from './errors.ts'
+import { unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './platform/graphql/server.ts'
 import { readDocuments } from './platform/graphql/trusted-documents.ts'
 import { mountProbes } from './operations/checks/readiness.ts'
@@ -15,7 +15,7 @@ import { limitConnections, limitPipelining, reserveFiles } from './platform/http
 import { proxyTrust, readForwardedHeaders } from './platform/http/client-address.ts'
 import { continueWhenRead, discardUnreadBodies } from './platform/http/discard.ts'
 import { bodyLimit, malformedHandler, sendFailure } from './platform/http/failures.ts'
-import { secureHeaders } from './platform/http/headers.ts'
+import { refuseAmbiguousRequests, secureHeaders } from './platform/http/headers.ts'
 import { isEmptyBody, readBody, readJsonBody } from './platform/http/bodies.ts'
 import { refuseUnrouted } from './platform/http/methods.ts'
 import { enforceMinimumRate, type Timings, timingsFor } from './platform/http/connections/pace.ts'
@@ -61,7 +61,7 @@ export async function createApp(
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
   observeRequests(app, services)
-  requireHost(app)
+  refuseAmbiguousRequests(app)
   secureHeaders(app, config.SERVER_URL, log)
   refuseUnrouted(app, { serverUrl: config.SERVER_URL, routerOptions })
   const release = guardConnections(app, services, timings)
@@ -93,13 +93,6 @@ function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }
   if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
   const listeners = [metrics?.countRequest, tracing?.requests(app)].filter((listener) => listener !== undefined)
   logRequests(app, log, { write: isJson ? createJsonRequestWriter(app) : undefined, listeners, probes: config.LOG_PROBES })
-}
-
-/** Rejects HTTP/1.1 requests without a Host header (RFC 9112, section 3.2). Node's own answer has no error envelope. */
-function requireHost(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ raw }) => {
-    if (raw.headers.host === undefined && raw.httpVersion === '1.1') throw invalidInput('The header Host is missing.')
-  })
 }
 
 function acceptJson(app: FastifyInstance): void {

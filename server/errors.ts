@@ -74,6 +74,9 @@ export const unknownAddress = (serverUrl: string) => notFound(`Not found. This r
 /** 400: the input is invalid; `field` is the invalid field. */
 export const invalidInput = (message: string, field?: string) => new ApiError('InvalidInput', message, field ? { field } : {})
 
+/** 400: the connection was closed, or the framing of the body is wrong. */
+export const bodyInterrupted = () => invalidInput('The connection was closed before the request body was complete. Send the request again.')
+
 /** 405: the path does not support the method. */
 export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path supports only ${allowed}.`, { status: 405 })
 
@@ -94,6 +97,9 @@ export const unsupportedMediaType = (wanted: string) => new ApiError('InvalidInp
 /** 415: the body has a Content-Encoding; no endpoint supports any. */
 export const encodedBody = (encoding: string) =>
   new ApiError('InvalidInput', `The body has the Content-Encoding ${encoding}. Send it without one.`, { status: 415 })
+
+/** 417: the request has an expectation other than `100-continue`. */
+export const expectationFailed = () => new ApiError('InvalidInput', 'The header Expect supports only 100-continue.', { status: 417 })
 
 /** 416: the requested range is outside of an archive of `size` bytes. */
 export const rangeNotSatisfiable = (size: number) =>

@@ -56,7 +56,8 @@ function problemOf(method: string, path: string, status: number, contentType: st
   if (!known) return isUndescribed(path) && ![400, 404, 405].includes(status) ? 'no such path' : null
   const operation = document.paths[known]?.[method === 'HEAD' ? 'get' : method.toLowerCase()]
   if (!operation) return status === 405 ? null : `${known} has no such method`
-  const named = operation.responses[status]
+  // A wrong `Expect` is refused on every endpoint, so the document has it only as any other failure.
+  const named = operation.responses[status === 417 ? 'default' : status]
   if (!named) return `${known} has no such status`
   const { content = {} } = named.$ref ? (document.components.responses[named.$ref.split('/').at(-1) ?? ''] ?? {}) : named
   const type = contentType.split(';', 1)[0] ?? ''

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import { parse } from 'node:querystring'
-import { bodyTooLarge, encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
+import { bodyInterrupted, bodyTooLarge, encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { openBodyLimit } from './failures.ts'
@@ -130,7 +130,7 @@ export async function acceptFiles(scope: FastifyInstance): Promise<void> {
 
 /** Converts an error that occurred while reading a request body to the error to respond with. */
 export function bodyFault(request: FastifyRequest, error: unknown): unknown {
-  if (request.raw.errored) return invalidInput('The connection was closed before the request body was complete. Send the request again.')
+  if (request.raw.errored) return bodyInterrupted()
   return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
 }
 

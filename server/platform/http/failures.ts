@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { raceConflict, isRefusedForMove, unavailable } from '../db/unavailable.ts'
-import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../../errors.ts'
+import { ApiError, bodyInterrupted, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../../errors.ts'
 import { noStore } from './caching/conditional.ts'
 import { closesAfterAnswer, stopDiscarding } from './discard.ts'
 import type { Log } from './log.ts'
@@ -124,6 +124,7 @@ export function respondAndClose(socket: Socket, status: string, failure: ApiErro
 function known(error: unknown, request: FastifyRequest): ApiError | null {
   const expected = error instanceof ApiError ? error : raceConflict(error)
   if (expected) return expected
+  if (error === request.raw.errored) return bodyInterrupted()
   const { code, statusCode, message } = error as Partial<FastifyError>
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request.routeOptions.bodyLimit ?? bodyLimit)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType('application/json')
