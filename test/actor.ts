@@ -1,4 +1,5 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { csrfIn } from './support/cookies.ts'
 
 type Person = { id: string; email: string; displayName: string }
 type Identity = { user?: Person; secret?: string; cookies?: Record<string, string>; ip?: string }
@@ -42,7 +43,7 @@ export class Actor {
     return { ...this.identity.cookies }
   }
   get csrf(): string {
-    return this.identity.cookies?.svc_csrf ?? ''
+    return csrfIn(this.identity.cookies)
   }
 
   /** Signs in with the default password of the factories and returns an actor that uses the session cookies. */
@@ -83,7 +84,7 @@ export class Actor {
           cookie: Object.entries(cookies)
             .map(([name, value]) => `${name}=${value}`)
             .join('; '),
-          'x-csrf-token': cookies.svc_csrf ?? '',
+          'x-csrf-token': csrfIn(cookies),
         }),
         ...options.headers,
       },

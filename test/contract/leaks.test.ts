@@ -3,6 +3,9 @@ import { audit } from '../../server/accounts/audit/service.ts'
 import { User } from '../../server/accounts/users/entity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { codeFor } from '../support/oauth.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 /** Returns the error of the leak check for an app in which `happen` ran, or "nothing". */
 async function leakError(happen: (app: TestApp) => Promise<void>): Promise<string> {
@@ -25,7 +28,7 @@ it('reports nothing when nothing leaks', async () => {
 })
 
 it('finds a cookie in the log', async () => {
-  const browse = async (app: TestApp) => app.services.log.info(`cookie ${(await (await app.member()).session()).cookies.svc_session}`)
+  const browse = async (app: TestApp) => app.services.log.info(`cookie ${(await (await app.member()).session()).cookies[names.session]}`)
   expect(await leakError(browse)).toContain('cookie in the log')
 })
 

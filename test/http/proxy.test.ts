@@ -2,6 +2,9 @@ import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { announce, publish } from '../support/publish.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const secureNames = cookieNames(undefined, true)
 
 // A trusted proxy reports https for the client's connection even if SERVER_URL is http.
 const encrypted = { 'x-forwarded-proto': 'https' }
@@ -16,9 +19,9 @@ it('accepts sign-ins behind a TLS proxy, with Secure cookies', async () => {
   expect(await from('https://localhost:8080')).toMatchObject({
     status: 200,
     cookies: [
-      { name: '__Host-svc_session', secure: true },
-      { name: '__Host-svc_csrf', secure: true },
-      { name: '__Host-svc_device', secure: true },
+      { name: secureNames.session, secure: true },
+      { name: secureNames.csrf, secure: true },
+      { name: secureNames.device, secure: true },
     ],
   })
   const refused = { status: 403, body: { error: { code: 'CsrfMismatch' } } }

@@ -2,6 +2,9 @@ import { expect, it } from 'vitest'
 import type { Config } from '../../server/platform/config/config.ts'
 import { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 const [oldKey, newKey] = ['a secret for tests that is long enough', 'another secret for tests, long enough too']
 const rotated = { JWT_SECRET: newKey, JWT_SECRET_PREVIOUS: oldKey }
@@ -16,7 +19,7 @@ const signIn = (app: TestApp, email: string, ip: string, device?: string) =>
   app.anonymous.post(
     '/api/auth/login',
     { email, password: 'correct horse' },
-    { ip, ...(device !== undefined && { headers: { cookie: `svc_device=${device}` } }) },
+    { ip, ...(device !== undefined && { headers: { cookie: `${names.device}=${device}` } }) },
   )
 const cookieIn = (answer: Awaited<ReturnType<typeof signIn>>, name: string) =>
   answer.cookies.find((cookie) => cookie.name === name)?.value ?? ''
@@ -34,8 +37,8 @@ it('keeps sessions and their CSRF tokens valid while the previous key is set', a
   })
   const fresh = await alice.at(after).session()
   expect(fresh.csrf).not.toBe(before.csrf)
-  const { svc_session: session = '' } = fresh.cookies
-  const crossed = new Actor(after.http, { user: alice.user, cookies: { svc_session: session, svc_csrf: before.csrf } })
+  const { [names.session]: session = '' } = fresh.cookies
+  const crossed = new Actor(after.http, { user: alice.user, cookies: { [names.session]: session, [names.csrf]: before.csrf } })
   expect(await crossed.patch('/api/auth/profile', { displayName: 'Eve' })).toMatchObject({
     status: 403,
     body: { error: { code: 'CsrfMismatch' } },
@@ -58,7 +61,7 @@ it('ends sessions when the key changes without the previous one, and accepts non
 it('recognizes devices and address ranges after a key rotation and renews them at sign-in', async () => {
   await using app = await testApp()
   const [{ email }, bob] = [await app.member(), await app.member()]
-  const device = cookieIn(await signIn(app, email, '198.51.100.7'), 'svc_device')
+  const device = cookieIn(await signIn(app, email, '198.51.100.7'), names.device)
   await signIn(app, bob.email, '198.51.100.9', device)
   await using after = await restart(app, rotated)
   const rows = () => after.services.database.reads.all<{ hash: string }>('select hash from sign_in_origins order by id')
@@ -68,7 +71,7 @@ it('recognizes devices and address ranges after a key rotation and renews them a
   expect(await signIn(after, email, '198.51.100.200')).toMatchObject({ status: 200 })
   const known = await signIn(after, email, '192.0.2.201', device)
   expect(known).toMatchObject({ status: 200 })
-  const renewed = cookieIn(known, 'svc_device')
+  const renewed = cookieIn(known, names.device)
   expect(renewed).not.toBe(device)
   expect(renewed.split('.')[0]).toBe(device.split('.')[0])
   // The same browser with its renewed cookie is still known to another account that used it.

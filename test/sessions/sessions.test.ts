@@ -5,6 +5,9 @@ import { collectSessions } from '../../server/accounts/sessions/service.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { requestConsent, codeFor } from '../support/oauth.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 type Listed = { id: string; current: boolean }
 
@@ -73,8 +76,8 @@ it('ends one session immediately and no other', async () => {
   expect(last).toMatchObject({
     status: 200,
     cookies: [
-      { name: 'svc_session', value: '' },
-      { name: 'svc_csrf', value: '' },
+      { name: names.session, value: '' },
+      { name: names.csrf, value: '' },
     ],
   })
   expect(await one.get('/api/auth/me')).toMatchObject({ status: 401 })

@@ -2,14 +2,17 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it } from 'vitest'
 import type { Answer } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 type From = { ip?: string; device?: string | undefined }
 
 const attempt = (app: TestApp, email: string, password: string, { ip = app.address(), device }: From = {}) =>
-  app.anonymous.post('/api/auth/login', { email, password }, { ip, headers: device ? { cookie: `svc_device=${device}` } : {} })
+  app.anonymous.post('/api/auth/login', { email, password }, { ip, headers: device ? { cookie: `${names.device}=${device}` } : {} })
 const failSignIn = (app: TestApp, email: string, from?: From) => attempt(app, email, 'wrong', from)
 const signIn = (app: TestApp, email: string, from?: From) => attempt(app, email, 'correct horse', from)
-const deviceOf = ({ cookies }: Answer) => cookies.find(({ name }) => name === 'svc_device')?.value
+const deviceOf = ({ cookies }: Answer) => cookies.find(({ name }) => name === names.device)?.value
 const count = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length
 
 /** Exhausts the sign-in failures allowed to unknown devices and expects 429 afterwards. */

@@ -2,6 +2,9 @@ import { expect, it } from 'vitest'
 import { type Actor, statuses } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { interleave, interleavings } from '../support/interleave.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 type Response = Awaited<ReturnType<Actor['post']>>
 
@@ -14,11 +17,11 @@ async function signInWhile(app: TestApp, round: number, email: string, change: (
   const attempt = () => app.anonymous.post('/api/auth/login', login(email), { ip: app.address() })
   const answers = (await interleave<[unknown, Response, Response]>(app, round, [change, attempt, attempt])).slice(1) as Response[]
   for (const answer of answers) expect([200, 401]).toContain(answer.status)
-  return answers.flatMap(({ cookies }) => cookies.filter(({ name }) => name === 'svc_session').map(({ value }) => value))
+  return answers.flatMap(({ cookies }) => cookies.filter(({ name }) => name === names.session).map(({ value }) => value))
 }
 
 const me = async (app: TestApp, session: string) =>
-  (await app.anonymous.get('/api/auth/me', { headers: { cookie: `svc_session=${session}` } })).status
+  (await app.anonymous.get('/api/auth/me', { headers: { cookie: `${names.session}=${session}` } })).status
 
 async function expectNoSession(app: TestApp, sessions: string[]): Promise<void> {
   for (const session of sessions) expect(await me(app, session)).toBe(401)

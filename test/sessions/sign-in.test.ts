@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 const login = (email: string, password = 'correct horse') => ({ email, password })
 
@@ -14,9 +17,9 @@ it('signs in with e-mail and password, and out again', async () => {
     body: { userId: alice.id, displayName: 'Alice', role: 'member', lastLoginAt: expect.any(String) },
   })
   expect(answer.cookies).toMatchObject([
-    { name: 'svc_session', httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 2_592_000 },
-    { name: 'svc_csrf', sameSite: 'Lax', path: '/' },
-    { name: 'svc_device', httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 31_536_000 },
+    { name: names.session, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 2_592_000 },
+    { name: names.csrf, sameSite: 'Lax', path: '/' },
+    { name: names.device, httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 31_536_000 },
   ])
   const browser = await alice.session()
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200, body: { userId: alice.id } })
@@ -114,8 +117,8 @@ it('signs in, signs up and accepts invitations with an existing session but with
   const bare = (path: string, body: object, headers?: object) =>
     browser.post(path, body, { headers: { 'x-csrf-token': '', ...headers }, ip: app.address() })
   const again = await bare('/api/auth/login', login(alice.email))
-  expect(again).toMatchObject({ status: 200, cookies: [{ name: 'svc_session' }, { name: 'svc_csrf' }, { name: 'svc_device' }] })
-  expect(again.cookies[0]?.value).not.toBe(browser.cookies.svc_session)
+  expect(again).toMatchObject({ status: 200, cookies: [{ name: names.session }, { name: names.csrf }, { name: names.device }] })
+  expect(again.cookies[0]?.value).not.toBe(browser.cookies[names.session])
   const account = { email: 'new@example.com', displayName: 'New', password: 'a long enough one' }
   expect(await bare('/api/auth/signup', account)).toMatchObject({ status: 202 })
   expect(await bare('/api/invites/nonsense/accept', { password: account.password })).toMatchObject({ status: 404 })

@@ -2,6 +2,9 @@ import { expect, it } from 'vitest'
 import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { statuses } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 const account = { email: 'Ada@Example.com', displayName: 'Ada', password: 'a fine password' }
 
@@ -112,11 +115,11 @@ it('continues only for the client that verified the code, even behind the same p
 it('accepts the setup token from an HttpOnly cookie', async () => {
   await using app = await freshServer()
   const { cookies } = await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
-  expect(cookies).toEqual([expect.objectContaining({ name: 'svc_setup', httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 1800 })])
-  const headers = { cookie: `svc_setup=${cookies[0]?.value}` }
+  expect(cookies).toEqual([expect.objectContaining({ name: names.setup, httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 1800 })])
+  const headers = { cookie: `${names.setup}=${cookies[0]?.value}` }
   expect(await app.anonymous.post('/api/setup/complete', { ...account, password: 'short' }, { headers })).toMatchObject({ status: 400 })
   const done = await app.anonymous.post('/api/setup/complete', account, { headers })
-  expect(done).toMatchObject({ status: 201, cookies: [{ name: 'svc_setup', value: '' }] })
+  expect(done).toMatchObject({ status: 201, cookies: [{ name: names.setup, value: '' }] })
 })
 
 it('expires the code after a day and when a new one is printed', async () => {

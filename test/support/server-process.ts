@@ -76,7 +76,7 @@ export async function ownersToken({ url, log }: Server): Promise<string> {
   await json(`${url}/api/setup/complete`, { ...ownersAccount, setupToken })
   const { cookies } = await json(`${url}/api/auth/login`, ownersAccount)
   const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ')
-  const csrf = /svc_csrf=([^;]+)/.exec(cookie)?.[1] ?? ''
+  const csrf = /svc_csrf[^=]*=([^;]+)/.exec(cookie)?.[1] ?? ''
   return (await json(`${url}/api/auth/keys`, { name: 'test', scopes: ['admin'] }, { cookie, 'x-csrf-token': csrf })).body.secret
 }
 

@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { dependent, makePublic, publicApp, setSwitch } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
+import { cookieNames } from '../support/cookies.ts'
+
+const names = cookieNames()
 
 /** Returns the paths that package clients read of a package. */
 const reads = (name: string, version = '1.0.0') => [
@@ -58,7 +61,7 @@ describe('anonymous reading', () => {
     const revoked = (await alice.post('/api/auth/keys', { name: 'gone' })).body
     await alice.delete(`/api/auth/keys/${revoked.id}`)
     for (const secret of ['svc_pat_wrong', revoked.secret]) expect(await statusesOf(app, 'acme', app.withToken(secret))).toEqual(refused)
-    expect((await app.anonymous.get('/api/packages/acme', { headers: { cookie: 'svc_session=stale' } })).status).toBe(200)
+    expect((await app.anonymous.get('/api/packages/acme', { headers: { cookie: `${names.session}=stale` } })).status).toBe(200)
   })
 
   it('serves the archive whole, in ranges and by ETag, with revalidation by caches', async () => {

@@ -5,7 +5,6 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
 import { insufficientPermissions, invalidInput } from '../../errors.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
-import { isSecure } from '../../platform/http/public-url.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
@@ -59,7 +58,7 @@ export async function changePassword(context: SignedInContext, input: { currentP
   const passwordHash = await hashPassword(context, password)
   // If the hash was replaced concurrently, verify again: a sign-in rehashes the same password after BCRYPT_COST was changed.
   while (!(await replaceHash(context, verified, passwordHash))) verified = await provePassword(context, currentPassword)
-  clearSessionCookies(context.reply, isSecure(context.request, config.SERVER_URL))
+  clearSessionCookies(context.reply, config.SERVER_URL)
 }
 
 /**

@@ -2,7 +2,6 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
 import { readCookie, setCookie } from '../../platform/http/cookies.ts'
-import { isSecure } from '../../platform/http/public-url.ts'
 import { equalSecrets, hmac, type Keys, randomText, validKeys } from '../../platform/http/keys.ts'
 import { addressRange } from '../../platform/http/limits.ts'
 import { User } from '../users/entity.ts'
@@ -28,7 +27,7 @@ const remembered = { device: 10, range: 20 }
 
 /** Determines the origin of a request. For an unknown account it makes the same query, with a random id, so that the timing does not differ. */
 export async function originOf({ em, request, config, keys, ip, now }: Context, userId: string = newId()): Promise<Origin> {
-  const name = ownDevice(keys, readCookie(request, 'device', isSecure(request, config.SERVER_URL))) ?? randomText(32)
+  const name = ownDevice(keys, readCookie(request, 'device', config.SERVER_URL)) ?? randomText(32)
   const [hashes, previousHashes = null] = validKeys(keys).map((valid) => ({
     device: hmac(valid.device, `${userId} device ${tagged(valid, name)}`),
     range: hmac(valid.device, `${userId} range ${addressRange(ip)}`),
@@ -63,8 +62,8 @@ export async function rememberOrigin(em: EntityManager, userId: string, { hashes
 }
 
 /** Sets the device cookie for another year. */
-export function sendDeviceCookie({ reply, request, config }: Context, { device }: Origin): void {
-  setCookie(reply, 'device', isSecure(request, config.SERVER_URL), device, rememberedMs / 1000)
+export function sendDeviceCookie({ reply, config }: Context, { device }: Origin): void {
+  setCookie(reply, 'device', config.SERVER_URL, device, rememberedMs / 1000)
 }
 
 /** Deletes origins without a sign-in for a year. */

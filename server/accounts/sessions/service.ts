@@ -4,7 +4,6 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
 import { newestFirst, type PageArguments, isMomentKey, momentKey, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
-import { isSecure } from '../../platform/http/public-url.ts'
 import { sessionIdleMs } from '../../platform/access/authenticate.ts'
 import { Session } from './entity.ts'
 import type { FilterQuery } from '@mikro-orm/core'
@@ -24,7 +23,7 @@ export async function signOut(context: Context): Promise<void> {
       if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, ...(viewer && { user: viewer }), summary, ip })
     })
   }
-  clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
+  clearSessionCookies(context.reply, context.config.SERVER_URL)
 }
 
 /** Lists a user's sessions that are active at `now`, as a connection, newest first. */
@@ -50,7 +49,7 @@ export async function revokeSession(context: SignedInContext, id: string): Promi
     audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
     return own
   })
-  if (credential.id === id) clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
+  if (credential.id === id) clearSessionCookies(context.reply, context.config.SERVER_URL)
   return session
 }
 

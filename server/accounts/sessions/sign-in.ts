@@ -3,7 +3,6 @@ import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
-import { isSecure } from '../../platform/http/public-url.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
@@ -119,7 +118,7 @@ const newSession = ({ ip, request }: Context, started: Date) => ({
   userAgent: (request.headers['user-agent'] ?? '').slice(0, 256),
 })
 
-function sendCookies({ reply, request, keys, config }: Context, { id, secret }: NewSession): void {
+function sendCookies({ reply, keys, config }: Context, { id, secret }: NewSession): void {
   const values = { session: secret, csrf: csrfToken(keys, id), maxAge: lifetimeMs / 1000 }
-  setSessionCookies(reply, isSecure(request, config.SERVER_URL), values)
+  setSessionCookies(reply, config.SERVER_URL, values)
 }

@@ -3,7 +3,6 @@ import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { insufficientPermissions, invalidInput, notFound } from '../../errors.ts'
 import { clearCookie, readCookie, setCookie } from '../../platform/http/cookies.ts'
-import { isSecure } from '../../platform/http/public-url.ts'
 import { equalSecrets, randomText, sha256, hmac, type Keys, validKeys } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
 import { User } from '../users/entity.ts'
@@ -31,7 +30,7 @@ export async function announceSetupCode(services: Services): Promise<void> {
  * @throws ApiError InvalidInput for a wrong code; InsufficientPermissions when another address verified the code first.
  */
 export async function verifySetupCode(context: Context, code: string): Promise<string> {
-  const { em, ip, now, request, reply, config } = context
+  const { em, ip, now, reply, config } = context
   const current = await newestCode(em)
   if (!current || isExpired(current, now())) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
   if (!fits(current, code)) return refuseWrongCode(context, current)
@@ -39,7 +38,7 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
   const claimable = { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] }
   const claimed = await em.nativeUpdate(SetupCode, claimable, { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) })
   if (!claimed) throw otherAddress()
-  setCookie(reply, 'setup', isSecure(request, config.SERVER_URL), token, completionMs / 1000)
+  setCookie(reply, 'setup', config.SERVER_URL, token, completionMs / 1000)
   return token
 }
 
@@ -51,14 +50,13 @@ type OwnerAccount = { email: string; displayName: string; password: string; setu
  */
 export async function completeSetup(context: Context, input: OwnerAccount): Promise<User> {
   const { em, ip, now, config, request, reply } = context
-  const secure = isSecure(request, config.SERVER_URL)
   const code = await newestCode(em)
   // Codes are deleted when the setup is completed, possibly by a concurrent request.
   if (!code) await refuseAfterSetup(context)
-  const proven = requireVerified(code, { ip, token: input.setupToken ?? readCookie(request, 'setup', secure), now: now() })
+  const proven = requireVerified(code, { ip, token: input.setupToken ?? readCookie(request, 'setup', config.SERVER_URL), now: now() })
   const passwordHash = await hashPassword(context, await acceptPassword(context, input.password, input))
   const owner = await makeOwner(context, proven, { ...input, passwordHash })
-  clearCookie(reply, 'setup', secure)
+  clearCookie(reply, 'setup', config.SERVER_URL)
   return owner
 }
 

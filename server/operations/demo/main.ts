@@ -11,6 +11,7 @@ import { openServices } from '../../open-services.ts'
 import { people } from './catalog.ts'
 import { type DemoServer, emailOf, fillServer } from './fill.ts'
 import { ConfigError, readConfig } from '../../platform/config/config.ts'
+import { cookieName } from '../../platform/http/cookies.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { startWorker } from '../../platform/jobs/worker.ts'
@@ -79,7 +80,7 @@ type Session = { clock: { now: Date }; password: string }
 /** Returns access to the server in this process, without a network connection. */
 function demoServer(services: Services, app: FastifyInstance, { clock, password }: Session): DemoServer {
   const { config } = services
-  const send = sender(app, basePath(config.SERVER_URL))
+  const send = sender(app, config.SERVER_URL)
   return {
     serverUrl: config.SERVER_URL,
     password,
@@ -98,7 +99,9 @@ type Call = { secret?: string | null; cookies?: Record<string, string>; body?: u
 type Send = (method: 'GET' | 'POST' | 'PUT', path: string, call: Call) => Promise<Answer>
 
 /** Returns a function that sends requests. It throws if the server refuses one. */
-function sender(app: FastifyInstance, base: string): Send {
+function sender(app: FastifyInstance, serverUrl: string): Send {
+  const base = basePath(serverUrl)
+  const csrfName = cookieName('csrf', serverUrl)
   let callers = 0
   return async (method, path, { secret, cookies = {}, body }) => {
     const response = await app.inject({
@@ -109,7 +112,7 @@ function sender(app: FastifyInstance, base: string): Send {
       remoteAddress: `10.${(callers >> 8) & 255}.${callers++ & 255}.7`,
       headers: {
         ...(secret && { authorization: `Bearer ${secret}` }),
-        ...(cookies.svc_csrf && { 'x-csrf-token': cookies.svc_csrf }),
+        'x-csrf-token': cookies[csrfName] ?? '',
         ...(Buffer.isBuffer(body) && { 'content-type': 'application/octet-stream' }),
       },
       ...(body !== undefined && { payload: body as Buffer | object }),

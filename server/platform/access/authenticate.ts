@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { toDate, type Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
-import { isSecure } from '../http/public-url.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Role, Scope, Credential, Viewer } from './roles.ts'
 import { isJobSecret, isSecret, secretIn } from './token-secret.ts'
@@ -53,7 +52,7 @@ export async function authenticate(
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
     return token && byToken(await reads.recall<TokenRow>(tokenSql, token.hash), now)
   }
-  const cookie = readCookie(request, 'session', isSecure(request, serverUrl))
+  const cookie = readCookie(request, 'session', serverUrl)
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
 }
 

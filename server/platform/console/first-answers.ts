@@ -6,7 +6,6 @@ import { type Context, createContext } from '../access/context.ts'
 import { executeInTurn, refuseExpensive } from '../graphql/cost.ts'
 import { readCookie } from '../http/cookies.ts'
 import { addressKey } from '../http/limits.ts'
-import { isSecure } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
 import type { PageNeeds, Query } from './page-index.ts'
@@ -64,7 +63,7 @@ export function firstAnswerer(services: Services, schema: GraphQLSchema, documen
   }
   /** Returns the answers, without those to queries that fail or take too long. Never throws: the page is also served if the database is down. */
   return async (request: FastifyRequest, reply: FastifyReply, needs: PageNeeds): Promise<FirstAnswers> => {
-    const csrf = readCookie(request, 'csrf', isSecure(request, services.config.SERVER_URL)) ?? ''
+    const csrf = readCookie(request, 'csrf', services.config.SERVER_URL) ?? ''
     const known: FirstAnswers = { session: csrf.slice(-sessionCharacters), answers: [], isComplete: false, isSignedIn: false }
     // A header with credentials is not from the console, or belongs to a proxy in front of it.
     if (request.method === 'GET' && request.headers.authorization === undefined)

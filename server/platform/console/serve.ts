@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { unknownAddress } from '../../errors.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { noStore, prefers } from '../http/caching/conditional.ts'
+import { cookieSuffix } from '../http/cookies.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
@@ -80,7 +81,10 @@ export function consoleSender(services: Services, { schema, documents, summarize
   const { SERVER_URL } = services.config
   const base = `${basePath(SERVER_URL)}/`
   const page = existsSync(join(root, 'index.html'))
-    ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
+    ? readFileSync(join(root, 'index.html'), 'utf8').replace(
+        '<base href="/"',
+        `<meta name="cookie-suffix" content="${cookieSuffix(SERVER_URL)}"><base href="${base}"`,
+      )
     : notBuilt
   const policy = policyFor(services.config, page)
   const needsOf = readPageIndex(join(root, 'pages.json'))

@@ -15,6 +15,7 @@ import {
 import { statusOf } from '../../errors.ts'
 import { rootFields } from '../graphql/caller-check.ts'
 import { version } from '../config/version.ts'
+import { cookieName } from '../http/cookies.ts'
 import { callerRule, refusals, refusalsOf, securityOf } from './documented-errors.ts'
 import { answerSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
 import { compileOperation } from './operation.ts'
@@ -68,7 +69,7 @@ const securitySchemes = (serverUrl: string): Json => ({
   session: {
     type: 'apiKey',
     in: 'cookie',
-    name: serverUrl.startsWith('https:') ? '__Host-svc_session' : 'svc_session',
+    name: cookieName('session', serverUrl),
     description: 'The session cookie; changes also need the X-CSRF-Token header.',
   },
 })
