@@ -125,7 +125,7 @@ it('serves newcomers of other ranges and accounts during a flood with a new netw
   expect([results.get('alice'), results.get('bob')]).toEqual(['served', 'served'])
 })
 
-it('lets newcomers displace each other at random, so that the first ones cannot hold all places', async () => {
+it('replaces newcomers by others at random, so that the first ones cannot hold all places', async () => {
   const { running, results, ask } = fullLimiter({ waiting: 32 })
   const calls = Array.from({ length: 640 }, (_, index) => ask(`caller ${index}`))
   running.resolve()
@@ -146,7 +146,7 @@ it('forgets old calls with the number of later ones', async () => {
   expect(results.get('busy')).toBe('served')
 })
 
-it('says in advance whether a newcomer would get a place', async () => {
+it('returns in advance whether a newcomer would get a place', async () => {
   const { inTurn, running, ask } = fullLimiter({ waiting: 2 })
   const calls = [ask('a'), ask('a'), ask('b'), ask('b')]
   expect(() => inTurn.requirePlace('c')).not.toThrow()
