@@ -10,7 +10,7 @@ import { openBodyLimit } from './failures.ts'
 import { maxBodyValues, scanJson } from './json-size.ts'
 
 /** Throws InvalidInput (415) if the headers announce a compressed body or a charset other than UTF-8 (RFC 9110 §15.5.16). */
-export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
+function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw encodedBody(encoding)
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8'

@@ -21,7 +21,7 @@ type Waiting = Caller & { start: () => void; refuse: () => void }
 type Running = ReadonlyMap<string, number>
 
 /** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
-export type Lane = 'open' | 'reserved'
+type Lane = 'open' | 'reserved'
 /** `sources` describe the caller more broadly and more precisely than its key, such as its networks and its account. Only for `newcomersFirst`. */
 type Place = { lane?: Lane; sources?: readonly string[] }
 
