@@ -93,11 +93,25 @@ it('answers 503 within seconds while the bucket does not respond, and recovers w
   const begunAt = performance.now()
   await expect(publishTo(server, authorization, await archiveOf('1.1.0'))).rejects.toThrow('ServiceUnavailable')
   took['publish'] = Math.round(performance.now() - begunAt)
+
+  // The bucket stops responding just after it responded.
+  for (const [index, stopping] of ['PutObject', 'CopyObject', 'HeadObject'].entries()) {
+    bucket.fault = () => null
+    await expect.poll(async () => (await get(archive)).status, { timeout: 10_000 }).toBe(200)
+    let isSilent = false
+    bucket.fault = ({ operation }) => {
+      isSilent ||= operation === stopping
+      return isSilent ? 'silent' : null
+    }
+    const since = performance.now()
+    await expect(publishTo(server, authorization, await archiveOf(`2.${index}.0`))).rejects.toThrow('ServiceUnavailable')
+    took[`publish until ${stopping}`] = Math.round(performance.now() - since)
+  }
   // An S3 call may take three attempts of 15 seconds each, but requests must fail sooner.
   expect(Object.entries(took).filter(([, ms]) => ms > 5000)).toEqual([])
 
   bucket.fault = () => null
-  expect((await get(archive)).status).toBe(200)
+  await expect.poll(async () => (await get(archive)).status, { timeout: 10_000 }).toBe(200)
   await publishTo(server, authorization, await archiveOf('1.1.0'))
   expect(JSON.parse((await get('/api/packages/acme')).body).latest.version).toBe('1.1.0')
 })

@@ -1,26 +1,67 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { conflict } from '../../errors.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 
-const holdShape = z.object({ holder: z.string(), until: z.iso.datetime() })
+/** A process: the machine or container that it runs on, its id, and when it started there, in the unit of the system; null if unknown. */
+const processShape = z.object({ host: z.string(), pid: z.number(), started: z.string().nullable() })
+type Process = z.infer<typeof processShape>
+
+const holdShape = z.object({ holder: z.string(), until: z.iso.datetime(), process: processShape.optional() })
 type Hold = z.infer<typeof holdShape>
 
 /** The current hold, which prevents all instances from purging removed bytes. */
 export const holdSetting: Setting<Hold | null> = { key: 'store.hold', schema: holdShape.nullable(), initial: null }
 
-/** Milliseconds after its last renewal at which the hold of a dead process expires. */
-const leaseMs = 120_000
-const renewMs = 20_000
+/** Milliseconds after its last renewal at which the hold of a dead process on another machine expires. */
+const leaseMs = 60_000
+const renewMs = 10_000
 
 /** A hold that is renewed until it is released. */
 export type HeldRemovals = Awaited<ReturnType<typeof holdRemovals>>
 
 /** Returns whether a hold prevents purging removed bytes at this time. */
 export async function areRemovalsHeld(em: EntityManager, now: Date): Promise<boolean> {
-  const hold = await readSettingIn(em, holdSetting)
-  return hold !== null && new Date(hold.until) > now
+  return isHeld(await readSettingIn(em, holdSetting), now)
+}
+
+/** Returns whether a hold is valid: it has not expired, and its process has not ended, as far as this process can see it. */
+const isHeld = (hold: Hold | null, now: Date): boolean =>
+  hold !== null && new Date(hold.until) > now && !(hold.process && hasEnded(hold.process))
+
+/** Returns whether a process of this machine or container has ended. Processes elsewhere cannot be seen and count as running. */
+function hasEnded({ host, pid, started }: Process): boolean {
+  if (host !== hostOfProcess()) return false
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+  // The system may have given the id to another process.
+  return started !== null && startOf(pid) !== started
+}
+
+/** Returns a name of this machine, or of the container: process ids are only valid within it. */
+function hostOfProcess(): string {
+  try {
+    return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return hostname()
+  }
+}
+
+/** Returns when a process started, in clock ticks since the start of the machine; null on systems other than Linux. */
+function startOf(pid: number): string | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is a name in parentheses that can contain spaces. The start is the 22nd field.
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? null
+  } catch {
+    return null
+  }
 }
 
 /**
@@ -28,21 +69,21 @@ export async function areRemovalsHeld(em: EntityManager, now: Date): Promise<boo
  * @throws ApiError Conflict if another process has a hold.
  */
 export async function holdRemovals(em: EntityManager, now: () => Date) {
-  const holder = randomUUID()
+  const own = { holder: randomUUID(), process: { host: hostOfProcess(), pid: process.pid, started: startOf(process.pid) } }
   const controller = new AbortController()
   await em.fork().transactional(async (inner) => {
     const hold = await lockSetting(inner, holdSetting)
-    if (hold && new Date(hold.until) > now())
+    if (hold && isHeld(hold, now()))
       throw conflict(`Another backup of this server is running. If it was killed, a new backup can start at ${hold.until}.`)
-    await writeSetting(inner, holdSetting, { holder, until: later(now()) })
+    await writeSetting(inner, holdSetting, { ...own, until: later(now()) })
   })
   const renewal = setInterval(() => void renew().catch(() => {}), renewMs)
   renewal.unref()
   const change = (until: string | null) =>
     em.fork().transactional(async (inner) => {
       const hold = await lockSetting(inner, holdSetting)
-      if (hold?.holder !== holder || new Date(hold.until) <= now()) return false
-      await writeSetting(inner, holdSetting, until === null ? null : { holder, until })
+      if (hold?.holder !== own.holder || new Date(hold.until) <= now()) return false
+      await writeSetting(inner, holdSetting, until === null ? null : { ...own, until })
       return true
     })
   async function renew(): Promise<void> {

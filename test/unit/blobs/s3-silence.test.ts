@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import type { TestStore } from '../../support/blob-stores.ts'
 import { away, hashOf, stage, store, testBucket } from '../../support/s3-bucket.ts'
 
 const bytes = Buffer.from('an archive')
@@ -13,6 +14,17 @@ async function failsSoon(work: Promise<unknown>): Promise<void> {
   expect(Date.now() - begunAt).toBeLessThan(soonMs)
 }
 
+/** Repeats work until it succeeds. A probe of the silent service may still be running. */
+async function recovers(work: () => Promise<unknown>): Promise<boolean> {
+  const attempt = () =>
+    work().then(
+      () => true,
+      () => false,
+    )
+  await expect.poll(attempt, { timeout: 20_000 }).toBe(true)
+  return true
+}
+
 it('fails fast while the service accepts connections but never responds, and recovers with it', async () => {
   await using test = await testBucket()
   const { bucket, blobs } = test
@@ -24,6 +36,39 @@ it('fails fast while the service accepts connections but never responds, and rec
   bucket.fault = () => null
   expect(await blobs.has(sha256)).toBe(true)
   expect((await stage(blobs, bytes)).sha256).toBe(sha256)
+})
+
+it.each<[string, (blobs: TestStore) => Promise<unknown>]>([
+  ['a small upload', (blobs) => stage(blobs, bytes)],
+  ['an upload that is already received', (blobs) => blobs.stageWhole('staged-whole', bytes)],
+  ['an upload in parts', (blobs) => stage(blobs, Buffer.alloc(12 * 1024 ** 2))],
+])('abandons %s soon if the service stops responding right before it', async (_name, write) => {
+  await using test = await testBucket()
+  const { bucket, blobs } = test
+  await blobs.has(hashOf(bytes))
+  bucket.fault = () => 'silent'
+  await failsSoon(write(blobs))
+  await failsSoon(blobs.identify('id'))
+  bucket.fault = () => null
+  expect(await recovers(() => write(blobs))).toBe(true)
+})
+
+it('abandons the steps after an upload soon if the service stops responding between them', async () => {
+  await using test = await testBucket()
+  const { bucket, blobs } = test
+  const { sha256 } = await blobs.stageWhole('staged', bytes)
+  for (const stopping of ['CopyObject', 'HeadObject', 'GetObject', 'ListObjectsV2']) {
+    let isSilent = false
+    bucket.fault = ({ operation }) => {
+      isSilent ||= operation === stopping
+      return isSilent ? 'silent' : null
+    }
+    await failsSoon(blobs.promote('staged', sha256))
+    bucket.fault = () => null
+    await recovers(() => blobs.stageWhole('staged', bytes))
+  }
+  await blobs.promote('staged', sha256)
+  expect(await blobs.hash(sha256)).toBe(sha256)
 })
 
 it('does not start an upload if the service has not responded for a while', async () => {

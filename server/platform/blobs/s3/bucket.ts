@@ -11,6 +11,8 @@ export type Bucket = {
   client: S3Client
   /** Client without retries, for deletions that must not run late. */
   once: S3Client
+  /** Returns whether the service did not respond the last time. */
+  isSilent: () => boolean
   /** Client that signs URLs for downloads, for which the service may have another public address. */
   signer: S3Client
   /** Returns how far the local clock is ahead of the service's clock, in milliseconds. */
@@ -54,12 +56,13 @@ export function openBucket(config: S3Config): Bucket {
   const client = new S3Client({ ...settings, ...at(config.S3_ENDPOINT), maxAttempts: attempts })
   const once = new S3Client({ ...settings, ...at(config.S3_ENDPOINT), maxAttempts: 1 })
   if (!config.S3_CHECKSUMS) for (const one of [client, once]) omitChecksums(one)
-  detectUnresponsiveService([client, once])
+  const isSilent = detectUnresponsiveService({ client, once })
   return {
     name: config.S3_BUCKET ?? '',
     keys: keysBelow(config.S3_PREFIX),
     client,
     once,
+    isSilent,
     signer: new S3Client({ ...settings, ...at(config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT) }),
     aheadMs: watchClock(client),
     lacks: { conditionalWrites: false },

@@ -37,7 +37,8 @@ function storeIn(bucket: Bucket): BlobStore {
     stageWhole: async (name, bytes) => uploadWhole(bucket, bucket.keys.staged(name), bytes),
     openStaged: (name) => reported(async () => streamObject(bucket, await factsOf(bucket, bucket.keys.staged(name)))),
     promote: async (name, sha256) => serialized(sha256, () => promote(bucket, { verifier, settled }, name, sha256)),
-    discard: (name) => reported(async () => deleteObject(bucket, bucket.keys.staged(name))),
+    // After a failed upload, the caller should not wait for the service once more. Leftovers are collected later.
+    discard: async (name) => (bucket.isSilent() ? undefined : reported(async () => deleteObject(bucket, bucket.keys.staged(name)))),
     ...readsOf(bucket, verifier),
     remove: async (sha256, { at, before = null }) => serialized(sha256, () => moveToRemoved(bucket, settled, sha256, { at, before })),
     listRemoved: () => listRemoved(bucket),

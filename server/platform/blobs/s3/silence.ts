@@ -2,18 +2,22 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { setTimeout as wait } from 'node:timers/promises'
 
 /** Milliseconds without a response after which the service is probed, and timeout of the probe for a request that is already waiting. */
-const [waitMs, probeMs] = [1000, 900]
+const [waitMs, probeMs] = [800, 900]
+
+/** Size in bytes of a request body up to which a write must be answered as fast as a read. On a slow line, a larger one delays the probe. */
+const quickBytes = 1024 ** 2
 
 /** Milliseconds for which a service that responded is considered alive, and timeout of a probe, which includes connecting. */
 const [recentMs, connectMs] = [2000, 1800]
 
 /**
  * Detects a service that accepts connections but never responds, so that callers do not wait for the full timeout and its retries. The probe is a
- * HEAD request for the root; any response, also a rejection, shows that the service is alive. A probe runs while a read (GET, HEAD) waits, and before
- * every call after a timeout. Writes are not abandoned, because they may still be executed later; instead, the service is probed before a write
- * unless it responded recently.
+ * HEAD request for the root; any response, also a rejection, shows that the service is alive. Probes run while a call waits, before every call after
+ * a timeout, and before a write unless the service responded recently. A call to a silent service is abandoned. A write may still be executed later,
+ * as after a timeout: that is harmless for all writes of `client`. Those of `once` must not run late, and wait for their own timeout.
+ * Returns a function that reports whether the service is silent, as far as known.
  */
-export function detectUnresponsiveService(clients: S3Client[]): void {
+export function detectUnresponsiveService({ client, once }: Record<'client' | 'once', S3Client>): () => boolean {
   let isSilent = false
   let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<boolean> | undefined
@@ -24,12 +28,17 @@ export function detectUnresponsiveService(clients: S3Client[]): void {
     if (isSilent) throw new ServiceSilent()
     answeredAt = performance.now()
   }
-  const attempt = async <Result extends { response: unknown }>(request: Address, send: () => Promise<Result>): Promise<Result> => {
+  const attempt = async <Result extends { response: unknown }>(
+    request: Address,
+    send: () => Promise<Result>,
+    canAbandonWrites: boolean,
+  ): Promise<Result> => {
     const isQuestion = ['GET', 'HEAD'].includes(request.method)
+    const patienceMs = Number(request.headers['content-length'] ?? 0) > quickBytes ? undefined : probeMs
     if (isSilent || (!isQuestion && performance.now() - answeredAt > recentMs)) await askAfter(request)
     try {
       const sent = send()
-      const answer = await (isQuestion ? waitWhileAlive(sent, () => askAfter(request, probeMs)) : sent)
+      const answer = await (isQuestion || canAbandonWrites ? waitWhileAlive(sent, () => askAfter(request, patienceMs)) : sent)
       answeredAt = performance.now()
       return answer
     } catch (error) {
@@ -37,13 +46,14 @@ export function detectUnresponsiveService(clients: S3Client[]): void {
       throw error
     }
   }
-  for (const client of clients)
-    client.middlewareStack.add((next) => (args) => attempt(args.request as Address, () => next(args)), {
+  for (const one of [client, once])
+    one.middlewareStack.add((next) => (args) => attempt(args.request as Address, () => next(args), one === client), {
       step: 'deserialize',
       name: 'detectUnresponsiveService',
       priority: 'low', // innermost, so it sees every attempt
       override: true,
     })
+  return () => isSilent
 }
 
 /** Thrown when the service does not respond in time. The call is not retried. */
@@ -54,18 +64,23 @@ class ServiceSilent extends Error {
   }
 }
 
-type Address = { method: string; protocol: string; hostname: string; port?: number }
+type Address = { method: string; protocol: string; hostname: string; port?: number; headers: Record<string, string> }
 
-/** Waits for a response. If it takes long, waits only as long as the service is alive. @throws the error of `ask`. */
+/** Waits for a response. If it takes long, waits only as long as the service is alive, which `ask` checks. @throws the error of `ask`. */
 async function waitWhileAlive<Result extends { response: unknown }>(answer: Promise<Result>, ask: () => Promise<void>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
-  const silence = new Promise<never>((_resolve, reject) => (timer = setTimeout(() => void ask().catch(reject), waitMs)))
+  let isOver = false
+  const silence = new Promise<never>((_resolve, reject) => {
+    const askLater = () => void (isOver || (timer = setTimeout(() => void ask().then(askLater, reject), waitMs)))
+    askLater()
+  })
   try {
     return await Promise.race([answer, silence])
   } catch (error) {
     if (error instanceof ServiceSilent) void answer.then(discard, () => undefined)
     throw error
   } finally {
+    isOver = true
     clearTimeout(timer)
   }
 }
