@@ -1,6 +1,9 @@
 // Prepares a checkout for the npm scripts. Plain JavaScript without dependencies, because on a fresh checkout it runs before anything is installed,
 // with the Node version of the machine.
 //
+// The script `start` replaces the shell of npm by this program, except on Windows. Otherwise, the shell ends at SIGTERM and npm with it, while the
+// server still shuts down, and a SIGINT that npm passes on ends only the shell.
+//
 //   node server/launch.mjs build    installs the dependencies and builds the console and the server, if needed
 //   node server/launch.mjs start    does the same, then starts the server
 import { spawn } from 'node:child_process'
@@ -28,7 +31,7 @@ function startServer() {
   // On Windows, the console sends Ctrl-C to the server as well, and `kill` would end it without a shutdown.
   const forward = (signal) => process.platform === 'win32' || server.kill(signal)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward)
-  // npm forwards SIGTERM only to the shell that runs the script, which exits without forwarding it.
+  // npm passes on SIGTERM and SIGINT, but not SIGHUP, and cannot pass on SIGKILL.
   const parent = process.ppid
   const watch = setInterval(() => {
     if (process.ppid === parent || !process.env.npm_lifecycle_event) return

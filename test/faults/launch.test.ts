@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { folderForTest, launch, secretForTests } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
@@ -7,10 +8,14 @@ import { root } from '../support/sources.ts'
 const launcherCommand = [process.execPath, 'server/launch.mjs', 'start']
 
 /** Starts a server of this checkout. Returns the launcher and the process id of the server. */
-async function startFromCheckout(port: number | string, command = launcherCommand) {
+async function startFromCheckout(
+  port: number | string,
+  command = launcherCommand,
+  { detached = false, env: more = {} }: { detached?: boolean; env?: Record<string, string> } = {},
+) {
   const url = `http://localhost:${port}`
-  const env = { PATH: process.env.PATH, SERVER_URL: url, JWT_SECRET: secretForTests, LISTEN_PORT: String(port), DATA_DIR: folderForTest() }
-  const server = await launch(command, url, { env, cwd: root })
+  const settings = { SERVER_URL: url, JWT_SECRET: secretForTests, LISTEN_PORT: String(port), DATA_DIR: folderForTest() }
+  const server = await launch(command, url, { env: { PATH: process.env.PATH, ...settings, ...more }, cwd: root, detached })
   const { pid } = server.process
   return { ...server, child: existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim() : '' }
 }
@@ -24,11 +29,61 @@ it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('stops the server on %s', asyn
   expect(existsSync(`/proc/${child}`)).toBe(false)
 })
 
-it('stops the server when npm is stopped', async () => {
-  const { process: npm, exit, log } = await startFromCheckout(await freePort(), ['npm', 'start'])
-  npm.kill()
+/** Returns the ids of a process and of all processes that it started. */
+function processTree(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
+  return [pid, ...children.flatMap((child) => processTree(Number(child)))]
+}
+
+const isRunning = (pid: number) => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+
+/** Starts `npm start` in its own process group, as a supervisor does. The server takes a while to stop. */
+async function startWithNpm() {
+  const server = await startFromCheckout(await freePort(), ['npm', 'start'], { detached: true, env: { DRAIN_DELAY_MS: '1500' } })
+  const npm = server.process.pid ?? 0
+  const ended = once(server.process, 'exit').then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }))
+  const started = processTree(npm).slice(1)
+  expect(started.length).toBeGreaterThan(0)
+  onTestFinished(() => started.filter(isRunning).forEach((pid) => process.kill(pid, 'SIGKILL')))
+  return { ...server, npm, started, ended }
+}
+
+it.each([
+  ['SIGTERM', 'npm alone'],
+  ['SIGTERM', 'the process group'],
+  ['SIGINT', 'npm alone'],
+  ['SIGINT', 'the process group'],
+] as const)('ends npm with the exit code of the server, after the server has ended, on %s to %s', async (signal, receiver) => {
+  const { npm, started, ended, exit, log } = await startWithNpm()
+  process.kill(receiver === 'npm alone' ? npm : -npm, signal)
+  expect(await ended).toEqual({ code: 0, signal: null })
+  expect(started.filter(isRunning)).toEqual([])
+  await exit
+  expect(log()).toContain(`${signal}: stopping`)
+})
+
+it.each(['npm alone', 'the process group'])('stops the server on SIGHUP to %s, although npm ends at once', async (receiver) => {
+  const { npm, started, exit, log } = await startWithNpm()
+  process.kill(receiver === 'npm alone' ? npm : -npm, 'SIGHUP')
   await exit // of npm, and of the server, which shares its output
+  await expect.poll(() => started.filter(isRunning)).toEqual([])
+  expect(log()).toMatch(/SIG(HUP|TERM): stopping/)
+})
+
+it('stops the server when npm is killed', async () => {
+  const { npm, started, exit, log } = await startWithNpm()
+  process.kill(npm, 'SIGKILL')
+  await exit
+  await expect.poll(() => started.filter(isRunning)).toEqual([])
   expect(log()).toContain('SIGTERM: stopping')
+})
+
+it('ends npm with the exit code of a server that fails or is killed', async () => {
+  const invalid = await startFromCheckout('none', ['npm', 'start'])
+  expect(await invalid.exit).toBe(78)
+  const { started, ended } = await startWithNpm()
+  process.kill(started.at(-1) ?? 0, 'SIGKILL')
+  expect(await ended).toEqual({ code: 137, signal: null })
 })
 
 it('starts the server with little memory for its heap and for other threads', async () => {

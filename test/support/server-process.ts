@@ -32,7 +32,7 @@ export async function start(folder: string, env: Record<string, string> = {}): P
 export async function launch(
   [program = '', ...args]: string[],
   url: string,
-  options: { env: NodeJS.ProcessEnv; cwd?: string },
+  options: { env: NodeJS.ProcessEnv; cwd?: string; detached?: boolean },
 ): Promise<Server> {
   const child = spawn(program, args, { ...options, stdio: 'pipe' })
   let text = ''
