@@ -22,9 +22,10 @@ export function detectUnresponsiveService({ client, once }: Record<'client' | 'o
   let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<boolean> | undefined
   /** Probes the service once for all concurrent callers. A caller that has already waited passes a shorter timeout. @throws ServiceSilent */
-  const askAfter = async (request: Address, patienceMs?: number): Promise<void> => {
-    asked ??= isAnswered(request).finally(() => (asked = undefined))
-    isSilent = !(await (patienceMs === undefined ? asked : Promise.race([asked, wait(patienceMs, false, { ref: false })])))
+  const askAfter = async (request: Address, patienceMs = connectMs): Promise<void> => {
+    // No longer than its first caller waits, so that it does not delay the discovery that the service responds again.
+    asked ??= isAnswered(request, patienceMs).finally(() => (asked = undefined))
+    isSilent = !(await Promise.race([asked, wait(patienceMs, false, { ref: false })]))
     if (isSilent) throw new ServiceSilent()
     answeredAt = performance.now()
   }
@@ -92,12 +93,12 @@ function discard({ response }: { response: unknown }): void {
 }
 
 /** Returns whether the service sends any response. Rejections and connection failures also return true; the call itself reports them. */
-async function isAnswered({ protocol, hostname, port }: Address): Promise<boolean> {
+async function isAnswered({ protocol, hostname, port }: Address, timeoutMs: number): Promise<boolean> {
   try {
     const { body } = await fetch(`${protocol}//${hostname}${port ? `:${port}` : ''}/`, {
       method: 'HEAD',
       redirect: 'manual',
-      signal: AbortSignal.timeout(connectMs),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     await body?.cancel()
     return true
