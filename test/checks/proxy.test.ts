@@ -52,6 +52,22 @@ it('finds a proxy without X-Forwarded-For and accepts a correct one', async () =
   })
 })
 
+it.each(['true', 'false', '127.0.0.1'])('warns about a proxy that adds no headers, with TRUST_PROXY=%s', async (trust) => {
+  await using app = await testApp()
+  const own = await app.listen()
+  const hidden = await startProxy(own, { forwards: false, name: null })
+  const { find } = await runDoctor(app, hidden, { TRUST_PROXY: trust })
+  expect(find('proxy')).toMatchObject({
+    status: 'warning',
+    message: expect.stringMatching(
+      /^Requests to http:\/\/127\.0\.0\.1:\d+ reach the server on port \d+ from 127\.0\.0\.1, without X-Forwarded-For\./,
+    ),
+    advice: expect.stringContaining('Ignore this if only a port is forwarded'),
+  })
+  const direct = await runDoctor(app, own, { TRUST_PROXY: 'false', LISTEN_PORT: new URL(own).port })
+  expect(direct.find('proxy')).toMatchObject({ status: 'ok' })
+})
+
 it('finds a proxy that refuses a request of 5 MB', async () => {
   await using app = await testApp()
   const proxy = await startProxy(await app.listen(), { largestBody: 1_048_576, name: 'nginx' })

@@ -33,6 +33,26 @@ it('explains that DATA_DIR is mounted read-only, in the doctor and at the start 
   expect(server.log()).toContain(said)
 })
 
+it('names the read-only file system of the archives and of BACKUP_TO in one line each', async () => {
+  const volume = smallVolume(4096)
+  const [folder, backups] = [join(volume, 'data'), join(volume, 'backups')]
+  const server = await start(folder)
+  server.process.kill('SIGTERM')
+  await server.exit
+  mkdirSync(backups)
+  execFileSync('mount', ['-o', 'remount,ro', volume])
+  const said = 'cannot be written to: its file system is mounted read-only.'
+  for (const place of [backups, join(volume, 'new', 'backups')]) {
+    const { messages } = await doctor(folder, { BACKUP_TO: place })
+    const about = (name: string) => messages.filter((message) => message.startsWith(`${name}: `))
+    expect(about('store')).toEqual([expect.stringContaining(`BLOB_PATH: ${join(folder, 'blobs')} ${said}`)])
+    expect(about('backups')).toEqual([expect.stringContaining(said)])
+    expect(about('folder')).toHaveLength(1)
+    expect(messages.join('\n')).not.toMatch(/EROFS|try again later/i)
+  }
+  expect((await doctor(join(folder, 'other'), { BACKUP_TO: backups })).messages.join('\n')).toContain(said)
+})
+
 it('distinguishes a DATA_DIR that does not exist yet, one that is a file and a valid one', async () => {
   const folder = folderForTest()
   const at = async (path: string) => {

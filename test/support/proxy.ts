@@ -12,15 +12,15 @@ type Options = {
   forwards?: boolean
   /** Maximum size of request bodies in bytes. Larger ones are rejected with 413, as nginx does. */
   largestBody?: number
-  /** Value of the `Server` header. */
-  name?: string
+  /** Value of the `Server` header; null for none. */
+  name?: string | null
 }
 
 /** Starts a proxy in front of a server and returns its base URL. */
 export async function startProxy(server: string, { port = 0, pathOf = (path) => path, ...options }: Options = {}): Promise<string> {
   const { forwards = true, largestBody = Infinity, name = 'proxy' } = options
   const passOn = (incoming: IncomingMessage, reply: ServerResponse) => {
-    reply.setHeader('server', name)
+    if (name !== null) reply.setHeader('server', name)
     if (Number(incoming.headers['content-length'] ?? 0) > largestBody) return void reply.writeHead(413).end('<h1>413</h1>')
     const { 'x-forwarded-for': before, ...headers } = incoming.headers
     const client = [before, incoming.socket.remoteAddress].filter(Boolean).join(', ')

@@ -22,6 +22,8 @@ export const arrival = z.object({
   proof: z.string(),
   /** Address of the connected peer: the last proxy, if there is one. */
   peer: z.string(),
+  /** Port of the server at which the connection arrived. */
+  port: z.number(),
   /** Whether the server's TRUST_PROXY includes the peer. */
   isTrusted: z.boolean(),
   /** Whether the request had an X-Forwarded-For header. */
@@ -57,6 +59,7 @@ export function mountDoctor(app: FastifyInstance, services: Services): void {
       const answer: Arrival = {
         proof: proofsFor(id ?? '', nonce).answer,
         peer: peer?.toString() ?? '',
+        port: request.socket.localPort ?? 0,
         isTrusted: peer !== null && isProxy(peer),
         isForwarded: request.headers['x-forwarded-for'] !== undefined,
         bytes,

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { networkInterfaces } from 'node:os'
 import type { Config } from '../../../platform/config/config.ts'
 import { equalSecrets, randomText } from '../../../platform/http/keys.ts'
 import { databaseId } from '../../../platform/store/identity.ts'
@@ -73,11 +74,29 @@ export function checkProxy(config: Config, { headers, arrival }: { headers: Head
     return warning('proxy', message, 'Set TRUST_PROXY=true, or to the address ranges of all proxies.')
   }
   if (isSeen && arrival) return checkForwarding(setting, arrival)
+  if (arrival && !isDirect(config, arrival)) return hiddenProxy(config, arrival)
   if (!isSeen && TRUST_PROXY !== false && portOf(SERVER_URL) === LISTEN_PORT) {
     const message = `${setting}, but no proxy was detected: clients in the trusted network can claim any address.`
     return warning('proxy', message, 'Set TRUST_PROXY=false, unless there is a proxy that adds no headers.')
   }
   return passed('proxy', `${setting} matches the response.`)
+}
+
+/** Returns whether a request of this machine can have reached the server without a proxy: at its own port, from an address of this machine. */
+function isDirect({ SERVER_URL }: Config, { peer, port }: Arrival): boolean {
+  if (portOf(SERVER_URL) !== port) return false
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  return own.some(({ address }) => parseAddress(address)?.toString() === peer)
+}
+
+function hiddenProxy({ SERVER_URL }: Config, { peer, port }: Arrival): Check {
+  const message =
+    `Requests to ${SERVER_URL} reach the server on port ${port} from ${peer}, without X-Forwarded-For. ` +
+    "If a proxy passes them on, all clients appear to have the proxy's address and share its rate limits."
+  const advice =
+    'Configure the proxy to add the client address to X-Forwarded-For, and set TRUST_PROXY. See server/platform/deploy/nginx.conf and Caddyfile. ' +
+    'Ignore this if only a port is forwarded, for example by Docker.'
+  return warning('proxy', message, advice)
 }
 
 /** Checks that the proxy forwards client addresses, and that the server trusts the proxy. */

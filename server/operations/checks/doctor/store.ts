@@ -1,5 +1,7 @@
 import type { BlobStore } from '../../../platform/blobs/store.ts'
 import { type Config, ConfigError } from '../../../platform/config/config.ts'
+import { explainPathError } from '../../../platform/config/paths.ts'
+import { causeOf } from '../../../errors.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
 import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../../platform/store/identity.ts'
 import { nameOfStore, openBlobs } from '../../../platform/store/open.ts'
@@ -27,7 +29,9 @@ export async function examineStore(config: Config, database: Database): Promise<
       const opened = await open(config)
       aheadMs = opened.aheadMs
       await opened.store.check()
-      await writeAndRead(opened.store)
+      await writeAndRead(opened.store).catch((error: unknown) => {
+        throw config.BLOB_BACKEND === 'filesystem' ? explainPathError(causeOf(error), 'BLOB_PATH', config.BLOB_PATH) : error
+      })
       const found = passed('store', `The archive store ${nameOfStore(config)} is readable and writable.`)
       return [found, ...(await checkIdentity(config, database, opened.store))]
     },
@@ -81,10 +85,12 @@ async function checkPlace(
   address: string,
   { isBucket, em }: { isBucket: boolean; em: EntityManager | null },
 ): Promise<Check> {
-  const [place, isMissing] = [await openPlace(config, address), !isBucket && !isThere(address)]
+  const place = await openPlace(config, address)
   const lost = em && (await lostPlace(em, place, address))
   if (lost !== null) return failed('backups', lost)
-  if (isMissing) {
+  if (!isBucket && !isThere(address)) {
+    // Fails if the server could not create it.
+    await place.inspect()
     const advice = 'The server creates it at startup. If it should be on a separate volume, mount that volume first.'
     return warning('backups', `The backup folder ${address} does not exist.`, advice)
   }
