@@ -3,6 +3,8 @@ import { diagnose } from '../checks/doctor/doctor.ts'
 import { type Outcome, counted, type Operation } from './command.ts'
 import { checkIntegrity, findingsOf } from '../integrity/service.ts'
 import { openBlobs, openStores } from '../../platform/store/open.ts'
+import type { Report } from '../backup/place/place.ts'
+import { showProgress } from './progress-line.ts'
 import { verifyBackups } from '../backup/verify/backups.ts'
 import { verifyPlace } from '../backup/verify/server.ts'
 import type { Verified } from '../backup/verify/findings.ts'
@@ -43,14 +45,17 @@ export async function checkArchives({ em, config }: Operation): Promise<Outcome>
 
 /** Verifies the backups at a place, or all data of this server. Throws NotFound for a place without backups. */
 export async function verify(config: Config, place?: string): Promise<Outcome> {
-  const verified = place === undefined ? await verifyServer(config) : await verifyBackups(config, place)
+  const progress = showProgress()
+  const verified = await (
+    place === undefined ? verifyServer(config, progress.update) : verifyBackups(config, place, progress.update)
+  ).finally(() => progress.end())
   return { text: describeVerified(verified), data: verified, ok: verified.problems.length === 0 }
 }
 
-async function verifyServer(config: Config): Promise<Verified> {
+async function verifyServer(config: Config, report: Report): Promise<Verified> {
   const orm = await openUnlocked(config)
   try {
-    return await verifyPlace({ em: orm.em.fork(), config, stores: await openStores(config) })
+    return await verifyPlace({ em: orm.em.fork(), config, stores: await openStores(config) }, report)
   } finally {
     await orm.close(true)
   }

@@ -181,7 +181,10 @@ function describeMoved({ SQLITE_PATH }: Config, name: string, { tables, isContin
 /** Creates a backup. Throws Conflict if none is possible, or if archives are missing on the server itself. */
 export async function backup({ em, config }: Operation, place = ''): Promise<string> {
   const [stores, now] = [await openStores(config), await sharedClock(em, config)]
-  const { manifest, copied } = await createBackup({ em, config, stores, now }, place)
+  const progress = showProgress()
+  const { manifest, copied } = await createBackup({ em, config, stores, now }, place, { report: progress.update }).finally(() =>
+    progress.end(),
+  )
   const { id, tables, blobs } = manifest
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const text = `Backup ${id} ${blobs.lacking.length === 0 ? 'is complete' : 'is incomplete'}: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, ${counted(blobs.count, 'blobs')} (${counted(blobs.bytes, 'bytes')}). Copied now: ${counted(copied, 'blobs')}.`
@@ -195,7 +198,8 @@ export async function backup({ em, config }: Operation, place = ''): Promise<str
  * if the backup is corrupt.
  */
 export async function restore(config: Config, place = '', id?: string): Promise<Outcome> {
-  const { manifest, blobs } = await restoreBackup(config, place, id)
+  const progress = showProgress()
+  const { manifest, blobs } = await restoreBackup(config, place, id, progress.update).finally(() => progress.end())
   const text = `Restored backup ${manifest.id} of ${manifest.finishedAt}: ${counted(manifest.tables.length, 'tables')}, ${counted(blobs, 'blobs')}. Start the server.`
   const { lacking } = manifest.blobs
   if (lacking.length === 0) return { text, data: { message: text } }

@@ -8,7 +8,7 @@ import { faultOf, forEachConcurrently } from '../../platform/store/transfer.ts'
 import { type NamedBlob, parseBlobList } from './blob-lists.ts'
 import { linesOf } from './place/files.ts'
 import { claimPlace } from './owner.ts'
-import { type BackupPlace, blobKey, blobList, manifestKey, snapshotId, snapshotKey } from './place/place.ts'
+import { type BackupPlace, type Report, blobKey, blobList, manifestKey, snapshotId, snapshotKey } from './place/place.ts'
 import { type DataConfig, describeOverlap } from './place/settings.ts'
 import { openPlace } from './place/open.ts'
 import type { EntityManager } from '@mikro-orm/sql'
@@ -21,8 +21,8 @@ export type BackupSource = BlobSource & { config: SnapshotConfig & DataConfig }
 /** A complete backup, and the number of blobs that were newly copied for it. */
 export type CompletedBackup = { manifest: Manifest; copied: number }
 
-/** A signal that cancels the backup, and a callback that receives the number of blobs processed so far. */
-type BackupOptions = { signal?: AbortSignal; report?: ((done: number) => void) | undefined }
+/** A signal that cancels the backup, and a callback that receives the progress. */
+type BackupOptions = { signal?: AbortSignal; report?: Report | undefined }
 
 /**
  * Creates a backup in a folder or bucket while the server is running: first a consistent snapshot of the database, then every blob that the
@@ -60,9 +60,12 @@ async function fill(
   if ((await place.snapshots()).includes(id)) throw conflict(`Backup ${id} already exists in ${place.name}.`)
   await using draft = await place.draft(id)
   try {
+    report?.('Copying the database', { done: 0, total: 1, unit: 'databases' })
     const snapshot = await takeSnapshot(source.config, draft.folder, signal).catch(explainDiskFull(draft.folder))
+    let total = 0
+    for await (const _ of linesOf(join(draft.folder, blobList))) total++
     const list = parseBlobList(linesOf(join(draft.folder, blobList)), blobList)
-    const blobs = await copyBlobs(source, place, list, { signal, report }).catch(explainDiskFull(place.name))
+    const blobs = await copyBlobs(source, place, list, { signal, report, total }).catch(explainDiskFull(place.name))
     await draft.keep(snapshot.files, signal)
     await place.flush()
     await hold.confirm()
@@ -110,15 +113,15 @@ async function copyBlobs(
   source: BlobSource,
   place: BackupPlace,
   list: AsyncIterable<NamedBlob>,
-  { signal, report }: BackupOptions & { signal: AbortSignal },
+  { signal, report, total }: BackupOptions & { signal: AbortSignal; total: number },
 ): Promise<CopiedBlobs> {
   const done: CopiedBlobs = { count: 0, bytes: 0, copied: 0, lacking: [] }
   const isThere = place.inventory()
   await forEachConcurrently(list, async (blob) => {
     signal.throwIfAborted()
     done.count++
-    report?.(done.count)
     done.bytes += blob.bytes
+    report?.('Copying archives', { done: done.count, total, unit: 'files', bytes: done.bytes })
     if (await isThere(blob)) return
     const problem = await copyOne(source, place, blob, signal)
     if (problem) return void done.lacking.push({ sha256: blob.sha256, problem })

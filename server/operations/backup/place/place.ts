@@ -3,6 +3,9 @@ import { hashOf } from '../../../platform/blobs/measured.ts'
 import type { Measured } from './files.ts'
 import { pathPart, storedAt } from '../../../platform/blobs/names.ts'
 
+/** Receives the progress of a step of a command. `bytes` is the size of what is done. */
+export type Report = (step: string, progress: { done: number; total: number; unit: string; bytes?: number }) => void
+
 /** A file in a backup location. `bytes` is null for links, folders and devices. `read` returns at most `bytes` bytes, even if the file grows. */
 export type Found = { bytes: number | null; read: () => Promise<Readable> }
 /** The hash and size of a blob. */

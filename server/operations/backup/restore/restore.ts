@@ -8,7 +8,7 @@ import { damaged, linesIn } from '../place/files.ts'
 import { findManifest, type Manifest } from '../manifest.ts'
 import { forEachConcurrently, storeBytes } from '../../../platform/store/transfer.ts'
 import { type NamedBlob, parseBlobList } from '../blob-lists.ts'
-import { type BackupPlace, blobKey, blobList, type SnapshotFiles } from '../place/place.ts'
+import { type BackupPlace, blobKey, blobList, type Report, type SnapshotFiles } from '../place/place.ts'
 import { openPlace } from '../place/open.ts'
 import { occupied, requireDiskSpace, type Target } from './target.ts'
 
@@ -19,7 +19,12 @@ import { occupied, requireDiskSpace, type Target } from './target.ts'
  * @throws ApiError NotFound without a backup; Conflict when the target is not empty, when the backup is for another kind of database or from a
  * newer version, or when the backup is corrupt.
  */
-export async function restoreBackup(config: Config, address: string, id?: string): Promise<{ manifest: Manifest; blobs: number }> {
+export async function restoreBackup(
+  config: Config,
+  address: string,
+  id?: string,
+  report?: Report,
+): Promise<{ manifest: Manifest; blobs: number }> {
   const place = await openPlace(config, address)
   const manifest = await findManifest(place, id)
   requireFit(config, manifest)
@@ -34,11 +39,12 @@ export async function restoreBackup(config: Config, address: string, id?: string
       // After an interrupted restore the store may have leftover blobs of any backup. Nothing refers to them, so the store counts as empty.
       if (!marked?.startsWith(restoringPrefix)) await requireEmpty(config, stores)
       await requireDiskSpace(config, manifest, { stores, isRemote: readBucketAddress(address) !== null })
+      report?.('Reading the database of the backup', { done: 0, total: manifest.tables.length, unit: 'tables' })
       // Fetched only after the checks above, since downloading from a bucket can take long.
       await using files = await place.fetchFiles(manifest.id, manifest.files)
       await requireList(manifest, files)
       await stores.archives.identify(mark, { replace: true })
-      await target.fill(files, () => fillStores({ place, manifest, files }, stores))
+      await target.fill(files, () => fillStores({ place, manifest, files }, stores, report))
     }
     await target.upgrade()
     await stores.archives.identify(manifest.storeId, { replace: true })
@@ -60,9 +66,13 @@ type Backup = { place: BackupPlace; manifest: Manifest; files: SnapshotFiles }
  * Copies every blob of a backup into its store and verifies it, except for blobs that the backup lacks.
  * @throws ApiError Conflict when a blob is missing or corrupt.
  */
-async function fillStores({ place, manifest, files }: Backup, stores: Stores): Promise<void> {
+async function fillStores({ place, manifest, files }: Backup, stores: Stores, report?: Report): Promise<void> {
+  const [total, progress] = [manifest.blobs.count, { done: 0, bytes: 0 }]
   const lacking = new Set(manifest.blobs.lacking.map(({ sha256 }) => sha256))
   await forEachConcurrently(listWithin(manifest, files), async ({ sha256, bytes, store }) => {
+    progress.done++
+    progress.bytes += bytes
+    report?.('Restoring archives', { ...progress, total, unit: 'files' })
     if (lacking.has(sha256)) return
     const path = place.nameOf(blobKey(sha256))
     const found = await place.find(blobKey(sha256))

@@ -8,6 +8,7 @@ import { openStores } from '../../../platform/store/open.ts'
 import { lowerPriority } from '../../../platform/threads/worker.ts'
 import { createBackup, type CompletedBackup } from '../create.ts'
 import { openPlace } from '../place/open.ts'
+import type { Report } from '../place/place.ts'
 import { type DeletedBackups, deleteOldBackups } from '../delete-old.ts'
 import { lostPlace } from '../owner.ts'
 
@@ -47,9 +48,10 @@ async function backUp(): Promise<Outcome> {
   }
 }
 
-function everySecond(say: (done: number) => void): (done: number) => void {
+/** Returns a callback that passes on the number of copied files, at most once a second. */
+function everySecond(say: (done: number) => void): Report {
   let saidAt = Number.NEGATIVE_INFINITY
-  return (done) => {
+  return (_step, { done }) => {
     if (performance.now() - saidAt < 1000) return
     saidAt = performance.now()
     say(done)

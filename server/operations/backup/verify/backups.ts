@@ -3,7 +3,7 @@ import { listBackups, type Manifest, readManifest } from '../manifest.ts'
 import { forEachConcurrently } from '../../../platform/store/transfer.ts'
 import { parseBlobList } from '../blob-lists.ts'
 import { linesIn } from '../place/files.ts'
-import { type BackupPlace, blobKey, blobList, hashIn } from '../place/place.ts'
+import { type BackupPlace, blobKey, blobList, hashIn, type Report } from '../place/place.ts'
 import { openPlace } from '../place/open.ts'
 import type { PlaceConfig } from '../place/settings.ts'
 import { type Findings, openFindings, type Verified } from './findings.ts'
@@ -13,20 +13,21 @@ import { type Findings, openFindings, type Verified } from './findings.ts'
  * nothing.
  * @throws ApiError NotFound when there is no backup.
  */
-export async function verifyBackups(config: PlaceConfig, address: string): Promise<Verified> {
+export async function verifyBackups(config: PlaceConfig, address: string, report?: Report): Promise<Verified> {
   const place = await openPlace(config, address)
   const ids = await listBackups(place)
   if (ids.length === 0) throw notFound(`There is no complete backup in ${place.name}.`)
   const findings = openFindings()
   const needed = new Map<string, number>()
-  for (const id of ids) {
+  for (const [index, id] of ids.entries()) {
+    report?.('Checking databases', { done: index, total: ids.length, unit: 'backups' })
     findings.count('backups')
     const manifest = await readManifest(place, id).catch((error: unknown) => {
       findings.add(id, reasonOf(error))
     })
     if (manifest) await verifySnapshot(place, manifest, needed, findings)
   }
-  await verifyBlobs(place, needed, findings)
+  await verifyBlobs(place, needed, findings, report)
   return findings.result
 }
 
@@ -57,12 +58,16 @@ async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Ma
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /** Reads each blob that the backups need once and verifies its hash. `needed` maps hashes to sizes. */
-async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string, number>, findings: Findings): Promise<void> {
+async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string, number>, findings: Findings, report?: Report): Promise<void> {
+  const progress = { done: 0, bytes: 0 }
   async function* blobs() {
     yield* needed
   }
   await forEachConcurrently(blobs(), async ([sha256, bytes]) => {
     findings.count('blobs')
+    progress.done++
+    progress.bytes += bytes
+    report?.('Checking archives', { ...progress, total: needed.size, unit: 'files' })
     const found = await hashIn(place, blobKey(sha256), bytes)
     if (found !== sha256)
       findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'does not match the checksum in its name')

@@ -4,6 +4,7 @@ import { rowsById } from '../../../platform/db/statements.ts'
 import type { Stores } from '../../../platform/store/open.ts'
 import { findFault, forEachConcurrently } from '../../../platform/store/transfer.ts'
 import type { SnapshotConfig } from '../create.ts'
+import type { Report } from '../place/place.ts'
 import { type Findings, openFindings, type Stamped, type Verified, verifyAuditOrder } from './findings.ts'
 
 export type Place = { em: EntityManager; config: SnapshotConfig; stores: Stores }
@@ -12,10 +13,18 @@ export type Place = { em: EntityManager; config: SnapshotConfig; stores: Stores 
  * Verifies all data of the server: the hashes of archives, documentation and avatars, the references between rows, and the order of the audit
  * log. Changes nothing. Safe while the server is running: concurrently deleted data is skipped.
  */
-export async function verifyPlace(place: Place): Promise<Verified> {
+export async function verifyPlace(place: Place, report?: Report): Promise<Verified> {
   const findings = openFindings()
-  for (const store of ['archives', 'docs'] as const)
-    await forEachConcurrently(rowsById<Named>(place.em, named[store].sql), (row) => verifyNamed(place, store, row, findings))
+  for (const store of ['archives', 'docs'] as const) {
+    const [row] = await place.em.execute<{ total: number | string }[]>(named[store].count)
+    const [step, total] = [store === 'docs' ? 'Checking documentation' : 'Checking archives', Number(row?.total ?? 0)]
+    let done = 0
+    await forEachConcurrently(rowsById<Named>(place.em, named[store].sql), async (one) => {
+      // Versions can be published in the meantime.
+      report?.(step, { done: ++done, total: Math.max(done, total), unit: 'files' })
+      await verifyNamed(place, store, one, findings)
+    })
+  }
   for await (const { id, png, sha256 } of rowsById<Picture>(place.em, pictures, { batch: 20 })) {
     findings.count('pictures')
     if (hash('sha256', png) !== sha256) findings.add(`the picture of the account ${id}`, 'does not match its checksum')
@@ -39,12 +48,14 @@ const named = {
   archives: {
     what: 'the archive',
     sql: `select v.id, p.name, v.version, v.archive_sha256 as sha256 from package_versions v join packages p on p.id = v.package_id where v.id > ?`,
+    count: 'select count(*) as total from package_versions',
     isNamed: 'select 1 from package_versions where id = ? and archive_sha256 = ?',
   },
   docs: {
     what: 'the documentation',
     sql: `select d.version_id as id, p.name, v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id
           join packages p on p.id = v.package_id where d.sha256 is not null and d.version_id > ?`,
+    count: 'select count(*) as total from version_docs where sha256 is not null',
     isNamed: 'select 1 from version_docs where version_id = ? and sha256 = ?',
   },
 }
