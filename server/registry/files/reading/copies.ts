@@ -118,7 +118,7 @@ const inTurn = createFairLimiter({
   refusal: () => serviceUnavailable('Too many archives are waiting to be unpacked. Try again in a moment.', 5),
 })
 
-/** Makes a copy. If too many files are open, closes all copies that nobody reads and tries once more. */
+/** Makes a copy. If too many files are open, closes all copies without readers and tries once more. */
 async function makeCopyWithFiles(context: Context, archive: VersionArchive, ready: Copies['ready']): Promise<Copy> {
   try {
     return await makeCopy(context, archive)
