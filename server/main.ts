@@ -27,7 +27,7 @@ import { runPeriodically, logMove } from './platform/jobs/run-periodically.ts'
 import { startWorker, type Worker } from './platform/jobs/worker.ts'
 import { listenForMetrics } from './operations/metrics/page.ts'
 import { openServices } from './open-services.ts'
-import { sampleDay } from './operations/stats/samples.ts'
+import { repairDailyTotals, sampleDay } from './operations/stats/samples.ts'
 import { enqueueDomainChecks } from './registry/publishers/domain-check.ts'
 import { completeIndex, recountDependents } from './registry/search/rebuild.ts'
 import { collectSdks } from './analysis/sdks/installing/install.ts'
@@ -86,6 +86,7 @@ async function serve(config: Config): Promise<void> {
   await listen(app, config)
   const timers = [logMove(services), ...startMaintenanceTimers(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
+  void repairDailyTotals(services).catch((error: unknown) => log.error(`comparing daily totals: ${String(error)}`))
   const problems = logProblems(services)
   const worker = await startWork(services, trackActivity(app.server))
 

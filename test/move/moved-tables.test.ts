@@ -6,6 +6,7 @@ import { testApp } from '../app.ts'
 
 /** Tables that each database fills by itself, with their source. */
 const ownTables = {
+  daily_totals: 'publications and downloads per day, counted from the packages',
   dependent_counts: 'numbers of dependents, counted from the packages',
   package_dependents: 'dependencies of latest versions, derived from the packages',
   package_totals: 'versions and bytes of packages, counted from the packages',

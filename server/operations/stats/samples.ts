@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { changeRows, readRow, readRows, type Value } from '../../platform/db/statements.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toDate } from '../../platform/db/reads.ts'
+import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
 import { dayOf, startOfDay } from '../../registry/downloads/service.ts'
 import type { Services } from '../../services.ts'
@@ -98,14 +100,19 @@ export type StatisticsWeek = {
 export async function weeklyStatistics({ database, now }: Pick<Services, 'database' | 'now'>, weeks: number): Promise<StatisticsWeek[]> {
   const today = dayOf(now())
   const first = today - 7 * weeks + 1
-  const em = database.fork()
-  const publications = await countByWeek(em, publicationsSql[database.backend], [first, startOfDay(first)])
-  const downloads = await countByWeek(em, downloadsSql, [first, first, today])
+  const totals = await database.reads.all<TotalsRow>(
+    `select (day - cast(? as integer)) / 7 as week, sum(publications) as publications, sum(downloads) as downloads
+     from daily_totals where day >= ? and day <= ? group by 1`,
+    first,
+    first,
+    today,
+  )
+  const found = new Map(totals.map((row) => [row.week, row]))
   const samples = new Map((await dailySamples({ database, now }, 7 * weeks)).map((sample) => [weekOf(dayOf(sample.day), first), sample]))
   return Array.from({ length: weeks }, (_, week) => ({
     start: startOfDay(first + 7 * week),
-    publications: publications.get(week) ?? 0,
-    downloads: downloads.get(week) ?? 0,
+    publications: Number(found.get(week)?.publications ?? 0),
+    downloads: Number(found.get(week)?.downloads ?? 0),
     activePeople: samples.get(week)?.activePeople ?? null,
     activeTokens: samples.get(week)?.activeTokens ?? null,
   }))
@@ -113,17 +120,43 @@ export async function weeklyStatistics({ database, now }: Pick<Services, 'databa
 
 const weekOf = (day: number, first: number) => Math.floor((day - first) / 7)
 
-async function countByWeek(em: EntityManager, sql: string, values: readonly Value[]): Promise<Map<number, number>> {
-  const rows = await readRows<{ week: number | string; amount: number | string }>(em, sql, values)
-  return new Map(rows.map(({ week, amount }) => [Number(week), Number(amount)]))
+type TotalsRow = { week: number; publications: number | string; downloads: number | string }
+
+/**
+ * Compares the totals of every day with the versions and downloads, and corrects differences, which remain after a move from SQLite and after the
+ * upgrade of one of several instances. Database triggers keep them equal. Reads one day at a time.
+ */
+export async function repairDailyTotals({ database }: Pick<Services, 'database'>): Promise<void> {
+  const { reads, backend } = database
+  const bounds = await reads.get<
+    Record<'published' | 'latest', number | string | Date | null> & Record<'first' | 'last' | 'firstStored' | 'lastStored', number | null>
+  >(boundsSql)
+  const days = [bounds?.published, bounds?.latest].flatMap((time) => (time == null ? [] : [dayOf(toDate(time))]))
+  days.push(...[bounds?.first, bounds?.last, bounds?.firstStored, bounds?.lastStored].flatMap((day) => day ?? []))
+  for (let day = Math.min(...days); day <= Math.max(...days); day++) {
+    await nextTurn()
+    const values = [day, day * dayMs, (day + 1) * dayMs, day]
+    if (await reads.get(`${rightSql[backend]} except select day, publications, downloads from daily_totals`, ...values))
+      await repairDay(database, values)
+  }
 }
 
-// SQLite stores times as milliseconds. Deleted versions are not counted.
-const publicationsSql = {
-  sqlite: `select (created_at / ${dayMs} - cast(? as integer)) / 7 as week, count(*) as amount from package_versions where created_at >= ? group by 1`,
-  postgres: `select trunc((trunc(extract(epoch from created_at) / 86400) - cast(? as integer)) / 7) as week, count(*) as amount
-    from package_versions where created_at >= ? group by 1`,
+/** Corrects the totals of a day. On PostgreSQL, the lock of the triggers keeps other transactions from changing them. */
+async function repairDay({ backend, fork }: Services['database'], values: number[]): Promise<void> {
+  await fork().transactional(async (em) => {
+    if (backend === 'postgres') await readRows(em, 'select pg_advisory_xact_lock(7305514903)', [])
+    await changeRows(em, 'delete from daily_totals where day = ?', values.slice(0, 1))
+    await changeRows(em, `insert into daily_totals (day, publications, downloads) ${rightSql[backend]}`, values)
+  })
 }
 
-const downloadsSql =
-  'select (day - cast(? as integer)) / 7 as week, sum(downloads) as amount from package_downloads where day >= ? and day <= ? group by 1'
+const boundsSql = `select (select min(created_at) from package_versions) as published, (select max(created_at) from package_versions) as latest,
+  (select min(day) from package_downloads) as first, (select max(day) from package_downloads) as last,
+  (select min(day) from daily_totals) as "firstStored", (select max(day) from daily_totals) as "lastStored"`
+
+/** Binds the day, its beginning and end in milliseconds, and the day. `time` converts milliseconds to the type of times. */
+const totalsSql = (time: string) => `select cast(? as integer) as day,
+  (select count(*) from package_versions where created_at >= ${time} and created_at < ${time}) as publications,
+  (select coalesce(sum(downloads), 0) from package_downloads where day = ?) as downloads`
+
+const rightSql = { sqlite: totalsSql('?'), postgres: totalsSql('to_timestamp(? / 1000.0)') }

@@ -108,7 +108,7 @@ export async function rollDownloads({ database, now }: Pick<Services, 'database'
 
 /** Returns the number of downloads of all packages in the last 30 days. */
 export async function countDownloads30d(reads: Reads, now: Date): Promise<number> {
-  const sql = 'select coalesce(sum(downloads), 0) as total from package_downloads where day > ?'
+  const sql = 'select coalesce(sum(downloads), 0) as total from daily_totals where day > ?'
   const row = await reads.get<{ total: number | string }>(sql, lastDayBeforeWindow(dayOf(now)))
   return Number(row?.total ?? 0)
 }
