@@ -13,7 +13,7 @@ const publishers = 30
 
 /**
  * Adds what a registry of this size accumulates: people with sessions and tokens, publishers, public packages, likes, watches, downloads, audit
- * entries and scores. The owner likes and watches every tenth package. The numbers grow with the number of packages.
+ * entries and scores. The owner likes and watches every hundredth package. The numbers grow with the number of packages.
  */
 export async function fillActivity(database: Database): Promise<Make> {
   const em = database.fork()
@@ -98,7 +98,7 @@ async function addPeople(make: Make): Promise<string[]> {
       user_id,
       name: `token ${index}`,
       hash: `token ${index}`,
-      prefix: 'svc_pat_bench',
+      prefix: 'svc_pat_benc',
       scopes: 'read',
       expires_at: null,
       last_used_at: at(index),
@@ -140,7 +140,7 @@ async function addUsage(make: Make, people: string[]): Promise<void> {
   const { em, packages, now, owner } = make
   const someone = (index: number) => people[index % people.length] ?? owner
   const liked = packages.flatMap(({ id }, index) => {
-    const fans = [someone(index), someone(index + 7), ...(index % 10 === 0 ? [owner] : [])]
+    const fans = [someone(index), someone(index + 7), ...(index % 100 === 0 ? [owner] : [])]
     return [...new Set(fans)].map((user_id) => ({ user_id, package_id: id, created_at: new Date(now - index * 1000) }))
   })
   const all = packages.find(({ name }) => name === popular)

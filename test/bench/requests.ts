@@ -10,7 +10,7 @@ import { type Backend, makeStock, openStock, type Stock } from './stock.ts'
 export const mostCpuMs = 20
 const repetitions = 10
 
-type Options = { packages: string; versions: string; database: string; postgres?: string | undefined; folder?: string | undefined }
+export type Options = { packages: string; versions: string; database: string; postgres?: string | undefined; folder?: string | undefined }
 type Cost = { cpu: number; took: number; bytes: number }
 type Read = { name: string; path: string; query?: string }
 
@@ -36,7 +36,7 @@ export async function measureRequests(folder: string, options: Options): Promise
 }
 
 /** Fills a server, or returns the one that an earlier run left in the folder. */
-async function reopenStock(
+export async function reopenStock(
   folder: string,
   backend: Backend,
   packages: number,
@@ -65,7 +65,7 @@ async function measureAll(stock: Stock): Promise<Map<string, Cost | string>> {
 }
 
 /** Waits until the background work of the start, such as indexing, has ended. */
-async function untilQuiet({ pid }: Registry): Promise<void> {
+export async function untilQuiet({ pid }: Registry): Promise<void> {
   for (let quiet = 0; quiet < 5;) {
     const before = mainThreadMs(pid)
     await sleep(1000)

@@ -3,6 +3,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureSizes } from './capacity.ts'
+import { measureMemory } from './memory.ts'
 import { mirrorRows } from './mirror.ts'
 import { peerRows } from './peers.ts'
 import { placement, residentMegabytes, stopServer } from './processes.ts'
@@ -22,7 +23,9 @@ import { holds, renderTable, type Row } from './table.ts'
 // npm run bench -- --capacity [--packages 1000,10000,100000]: measures servers of these sizes, with twenty versions per package, on both databases.
 // npm run bench -- --requests [--packages 20000] [--versions 5] [--database sqlite] [--postgres <url of an empty database>]: measures the CPU time of
 // the main thread for every read.
+// npm run bench -- --memory [same options]: measures the server's memory after every listing, 400 package pages and 400 searches.
 const switches = {
+  memory: { type: 'boolean', default: false },
   requests: { type: 'boolean', default: false },
   versions: { type: 'string', default: '5' },
   database: { type: 'string', default: 'sqlite,postgres' },
@@ -42,6 +45,7 @@ const logins = values.quick ? { attempts: 20, parallel: 20 } : { attempts: 200, 
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'snug-bench-'))
 try {
   if (values.requests) console.log(await measureRequests(folder, values))
+  else if (values.memory) console.log(await measureMemory(folder, values))
   else if (values.capacity) console.log(await measureSizes(folder, values.packages.split(',').map(Number)))
   else await compare()
 } finally {

@@ -28,7 +28,7 @@ export async function knownFaults(reads: Pick<Reads, 'all'>): Promise<KnownFault
   type Row = Omit<KnownFault, 'bytes' | 'foundAt'> & { bytes: number | string; foundAt: number | string | Date }
   const rows = await reads.all<Row>(
     `select f.kind, p.name as package, v.version, f.sha256, v.archive_bytes as bytes, f.found_at as "foundAt"
-     from archive_faults f join package_versions v on v.archive_sha256 = f.sha256 join packages p on p.id = v.package_id
+     from archive_faults f cross join package_versions v join packages p on p.id = v.package_id where v.archive_sha256 = f.sha256
      order by f.found_at desc, f.sha256 limit ${maxShown}`,
   )
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes), foundAt: toDate(row.foundAt) }))
