@@ -16,6 +16,7 @@ import { likeRoutes } from './registry/likes/rest.ts'
 import { nameRoutes } from './registry/names/rest.ts'
 import { oauthRoutes } from './accounts/oauth/rest.ts'
 import { mirrorBinaries } from './registry/mirror/binary.ts'
+import { mirrorCheckBinaries } from './registry/upgrades/binary.ts'
 import { mirrorPolicyRoutes } from './registry/mirror/policies/rest.ts'
 import { packageAdminRoutes } from './registry/packages/manage-rest.ts'
 import { packageBinaries } from './registry/packages/listing/binary.ts'
@@ -82,7 +83,7 @@ const routeGroups: readonly RouteGroup[] = [
 const mirrorGroup: RouteGroup = {
   tag: 'Mirror',
   description: 'Packages of the upstream server, for package clients. The hosted URL is `<SERVER_URL>/mirror`.',
-  routes: mirrorBinaries,
+  routes: [...mirrorBinaries, ...mirrorCheckBinaries],
 }
 
 /** Returns the REST routes of a server by section of the API reference. */

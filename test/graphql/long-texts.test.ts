@@ -64,6 +64,7 @@ it('has few arguments that accept more than 1,024 characters', () => {
     'Mutation.updatePublisher.input.description 4000',
     'Mutation.updatePublisher.input.websiteUrl 2000',
     'Query.legalPreview.markdown 262144',
+    'Query.mirrorCheck.lock 262144',
     'Query.upgradeCheck.lock 262144',
   ])
 })

@@ -22,6 +22,7 @@ export const graphql: Record<string, Access> = {
   'Query.package': 'read',
   'Query.packages': 'read',
   'Query.upgradeCheck': 'read',
+  'Query.mirrorCheck': 'read',
   'Query.packageNames': 'read',
   'Query.searchPackages': 'read',
   'Query.completePackageNames': 'read',

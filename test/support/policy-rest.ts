@@ -157,6 +157,7 @@ export const mirrorRest: Record<string, Access> = {
   'GET /mirror/api/packages/:name/options': 'read',
   'GET /mirror/api/packages/:name/publisher': 'read',
   'GET /mirror/api/package-name-completion-data': 'read',
+  'POST /mirror/api/check': 'read',
   'GET /mirror/api/archives/:archive': 'read',
   'GET /mirror/packages/:name/versions/:version.tar.gz': 'read',
   'GET /mirror/api/packages/:name/versions/:version/archive.tar.gz': 'read',

@@ -1,6 +1,6 @@
 import { isMap, isScalar, parseDocument, type Scalar } from 'yaml'
 import { invalidInput } from '../../errors.ts'
-import { lockedHostedUrl, normalHostedUrl } from '../../platform/pub/hosted-url.ts'
+import { isAmongHosted, lockedHostedUrl } from '../../platform/pub/hosted-url.ts'
 import { readListing } from '../../registry/mirror/documents.ts'
 import type { MirroredListing } from '../../registry/mirror/listing.ts'
 import { type LockedPackage, readLockFile } from '../../registry/upgrades/lock-file.ts'
@@ -19,13 +19,9 @@ export function hostedIn({ path, text }: LockText): LockedPackage[] {
 /** Hosted URL of the mirror. */
 const mirrorUrl = ({ services }: Mirror): string => `${services.config.SERVER_URL}/mirror`
 
-/** Whether two hosted URLs are the same for the package client, for example with and without a trailing slash. */
-const isSame = (a: string, b: string): boolean => a === b || (normalHostedUrl(a) ?? a) === normalHostedUrl(b)
-
-/** Returns whether a package of a lock file comes from the upstream server, directly or through the mirror. Old lock files have no URL for pub.dev. */
-export function isFromUpstream(mirror: Mirror, { hostedUrl }: Pick<LockedPackage, 'hostedUrl'>): boolean {
-  return [mirrorUrl(mirror), mirror.upstream].some((url) => isSame(url, hostedUrl ?? 'https://pub.dev'))
-}
+/** Returns whether a package of a lock file comes from the upstream server, directly or through the mirror. */
+export const isFromUpstream = (mirror: Mirror, { hostedUrl }: Pick<LockedPackage, 'hostedUrl'>): boolean =>
+  isAmongHosted([mirrorUrl(mirror), mirror.upstream], hostedUrl)
 
 /**
  * A lock file after the change. `kept` are packages of the source URL that were not changed, `current` the number of packages that already have the
@@ -46,8 +42,8 @@ export async function rewriteLockFile(mirror: Mirror, file: LockText, direction:
   const edits: Edit[] = []
   for (const locked of hosted) {
     const node = nodes.get(locked.name)
-    if (!node || !isSame(from, locked.hostedUrl ?? '')) {
-      result[isSame(to, locked.hostedUrl ?? '') ? 'current' : 'others']++
+    if (!node || !isAmongHosted([from], locked.hostedUrl)) {
+      result[isAmongHosted([to], locked.hostedUrl) ? 'current' : 'others']++
       continue
     }
     const reason = await whyDifferent(mirror, locked)

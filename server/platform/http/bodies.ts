@@ -111,6 +111,16 @@ function formOf(bytes: Buffer): unknown {
   return parse(text)
 }
 
+/** Accepts UTF-8 text of any content type except forms with files on the routes of this scope. `request.body` is the text. */
+export async function acceptText(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('multipart/form-data', (_request, _payload, done) =>
+    done(unsupportedMediaType('the file itself, not as a form, for example with curl --data-binary')),
+  )
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => textOfBody(bytes))
+  scope.addHook('preParsing', async (request) => refuseEncoded(request))
+}
+
 /** Accepts multipart forms and `application/octet-stream` on the routes of this scope, as streams, which the handler reads and limits. */
 export async function acceptBytes(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()

@@ -14,6 +14,12 @@ export function normalHostedUrl(text: string): string | null {
   return normal === 'https://pub.dartlang.org' ? pubDev : normal
 }
 
+/** Whether the URL of a package in a lock file is among registry URLs, however these are written. Old lock files have no URL for pub.dev. */
+export function isAmongHosted(urls: readonly string[], lockedUrl: string | null): boolean {
+  const url = normalHostedUrl(lockedUrl ?? pubDev)
+  return url !== null && urls.some((one) => normalHostedUrl(one) === url)
+}
+
 /** Returns a registry URL as the pub client writes it into lock files: normalized, with a trailing slash if it has a path. */
 export function lockedHostedUrl(text: string): string {
   const normal = normalHostedUrl(text) ?? text

@@ -7,8 +7,8 @@ import { type PackageState, requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
 import { recordVerdicts, refuse } from './decisions.ts'
 import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
-import { blockOf, refusalOf } from './render.ts'
-import { admittedPackage, callerOf, currentListing, findVersion, hasPolicies, requestedPackage, unknown } from './requested.ts'
+import { findVersion, blockOf, refusalOf } from './render.ts'
+import { admittedPackage, callerOf, currentListing, hasPolicies, requestedPackage, unknown } from './requested.ts'
 
 type Named = { name: string; version: string }
 

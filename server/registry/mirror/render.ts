@@ -124,6 +124,13 @@ export async function readBlock({ packed, offsets }: Pack, number: number): Prom
   }))
 }
 
+/** Returns a version after the policies, or null if the listing does not have it. */
+export async function findVersion(listing: Pack, version: string): Promise<JudgedVersion | null> {
+  const block = blockOf(listing.index, version)
+  if (!block) return null
+  return (await readBlock(listing, block.number)).find((one) => one.version === version) ?? null
+}
+
 /** Maximum number of comparisons of a version with an event of an advisory. Packages of pub.dev need less than a hundredth of it. */
 const maxComparisons = 5_000_000
 

@@ -11,7 +11,7 @@ import { documentState, isOlder, readDocument, storedDocument } from './document
 import { countRead, recordUse } from './entries.ts'
 import { needsAdvisories, needsTags } from './policies/evaluate.ts'
 import { type MirrorPolicies, policyRules } from './policies/settings.ts'
-import { blockOf, type JudgedVersion, policiesOf, readBlock } from './render.ts'
+import { policiesOf } from './render.ts'
 import { bytes, inThread } from './threads.ts'
 import { unpackedBytes } from './upstream.ts'
 
@@ -128,16 +128,32 @@ function knownPolicies({ state }: Pick<Context, 'state'>, source: string | null)
 export const hasPolicies = (context: Pick<Context, 'state'>, source: string | null): boolean =>
   source !== null && policyRules.some((rule) => knownPolicies(context, source)[rule].mode !== 'off')
 
+function storedInputs(context: Context, sha256: string, { policies, advisories, score }: PackageState): Inputs {
+  const rules = knownPolicies(context, policies)
+  return {
+    sha256,
+    policies,
+    advisories: needsAdvisories(rules) ? advisories.sha256 : null,
+    score: needsTags(rules) ? score.sha256 : null,
+  }
+}
+
+/**
+ * Returns a listing after the policies without asking the upstream server. Returns null if the mirror does not have it, or does not have advisories that
+ * must be enforced. @throws ApiError ServiceUnavailable
+ */
+export async function storedListing(context: Context, name: string, state: PackageState): Promise<Judged | null> {
+  if (state.sha256 === null) return null
+  const listing = await judge(context, name, storedInputs(context, state.sha256, state))
+  const isEnforced = knownPolicies(context, state.policies).advisories.mode === 'enforce'
+  return listing?.isAdvised && isEnforced && state.advisories.checkedAt === null ? null : listing
+}
+
 /** Returns a stored listing after the policies; null if it is not in the store. @throws ApiError ServiceUnavailable */
 async function judgedListing(context: Context, name: string, sha256: string, state: PackageState): Promise<Judged | null> {
   const policies = knownPolicies(context, state.policies)
   const [usesAdvisories, usesTags] = [needsAdvisories(policies), needsTags(policies)]
-  const known: Inputs = {
-    sha256,
-    policies: state.policies,
-    advisories: usesAdvisories ? state.advisories.sha256 : null,
-    score: usesTags ? state.score.sha256 : null,
-  }
+  const known = storedInputs(context, sha256, state)
   let listing = await judge(context, name, known)
   if (!listing || (!usesAdvisories && !usesTags)) return listing
   const advisories = usesAdvisories ? await currentAdvisories(context, listing, state, policies) : null
@@ -227,11 +243,4 @@ async function judgeInThread(context: Context, name: string, inputs: Inputs, ser
 async function factDocument(context: Context, kind: 'advisories' | 'score', name: string, sha256: string | null): Promise<Buffer | null> {
   if (sha256 === null) return null
   return (await storedDocument(context, sha256)) ?? (await readDocument(context, kind, name, { caller: callerOf(context) }))?.packed ?? null
-}
-
-/** Returns a version after the policies, or null if the listing does not have it. */
-export async function findVersion(listing: Judged, version: string): Promise<JudgedVersion | null> {
-  const block = blockOf(listing.index, version)
-  if (!block) return null
-  return (await readBlock(listing, block.number)).find((one) => one.version === version) ?? null
 }

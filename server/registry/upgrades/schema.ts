@@ -1,6 +1,9 @@
+import { wordEnum } from '../../platform/graphql/payload.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { PackageRef, PackageVersionRef } from '../packages/refs.ts'
+import { VerdictRef } from '../mirror/catalog/refs.ts'
 import type { Reason } from './lock-file.ts'
+import { checkMirrored, type LaterVersion, type LockState, maxMirrored, type MirrorCheck, type MirrorLocked } from './mirror-check.ts'
 import { type CheckedPackage, checkUpgrades, maxPackages, type UpgradeCheck, type UpgradeState } from './service.ts'
 
 /** Maximum length of a pubspec.lock in characters. */
@@ -72,5 +75,68 @@ builder.queryField('upgradeCheck', (t) =>
       lock: t.arg.string({ required: true, description: 'Content of the pubspec.lock.', extensions: { maxLength } }),
     },
     resolve: (_root, { lock }, context) => checkUpgrades(context, lock),
+  }),
+)
+
+const MirrorState = wordEnum<LockState>('MirrorLockState', 'What clients get of a version in a lock file from the mirror.', {
+  refused: 'It cannot be downloaded.',
+  retracted: 'It is marked as retracted: new resolutions do not choose it, and lock files that have it keep working.',
+  unknown: 'It is not known whether a policy applies, or there is no such version.',
+  allowed: 'No policy holds it back.',
+})
+
+const LaterRef = builder.objectRef<LaterVersion>('MirrorLaterVersion').implement({
+  description: 'A version later than that of a lock file, which a policy of the mirror holds back.',
+  fields: (t) => ({
+    version: t.expose('version', { type: 'SemVer', description: 'The version.' }),
+    verdicts: t.expose('verdicts', { type: [VerdictRef], extensions: { size: 1 }, description: 'The policies that hold it back.' }),
+  }),
+})
+
+const MirrorLockedRef = builder.objectRef<MirrorLocked>('MirrorLockedPackage').implement({
+  description: 'A package of the upstream server in a lock file.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Name of the package.' }),
+    version: t.expose('version', { type: 'SemVer', description: 'The version in the lock file.' }),
+    reason: t.expose('reason', { type: ReasonEnum, description: 'Why it is in the lock file.' }),
+    state: t.expose('state', { type: MirrorState, description: 'What clients get of the version.' }),
+    verdicts: t.expose('verdicts', {
+      type: [VerdictRef],
+      extensions: { size: 1 },
+      description: 'The policies that hold the version back.',
+    }),
+    message: t.exposeString('message', { nullable: true, description: 'Why the version is unknown, or refused without a policy.' }),
+    later: t.expose('later', {
+      type: LaterRef,
+      nullable: true,
+      description: 'The highest version, if it is later and a policy holds it back.',
+    }),
+  }),
+})
+
+const MirrorCheckRef = builder.objectRef<MirrorCheck>('MirrorCheck').implement({
+  description: 'The packages of the upstream server in a lock file, judged by the policies of the mirror.',
+  fields: (t) => ({
+    packages: t.field({
+      type: [MirrorLockedRef],
+      extensions: { size: 100 },
+      description: 'Packages whose URL is that of the mirror or of the upstream server: held back ones first, then by name.',
+      resolve: ({ packages }) => packages,
+    }),
+    elsewhere: t.exposeInt('elsewhere', { description: 'Number of packages of other registries, including this one.' }),
+    otherSources: t.exposeInt('otherSources', { description: 'Number of packages from an SDK, a Git repository or a path.' }),
+  }),
+})
+
+builder.queryField('mirrorCheck', (t) =>
+  t.field({
+    skipTypeScopes: true,
+    extensions: { cost: 50 },
+    type: MirrorCheckRef,
+    description: `Checks which packages of a pubspec.lock a policy of the mirror holds back, at most ${maxMirrored}. For callers who may read the mirror. The text is not stored.`,
+    args: {
+      lock: t.arg.string({ required: true, description: 'Content of the pubspec.lock.', extensions: { maxLength } }),
+    },
+    resolve: (_root, { lock }, context) => checkMirrored(context, lock),
   }),
 )

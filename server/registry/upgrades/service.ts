@@ -83,7 +83,8 @@ const answer = z.union([
   }),
 ])
 
-async function readInThread(context: Context, text: string): Promise<LockFile> {
+/** Reads the packages of a pubspec.lock in a thread. @throws ApiError InvalidInput, ServiceUnavailable */
+export async function readInThread(context: Context, text: string): Promise<LockFile> {
   const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(text))
   try {
     const read = answer.parse(await (context.budget?.uncounted(work) ?? work))

@@ -12,7 +12,7 @@ const VerdictEffect = wordEnum<Verdict['effect']>('MirrorVerdictEffect', 'Effect
   refuse: 'The version is not available.',
 })
 
-const VerdictRef = builder.objectRef<Verdict>('MirrorVerdict').implement({
+export const VerdictRef = builder.objectRef<Verdict>('MirrorVerdict').implement({
   description: 'Verdict of a policy of the mirror on a version.',
   fields: (t) => ({
     rule: t.exposeString('rule', { description: 'The policy: `packages`, `advisories`, `licenses` or `minimumAge`.' }),
