@@ -251,3 +251,21 @@ it('keeps newer listings, never replaces an archive, and skips own names', async
   expect(await member.get('/mirror/api/packages/ours')).toMatchObject({ status: 403 })
   expect(await member.get('/mirror/api/packages/acme_tool')).toMatchObject({ status: 403 })
 })
+
+it('completes the names of what was imported', async () => {
+  const upstream = await Upstream.start()
+  for (const name of ['intl', 'path', 'ours', 'acme_x']) upstream.publish(name, '1.0.0')
+  await using source = await mirrorOf(upstream)
+  const packages = ['intl', 'ours', 'acme_x'].map((name) => ({ name, version: '1.0.0' }))
+  const folder = await exported(source, upstream, packages)
+  await upstream.stop()
+  await using target = await mirrorOf(upstream, { UPSTREAM_NEVER: 'acme_*' })
+  const member = await target.member()
+  const names = async () => (await member.get('/mirror/api/package-name-completion-data')).body
+  expect((await names()).error.code).toBe('ServiceUnavailable')
+  expect(await admin(target, 'mirror-import', folder)).toMatchObject({ code: 0 })
+  await publish(member, { name: 'ours', version: '1.0.0' })
+  expect(await names()).toEqual({ packages: ['intl'] })
+  const { body } = await member.graphql('{ searchUpstream(query: "int", first: 5) { name } }')
+  expect(body.data.searchUpstream).toEqual([{ name: 'intl' }])
+})

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
-import { notFound } from '../../../errors.ts'
+import { ApiError, notFound } from '../../../errors.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { isExcluded, requireMirror } from '../access.ts'
 import { readDocument, storedDocument } from '../documents.ts'
@@ -14,6 +15,8 @@ declare module '../../../services.ts' {
   interface State {
     /** Names of the upstream packages, each between line breaks, with the hash of the document they are from. */
     mirrorNames?: { sha256: string; lines: string }
+    /** Names of the packages in the mirror. */
+    mirroredNames?: { sha256: string; lines: string; madeAt: Date }
     /** The completion document without own names. */
     mirrorCompletion?: { sha256: string; madeAt: Date; text: string }
   }
@@ -25,7 +28,7 @@ const maxCandidates = 100
 /**
  * Returns names of upstream packages for a search: an exact match, then names that begin with the text, then names that contain it. Leaves out names that
  * are never taken from upstream.
- * @throws ApiError if the caller may not read the mirror; ServiceUnavailable if the names are not in the mirror and the upstream server does not answer.
+ * @throws ApiError if the caller may not read the mirror; ServiceUnavailable if the mirror is empty and the upstream server does not answer.
  */
 export async function searchNames(context: Context, text: string, first: number): Promise<string[]> {
   if (context.config.UPSTREAM_URL === undefined) return []
@@ -43,26 +46,57 @@ const completionMs = 10 * 60_000
 
 /**
  * Returns the names of the upstream packages as a JSON document for completion in editors, without names that are never taken from upstream.
- * @throws ApiError NotFound if the upstream server has no such document; ServiceUnavailable as `searchNames`.
+ * @throws ApiError NotFound if neither the upstream server nor the mirror has names; ServiceUnavailable as `searchNames`.
  */
 export async function completionDocument(context: Context): Promise<string> {
   const { config, database, now, state } = context
-  const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
-  if (!document) throw notFound('The upstream server has no names for completion.')
-  const { sha256 } = document
+  const names = await readNames(context)
+  if (!names) throw notFound('The upstream server has no names for completion.')
+  const { sha256, lines } = names
   const made = state.mirrorCompletion
   if (made?.sha256 === sha256 && now().getTime() - made.madeAt.getTime() < completionMs) return made.text
   const rows = await database.reads.all<{ name: string }>('select name from packages union select name from reserved_names')
-  const lines = await linesOf(context, document)
   const task = { task: 'completion', lines, own: rows.map(({ name }) => name), never: config.UPSTREAM_NEVER } as const
   const text = await inThread(callerOf(context), lines.length, z.string(), task)
   state.mirrorCompletion = { sha256, madeAt: now(), text }
   return text
 }
 
-async function currentNames(context: Context): Promise<string> {
-  const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
-  return document ? await linesOf(context, document) : ''
+const currentNames = async (context: Context): Promise<string> => (await readNames(context))?.lines ?? ''
+
+/** Names, each between line breaks, and the hash of what they are from. */
+type Names = { sha256: string; lines: string }
+
+/**
+ * Returns the names of the upstream server's packages. Without its document, as in a closed network after an import, returns the names of the packages in
+ * the mirror, or null if it has no packages.
+ * @throws ApiError ServiceUnavailable if the upstream server does not answer, and the mirror has no packages.
+ */
+async function readNames(context: Context): Promise<Names | null> {
+  try {
+    const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
+    return document ? { sha256: document.sha256, lines: await linesOf(context, document) } : await mirroredNames(context)
+  } catch (error) {
+    const names = error instanceof ApiError && error.status === 503 ? await mirroredNames(context) : null
+    if (!names) throw error
+    return names
+  }
+}
+
+/** How long the names of the packages in the mirror are used, in milliseconds. */
+const mirroredMs = 10_000
+
+async function mirroredNames({ database, now, state }: Context): Promise<Names | null> {
+  const made = state.mirroredNames
+  if (made && now().getTime() - made.madeAt.getTime() < mirroredMs) return made
+  const rows = await database.reads.all<{ name: string }>(
+    "select name from mirror_entries where kind = 'listing' and sha256 is not null order by name",
+  )
+  if (rows.length === 0) return null
+  const lines = `\n${rows.map(({ name }) => name).join('\n')}\n`
+  const names = { sha256: createHash('sha256').update(lines).digest('hex'), lines }
+  state.mirroredNames = { ...names, madeAt: now() }
+  return names
 }
 
 /** Returns the names of the document, each between line breaks. They are kept in memory until the document changes. */
