@@ -4,7 +4,9 @@ import { mirrorPolicies } from '../../server/registry/mirror/policies/settings.t
 import { readSetting } from '../../server/platform/settings/service.ts'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
+import { lockText } from '../support/lock-text.ts'
 import { expectSound } from '../support/looks.ts'
+import { changePolicies } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 
 const hour = 3_600_000
@@ -170,4 +172,31 @@ it('explains to administrators how to turn the mirror on, and hides the pages fr
     await page.goto(path)
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
   }
+})
+
+it('shows which packages of a pubspec.lock the policies hold back', async () => {
+  const { upstream, app, member, host } = await mirroredApp()
+  await using _stops = app
+  await changePolicies(app, {
+    minimumAge: { mode: 'enforce', days: 7 },
+    packages: { mode: 'enforce', deny: [{ name: 'paint', publisher: null, versions: null }] },
+  })
+  const versions = { colors: '1.0.0', paint: '2.0.0', color_tools: '2.0.0' }
+  const page = await openPage(app.url)
+  await startSession(page, app.url, member.email)
+  await page.goto('/packages/painter/compare?view=upgrade')
+  const lock = await lockText(
+    upstream,
+    Object.entries(versions).map(([name, version]) => ({ name, version, url: `${app.url}/mirror/` })),
+  )
+  await page.getByLabel('Content of pubspec.lock').fill(lock)
+  await page.getByRole('button', { name: 'Check' }).click()
+  const held = page.getByRole('region', { name: `Packages of ${host}` })
+  await held.getByText('The policies of the mirror hold back 1 of 3 packages.').waitFor()
+  await held.getByText('paint 2.0.0 is denied (policy "packages", entry "paint").').waitFor()
+  await held.getByText('Later version').waitFor()
+  await held.getByText(/^colors 1\.1\.0 is younger than 7 days/).waitFor()
+  await expectSound(page, 'mirror-lock-check')
+  await held.getByRole('link', { name: 'paint' }).click()
+  await page.waitForURL('**/mirror/packages/paint')
 })

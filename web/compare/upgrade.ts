@@ -17,7 +17,7 @@ export function useUpgradeCheck() {
     lock.value = text
   }
   const check = computed(() => (failure.value || lock.value === undefined ? undefined : data.value?.upgradeCheck))
-  return { check, failure, loading, submit }
+  return { lock, check, failure, loading, submit }
 }
 
 /** Loads what an upgrade to the latest version changes in the public API, once it is wanted. Null if that is unknown. */
