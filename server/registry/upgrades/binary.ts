@@ -10,7 +10,7 @@ import { reasons } from './lock-file.ts'
 import { checkMirrored, lockStates, type MirrorCheck, type MirrorLocked } from './mirror-check.ts'
 
 /** Maximum size of a pubspec.lock in bytes. */
-export const maxLockBytes = 256 * 1024
+const maxLockBytes = 256 * 1024
 
 const policiesSchema = z
   .array(
