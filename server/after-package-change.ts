@@ -1,6 +1,6 @@
 import { dayOf, lastDayBeforeWindow, recount } from './registry/downloads/service.ts'
 import { recountLikes } from './registry/likes/service.ts'
-import { deleteConfusableName, releaseName, reserveName } from './registry/names/service.ts'
+import { deleteConfusableName, recordFreedName, reserveName } from './registry/names/service.ts'
 import type { AfterPackageChange } from './registry/packages/after-change.ts'
 import { versionsComparedWith } from './analysis/scoring/api-changes/verdict.ts'
 import { requestAnalysesOf, requestAnalysesOfVersions, requestFirstAnalysis } from './analysis/scoring/requests.ts'
@@ -13,12 +13,11 @@ const keepDeleted: AfterPackageChange = async (em, change, changer) => {
   if (change.kind === 'versionDeleted') await keepVersion(em, changer, change)
 }
 
-/** Reserves the name of a deleted package, and releases it when the package is restored. */
+/** Reserves or frees the name of a deleted package. */
 const updateNames: AfterPackageChange = async (em, change, changer) => {
-  if (change.kind === 'restored') await releaseName(em, change.name)
   if (change.kind !== 'deleted') return
-  await reserveName(em, changer, change.name)
   await deleteConfusableName(em, change.name)
+  await (change.freesName ? recordFreedName(em, changer, change.name) : reserveName(em, changer, change.name))
 }
 
 /** Updates the search index, except after a publish, which indexes the version itself from the texts in memory. */

@@ -18,7 +18,7 @@ import { Invite } from './accounts/invites/entity.ts'
 import { Job } from './platform/jobs/entity.ts'
 import { RegistryLogo } from './operations/identity/entity.ts'
 import { LegalDocument } from './operations/legal/entity.ts'
-import { MirrorDecision, MirrorEntry } from './registry/mirror/entity.ts'
+import { MirrorDecision, MirrorEntry, MirroredName } from './registry/mirror/entity.ts'
 import { CachedImage } from './registry/images/entity.ts'
 import { RenderedText } from './registry/markdown/entity.ts'
 import { PackageLike } from './registry/likes/entity.ts'
@@ -83,6 +83,7 @@ export const entities = [
   CachedImage,
   MirrorEntry,
   MirrorDecision,
+  MirroredName,
   Advisory,
   AdvisoryPackage,
   ServerAddress,

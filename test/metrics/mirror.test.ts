@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { sample } from '../support/metrics.ts'
 import { promtool } from '../support/promtool.ts'
-import { publish } from '../support/publish.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { failWith } from '../support/upstream-faults.ts'
 import { Upstream } from '../support/upstream.ts'
 
@@ -15,7 +15,7 @@ it('counts reads of the mirror, requests upstream, decisions and bytes', async (
   upstream.publish('intl', '1.0.0')
   upstream.publish('broken', '1.0.0')
   upstream.fail('/api/packages/broken', failWith(500))
-  await publish(member, { name: 'ours', version: '1.0.0' })
+  await publishOwn(app, member, { name: 'ours', version: '1.0.0' })
   for (const path of [
     'packages/intl',
     'packages/intl',

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
+import { listingPath, mirrorClient, mirrorOf, passMinutes, publishOwn } from '../support/mirror.ts'
 import { pubGet } from '../support/pub-get.ts'
-import { publish } from '../support/publish.ts'
 import { Upstream } from '../support/upstream.ts'
 
 /** All paths of the mirror, for a package with a version 1.0.0. */
@@ -75,11 +74,11 @@ describe('the mirror', () => {
     for (const name of ['ours', 'gone', 'acme_secret']) upstream.publish(name, '9.0.0')
     await using app = await mirrorOf(upstream, { env: { UPSTREAM_NEVER: 'acme_*' } })
     const [member, admin] = [await app.member(), await app.admin()]
-    for (const name of ['ours', 'gone']) await publish(member, { name, version: '1.0.0' })
+    for (const name of ['ours', 'gone']) await publishOwn(app, member, { name, version: '1.0.0' })
     expect((await admin.delete('/api/admin/packages/gone')).status).toBeLessThan(300)
     const names = async () => (await member.get('/mirror/api/package-name-completion-data')).body
     expect(await names()).toEqual({ packages: ['colors'] })
-    await publish(member, { name: 'colors', version: '1.0.0' })
+    await publishOwn(app, member, { name: 'colors', version: '1.0.0' })
     passMinutes(app, 11)
     expect(await names()).toEqual({ packages: [] })
   })
@@ -89,7 +88,7 @@ describe('the mirror', () => {
     for (const name of ['ours', 'gone', 'acme_secret', 'internal']) upstream.publish(name, '9.0.0')
     await using app = await mirrorOf(upstream, { env: { UPSTREAM_NEVER: 'acme_*, internal' } })
     const [member, admin] = [await app.member(), await app.admin()]
-    for (const name of ['ours', 'gone']) await publish(member, { name, version: '1.0.0' })
+    for (const name of ['ours', 'gone']) await publishOwn(app, member, { name, version: '1.0.0' })
     expect((await admin.delete('/api/admin/packages/gone')).status).toBeLessThan(300)
     const messages = {
       ours: 'ours is hosted here: write \\"hosted: http://localhost:8080\\"',
@@ -111,7 +110,7 @@ describe('the mirror', () => {
     const upstream = await Upstream.start()
     upstream.publish('ours', '9.0.0')
     await using app = await mirrorOf(upstream, { env: { UPSTREAM_ACCESS: 'open' } })
-    await publish(await app.member(), { name: 'ours', version: '1.0.0' })
+    await publishOwn(app, await app.member(), { name: 'ours', version: '1.0.0' })
     const unknown = pathsOf('none')
     for (const [index, path] of pathsOf('ours').entries()) {
       const [hidden, missing] = [await app.anonymous.get(path), await app.anonymous.get(unknown[index] ?? '')]

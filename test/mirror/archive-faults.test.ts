@@ -5,8 +5,16 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
-import { archivePath, decisionsOf, listingPath, mirrorClient, mirrorOf, passMinutes, storedInMirror } from '../support/mirror.ts'
-import { publish } from '../support/publish.ts'
+import {
+  archivePath,
+  decisionsOf,
+  listingPath,
+  mirrorClient,
+  mirrorOf,
+  passMinutes,
+  publishOwn,
+  storedInMirror,
+} from '../support/mirror.ts'
 import {
   alter,
   declareLength,
@@ -69,7 +77,7 @@ describe('an archive is not kept if the upstream server', () => {
     await using app = await mirrorOf(upstream, { alone: true, env: { MAX_UPLOAD_BYTES: String(2 * 1024 ** 2) } })
     shortenTimes(app)
     const member = await app.member()
-    await publish(member, { name: 'ours', version: '1.0.0' })
+    await publishOwn(app, member, { name: 'ours', version: '1.0.0' })
     await member.get(`/mirror${listingPath('colors')}`)
     upstream.fail(upstreamPath, fault)
     const address = await app.listen()

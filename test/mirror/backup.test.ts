@@ -7,7 +7,7 @@ import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
-import { publish } from '../support/publish.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 
 const paths = ['packages/intl', 'packages/intl/advisories', 'packages/intl/score', 'archives/intl-1.0.0.tar.gz']
@@ -31,7 +31,7 @@ it('leaves the files of the mirror out of backups, and fetches them again after 
   upstream.advise('intl', { affected: ['0.1.0'] })
   await using app = await testApp({ env: { UPSTREAM_URL: upstream.url } })
   const member = await app.member()
-  await publish(member, { name: 'ours', version: '1.0.0' })
+  await publishOwn(app, member, { name: 'ours', version: '1.0.0' })
   const before = await readAll(member)
   expect(await filesOf(app)).toHaveLength(paths.length)
   const folder = folderOfTest()
@@ -53,7 +53,7 @@ it('does not count the files of the mirror as archives', async () => {
   upstream.publish('intl', '1.0.0')
   await using app = await testApp({ alone: true, env: { UPSTREAM_URL: upstream.url } })
   const member = await app.member()
-  await publish(member, { name: 'ours', version: '1.0.0' })
+  await publishOwn(app, member, { name: 'ours', version: '1.0.0' })
   await member.get('/mirror/api/archives/intl-1.0.0.tar.gz')
   app.clock.now = new Date(Date.now() + 30 * 86_400_000)
   expect(await adminJson(app, 'check-integrity')).toMatchObject({ code: 0, body: { archives: 1, orphans: 0, findings: [] } })

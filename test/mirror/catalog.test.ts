@@ -4,6 +4,7 @@ import type { Actor } from '../actor.ts'
 import { mirrorPolicies, type MirrorPolicies } from '../../server/registry/mirror/policies/settings.ts'
 import { writeSetting } from '../../server/platform/settings/service.ts'
 import { publish } from '../support/publish.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 
 async function mirrorOf(upstream: Upstream, env: Record<string, string> = {}): Promise<TestApp> {
@@ -104,7 +105,7 @@ it('never requests own and excluded names from the upstream server', async () =>
   for (const name of ['widgets', 'acme_core', 'colors']) upstream.publish(name, '9.0.0')
   await using app = await mirrorOf(upstream)
   const [admin, member] = [await app.admin(), await app.member()]
-  await publish(member, { name: 'widgets', version: '1.0.0' })
+  await publishOwn(app, member, { name: 'widgets', version: '1.0.0' })
   for (const name of ['widgets', 'acme_core', '../etc', '']) expect(await pkg(member, name, 'name')).toBeNull()
   for (const name of ['widgets', 'acme_core']) {
     const answer = await admin.graphql(

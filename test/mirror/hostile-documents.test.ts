@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
-import { publish } from '../support/publish.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 import type { UpstreamFault } from '../support/upstream-faults.ts'
 
@@ -107,7 +107,7 @@ it('stops serving a cached upstream package when its name is published here', as
     'api/archives/ours-9.0.0.tar.gz',
   ]
   for (const path of paths) expect(await member.get(`/mirror/${path}`), path).toMatchObject({ status: 200 })
-  await publish(member, { name: 'ours', version: '1.0.0' })
+  await publishOwn(app, member, { name: 'ours', version: '1.0.0' })
   const requests = upstream.count()
   for (const path of [...paths, 'packages/ours/versions/9.0.0.tar.gz', 'api/packages/ours/versions/9.0.0/archive.tar.gz']) {
     expect(await member.get(`/mirror/${path}`), path).toMatchObject({ status: 403 })

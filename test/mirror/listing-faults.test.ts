@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
-import { decisionsOf, listingPath, mirrorClient, mirrorOf, passMinutes, storedInMirror } from '../support/mirror.ts'
-import { publish } from '../support/publish.ts'
+import { decisionsOf, listingPath, mirrorClient, mirrorOf, passMinutes, publishOwn, storedInMirror } from '../support/mirror.ts'
 import { alter, drip, failWith, neverEnd, redirectTo, reset, send, truncate, type UpstreamFault } from '../support/upstream-faults.ts'
 import { Upstream } from '../support/upstream.ts'
 
@@ -54,7 +53,7 @@ describe('a listing is not used if the upstream server', () => {
     await using app = await mirrorOf(upstream)
     shortenTimes(app)
     const member = await app.member()
-    await publish(member, { name: 'ours', version: '1.0.0' })
+    await publishOwn(app, member, { name: 'ours', version: '1.0.0' })
     upstream.fail(upstreamPath, fault)
     const failing = member.get(path)
     expect((await member.get('/api/packages/ours')).status).toBe(200)

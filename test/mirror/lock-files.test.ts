@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { lockText } from '../support/lock-text.ts'
-import { publish } from '../support/publish.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 
 async function start() {
@@ -90,7 +90,7 @@ it('writes the trailing slash of an upstream server below a path, as the client 
 it('does not change packages whose hash differs or is unknown, and own names', async () => {
   await using started = await start()
   const { upstream, app } = started
-  await publish(await app.member(), { name: 'ours', version: '1.0.0' })
+  await publishOwn(app, await app.member(), { name: 'ours', version: '1.0.0' })
   const text = await lockText(upstream, [
     { name: 'absent', version: '1.0.0' },
     { name: 'intl', version: '1.0.0', sha256: 'b'.repeat(64) },

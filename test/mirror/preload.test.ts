@@ -6,8 +6,8 @@ import { mirrorStore } from '../../server/registry/mirror/entries.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
 import { lockText } from '../support/lock-text.ts'
-import { publish } from '../support/publish.ts'
 import { failWith } from '../support/upstream-faults.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 
 async function start() {
@@ -70,7 +70,7 @@ it('fetches while the server is stopped, and repairs archives whose file is gone
 it('reports what is missing, with reasons, and fetches the rest', async () => {
   await using started = await start()
   const { upstream, app } = started
-  await publish(await app.member(), { name: 'ours', version: '1.0.0' })
+  await publishOwn(app, await app.member(), { name: 'ours', version: '1.0.0' })
   for (const name of ['good', 'broken', 'changed', 'ours']) upstream.publish(name, '1.0.0')
   upstream.fail('/api/archives/broken-1.0.0.tar.gz', failWith(500))
   const path = await locked(app, upstream, [

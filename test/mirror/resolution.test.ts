@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
-import { changePolicies, listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
+import { changePolicies, listingPath, mirrorClient, mirrorOf, passMinutes, publishOwn } from '../support/mirror.ts'
 import { freePort } from '../support/free-port.ts'
 import { pubGet } from '../support/pub-get.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
@@ -86,7 +86,7 @@ describe('a client that only knows the mirror', () => {
     upstream.publish('colors', '1.0.0', { dependencies: { our_widgets: 'any' } })
     await using app = await mirrorOf(upstream)
     const member = await app.member()
-    await publish(member, { name: 'our_widgets', version: '1.0.0' })
+    await publishOwn(app, member, { name: 'our_widgets', version: '1.0.0' })
     const client = mirrorClient(await app.listen(), member.secret)
     const hosted = 'our_widgets is hosted here: write "hosted: http://localhost:8080" for this dependency in pubspec.yaml.'
     await expect(pubGet(client, { our_widgets: '^1.0.0' })).rejects.toMatchObject({ status: 403, message: hosted })

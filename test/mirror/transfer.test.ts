@@ -9,7 +9,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { lockText } from '../support/lock-text.ts'
 import { PubClient } from '../support/pub-client.ts'
-import { publish } from '../support/publish.ts'
+import { publishOwn } from '../support/mirror.ts'
 import { Upstream } from '../support/upstream.ts'
 
 type Line = { kind: string; name: string; version?: string; sha256: string; bytes: number; [field: string]: unknown }
@@ -236,7 +236,7 @@ it('keeps newer listings, never replaces an archive, and skips own names', async
   )
   await using to = await mirrorOf(upstream, { UPSTREAM_NEVER: 'acme_*' })
   const member = await to.member()
-  await publish(member, { name: 'ours', version: '2.0.0' })
+  await publishOwn(to, member, { name: 'ours', version: '2.0.0' })
   upstream.publish('intl', '1.1.0')
   expect(await member.get('/mirror/api/packages/intl')).toMatchObject({ status: 200, body: { versions: [{}, {}] } })
   // The archive of path is another one in the listing that this server has.

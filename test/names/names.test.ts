@@ -29,7 +29,7 @@ it('reserves the name of a deleted package until an administrator frees it', asy
   expect(await alice.get('/api/packages/acme')).toMatchObject({ status: 404 })
 
   const person = { userId: admin.id, email: admin.email, displayName: admin.user.displayName }
-  const entry = (name: string) => ({ name, reservedAt: expect.stringMatching(/Z$/), reservedBy: person })
+  const entry = (name: string) => ({ name, reservedAt: expect.stringMatching(/Z$/), isUpstream: false, reservedBy: person })
   const page = (names: object[]) => ({ names, page: 1, pageSize: 50, totalCount: names.length, totalPages: 1 })
   expect((await admin.get('/api/admin/reserved-names')).body).toEqual(page([entry('acme'), entry('other')]))
   expect((await admin.get('/api/admin/reserved-names?q=CM')).body).toEqual(page([entry('acme')]))

@@ -4,7 +4,9 @@ import { type MirrorPolicies, mirrorPolicies } from '../../server/registry/mirro
 import { readSettingIn, writeSetting } from '../../server/platform/settings/service.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
 import { PubClient } from './pub-client.ts'
+import { publish } from './publish.ts'
 import type { Upstream } from './upstream.ts'
+import type { Actor } from '../actor.ts'
 
 /** Starts a server that mirrors an upstream server. */
 export const mirrorOf = (upstream: Upstream, options: TestOptions = {}): Promise<TestApp> =>
@@ -16,6 +18,13 @@ export const mirrorUrl = 'http://localhost:8080/mirror'
 /** Returns a package client whose PUB_HOSTED_URL is the mirror of the server that listens at `address`. */
 export const mirrorClient = (address: string, token?: string): PubClient =>
   new PubClient({ hostedUrl: mirrorUrl, address: `${address}/mirror`, ...(token !== undefined && { token }) })
+
+/** Publishes a package whose name an administrator has approved, so that the upstream server is not asked for it. */
+export async function publishOwn(app: TestApp, actor: Actor, contents: { name: string; version: string }): Promise<void> {
+  const { status } = await (await app.admin()).put(`/api/admin/confusable-names/${contents.name}`)
+  if (status !== 200) throw new Error(`Cannot approve ${contents.name}: ${status}`)
+  await publish(actor, contents)
+}
 
 type PolicyChange = { [Rule in keyof MirrorPolicies]?: Partial<MirrorPolicies[Rule]> }
 

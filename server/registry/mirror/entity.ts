@@ -41,6 +41,16 @@ const MirrorEntrySchema = defineEntity({
 export class MirrorEntry extends MirrorEntrySchema.class {}
 MirrorEntrySchema.setClass(MirrorEntry)
 
+/** The name of a package whose listing the mirror has stored before. Kept when the cache forgets the package. */
+export const MirroredName = defineEntity({
+  name: 'MirroredName',
+  tableName: 'mirrored_names',
+  properties: {
+    name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
+    mirroredAt: p.datetime(3),
+  },
+})
+
 const MirrorDecisionSchema = defineEntity({
   name: 'MirrorDecision',
   tableName: 'mirror_decisions',

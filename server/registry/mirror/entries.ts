@@ -142,8 +142,12 @@ export type Fetched = {
 /** Stores the state of a file as the upstream server has just sent it, and ends the claim. */
 export async function saveEntry({ database, now }: MirrorServices, key: EntryKey, fetched: Fetched): Promise<void> {
   const { sha256, bytes, crc32c = null, etag = null, ages = null, checkedAt = now() } = fetched
+  const em = database.fork()
+  // The name is recorded first, so that it is known as long as the file is.
+  if (key.kind === 'listing' && sha256 !== null)
+    await changeRows(em, 'insert into mirrored_names (name, mirrored_at) values (?, ?) on conflict (name) do nothing', [key.name, now()])
   await changeRows(
-    database.fork(),
+    em,
     `insert into mirror_entries (key, kind, name, version, sha256, bytes, crc32c, etag, ages, checked_at, used_at)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (key) do update set sha256 = excluded.sha256, bytes = excluded.bytes, crc32c = excluded.crc32c, etag = excluded.etag,

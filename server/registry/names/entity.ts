@@ -16,7 +16,10 @@ export const ReservedName = defineEntity({
 })
 export type ReservedName = InferEntity<typeof ReservedName>
 
-/** A package name that could be confused with others: of a package, which shows a warning until its approval, or requested by a user. */
+/**
+ * A package name that could be confused with others, or that the mirrored server has: of a package, which shows a warning until its approval, or
+ * requested by a user.
+ */
 export const ConfusableName = defineEntity({
   name: 'ConfusableName',
   tableName: 'confusable_names',
@@ -29,6 +32,10 @@ export const ConfusableName = defineEntity({
      */
     similarNames: p.text(),
     noticedAt: p.datetime(3),
+    /** Why the name needs approval because of the mirrored server, as an independent clause; otherwise null. */
+    upstreamReason: p.string().length(500).nullable(),
+    /** Whether the approval also applies if the mirrored server has a package with this name. */
+    isUpstreamApproved: p.boolean().default(false),
     /** Who tried to publish under the name. */
     requestedBy: () => p.manyToOne(User).nullable().deleteRule('set null').index(),
     approvedAt: p.datetime(3).nullable(),

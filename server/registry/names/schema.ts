@@ -1,6 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { done } from '../../platform/graphql/payload.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
+import { isKnownUpstream } from '../mirror/catalog/names.ts'
 import { packageName } from '../packages/parameters.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { loadPackageByName, loadReadablePackage } from '../packages/service.ts'
@@ -21,11 +22,16 @@ const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implemen
       description: 'User who deleted the package; null if the account was deleted or the user was not recorded.',
       resolve: ({ reservedBy }, _args, context) => (reservedBy ? loadUser(context, reservedBy.id) : null),
     }),
+    isUpstream: t.boolean({
+      description:
+        'Whether the mirrored server has a package with this name, or had one, as far as the mirror knows. The mirror serves it once the name is free.',
+      resolve: ({ name }, _args, context) => isKnownUpstream(context, name),
+    }),
   }),
 })
 
 const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').implement({
-  description: 'An unapproved package name that could be confused with others.',
+  description: 'An unapproved package name that could be confused with others, or that the mirrored server has.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name.' }),
@@ -36,6 +42,10 @@ const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').im
     isUpstream: t.boolean({
       description: 'Whether the mirrored server has a package with this name.',
       resolve: ({ name, similarNames }) => similarNames.split(' ').includes(name),
+    }),
+    upstreamReason: t.exposeString('upstreamReason', {
+      nullable: true,
+      description: 'Why the name needs approval because of the mirrored server, as an independent clause; null if it does not.',
     }),
     noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When a user last tried to publish a package with this name.' }),
     requestedBy: t.field({
@@ -64,6 +74,11 @@ builder.objectFields(PackageRef, (t) => ({
       const others = await Promise.all(names.map((name) => loadReadablePackage(context, name)))
       return orNull(others.flatMap((other) => other?.name ?? []))
     },
+  }),
+  isUpstreamName: t.withAuth({ scope: 'admin' }).boolean({
+    description:
+      'Whether the mirrored server has a package with this name, or had one, as far as the mirror knows. Always false without a mirror. For administrators.',
+    resolve: ({ name }, _args, context) => isKnownUpstream(context, name),
   }),
   upstreamNamesake: t.field({
     ...ofPublicPackage,
@@ -108,7 +123,7 @@ builder.queryFields((t) => ({
   confusableNames: t.withAuth({ scope: 'admin' }).connection(
     {
       type: ConfusableNameRef,
-      description: 'Unapproved names that could be confused with others, in order. For administrators.',
+      description: 'Unapproved names that could be confused with others or that the mirrored server has, in order. For administrators.',
       args: {
         q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
@@ -128,11 +143,11 @@ const NameInput = builder.inputType('PackageNameInput', {
 const changes = {
   freeName: [
     freeName,
-    'Frees and approves the name of a deleted package, so that it can be used again. Numbers of deleted versions remain unusable.',
+    'Frees the name of a deleted package, so that it can be used again, and approves it in spite of similar names. Numbers of deleted versions remain unusable.',
   ],
   approveName: [
     approveName,
-    'Approves a name that could be confused with others, so that packages can be published under it without a warning.',
+    'Approves a name that could be confused with others or that the mirrored server has, so that packages can be published under it without a warning.',
   ],
   rejectName: [rejectName, 'Rejects the request for a name, or revokes its approval, while no package has the name.'],
 } as const

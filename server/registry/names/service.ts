@@ -52,40 +52,59 @@ export async function similarNames(em: EntityManager, backend: Context['database
   return rows.map((row) => row.name)
 }
 
+/** What is known of a name on the mirrored server. `reason`: why the name needs approval, as an independent clause; null if it does not. */
+export type UpstreamClaim = { isUpstream: boolean; reason: string | null }
+
+/** A package name that is not used yet. `claim` is null if an administrator had approved the name for use in spite of the mirrored server. */
+export type NewName = { name: string; claim: UpstreamClaim | null }
+
+/** Returns whether an administrator has approved a name even if the mirrored server has a package with it. */
+export const isUpstreamApproved = async (em: EntityManager, name: string): Promise<boolean> =>
+  (await em.count(ConfusableName, { name, approvedAt: { $ne: null }, isUpstreamApproved: true })) > 0
+
 /**
- * Records a request for approval of a new name that is similar to others, if names need approval.
- * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
+ * Records a request for approval of a new name, if it needs approval: because of the mirrored server, or because it is similar to others.
+ * @throws ApiError PackageRejected if the name needs approval and is not approved yet.
  */
-export async function requireApproval({ em, viewer, config, database, now }: SignedInContext, name: string): Promise<void> {
-  if (config.CONFUSABLE_NAMES !== 'review') return
+export async function requireApproval(context: SignedInContext, { name, claim }: NewName): Promise<void> {
+  const { em, viewer, database, now, config } = context
+  const reason = claim?.reason ?? null
+  if (reason === null && config.CONFUSABLE_NAMES !== 'review') return
   const similar = await similarNames(em, database.backend, name)
-  if (similar.length === 0 || (await isApproved(em, name))) return
+  if (reason === null && (similar.length === 0 || (await isApproved(em, name)))) return
   await em.fork().transactional(async (inner) => {
     // Delete expired requests.
     await inner.execute(`delete from confusable_names where approved_at is null and noticed_at < ? and ${unpublished}`, [
       new Date(now().getTime() - requestMs),
     ])
-    await recordConfusableName(inner, { viewer, now }, name, similar)
+    await recordConfusableName(inner, { viewer, now }, { name, similar, claim })
   })
-  throw awaitingApproval(name, similar)
+  throw awaitingApproval(name, similar, reason)
 }
 
-/** A package name that is not used yet. `isUpstream`: whether the mirrored server has a package with this name. */
-export type NewName = { name: string; isUpstream: boolean }
+/** Serializes changes to which names are in use, until the end of the transaction. SQLite has a single writer and needs no lock. */
+export async function lockNewNames(em: EntityManager, { backend }: Pick<Context['database'], 'backend'>): Promise<void> {
+  if (backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
+}
 
 /**
  * Returns the names that a package being created could be confused with, including its own if the mirrored server has a package with it; none once
  * approved. A lock serializes concurrent creations.
- * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is similar to others, but not approved yet.
+ * @throws ApiError PackageRejected if the name needs approval and is not approved.
  */
-export async function checkNewName(em: EntityManager, context: SignedInContext, { name, isUpstream }: NewName): Promise<string[]> {
+export async function checkNewName(em: EntityManager, context: SignedInContext, { name, claim }: NewName): Promise<string[]> {
   const { viewer, config, database, now } = context
-  if (database.backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
+  await lockNewNames(em, database)
+  const reason = claim === null && !(await isUpstreamApproved(em, name)) ? 'its approval was revoked a moment ago' : (claim?.reason ?? null)
   const similar = await similarNames(em, database.backend, name)
-  const confusable = [...(isUpstream ? [name] : []), ...similar]
-  if (confusable.length === 0 || (await isApproved(em, name))) return []
-  if (config.CONFUSABLE_NAMES === 'review' && similar.length > 0) throw awaitingApproval(name, similar)
-  await recordConfusableName(em, { viewer, now }, name, confusable)
+  if (reason !== null) throw awaitingApproval(name, similar, reason)
+  const confusable = [...(claim?.isUpstream ? [name] : []), ...similar]
+  if (await isApproved(em, name)) return []
+  // A request for the name may have become unnecessary.
+  if (confusable.length === 0) await deleteConfusableName(em, name)
+  if (confusable.length === 0) return []
+  if (config.CONFUSABLE_NAMES === 'review' && similar.length > 0) throw awaitingApproval(name, similar, null)
+  await recordConfusableName(em, { viewer, now }, { name, similar, claim })
   return confusable
 }
 
@@ -103,21 +122,27 @@ export function confusionWarning(name: string, confusable: readonly string[], ur
 /** Deletes the record of a confusable name, when its package is deleted. */
 export const deleteConfusableName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ConfusableName, { name })
 
-/** Approves a confusable name, requested or not, so that packages can be published under it without a warning. Requires a server admin. */
-export function approveName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
+/**
+ * Approves a name that is confusable or that the mirrored server has, requested or not, so that packages can be published under it without a warning.
+ * Requires a server admin.
+ */
+export function approveName({ em, viewer, ip, now, config }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
-    if (await isApproved(inner, name)) return
-    await markApproved(inner, { viewer, now }, name)
+    const isMirroring = config.UPSTREAM_URL !== undefined
+    if (await (isMirroring ? isUpstreamApproved(inner, name) : isApproved(inner, name))) return
+    await markApproved(inner, { viewer, now }, { name, isUpstreamApproved: isMirroring })
     auditDecision(inner, { viewer, ip }, 'approved', name)
   })
 }
 
-async function markApproved(em: EntityManager, { viewer, now }: Author, name: string): Promise<void> {
+type Approval = Pick<ConfusableName, 'name' | 'isUpstreamApproved'>
+
+async function markApproved(em: EntityManager, { viewer, now }: Author, approval: Approval): Promise<void> {
   const moment = now()
   await em.upsert(
     ConfusableName,
-    { name, similarNames: '', noticedAt: moment, approvedAt: moment, approvedBy: em.getReference(User, viewer.id) },
-    { onConflictMergeFields: ['approvedAt', 'approvedBy'] },
+    { ...approval, similarNames: '', noticedAt: moment, approvedAt: moment, approvedBy: em.getReference(User, viewer.id) },
+    { onConflictMergeFields: ['approvedAt', 'approvedBy', 'isUpstreamApproved'] },
   )
 }
 
@@ -125,8 +150,9 @@ async function markApproved(em: EntityManager, { viewer, now }: Author, name: st
  * Rejects the request for a name, or revokes its approval, while no package has the name. Requires a server admin.
  * @throws ApiError NotFound if there is neither a request nor an approval.
  */
-export function rejectName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
+export function rejectName({ em, viewer, ip, database }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
+    await lockNewNames(inner, database)
     const gone = await inner.execute<unknown[]>(`delete from confusable_names where name = ? and ${unpublished} returning name`, [name])
     if (gone.length === 0) throw notFound(`There is no request for the name ${name}.`)
     auditDecision(inner, { viewer, ip }, 'rejected', name)
@@ -144,15 +170,22 @@ const unpublished = 'not exists (select 1 from packages p where p.name = confusa
 
 const isApproved = async (em: EntityManager, name: string) => (await em.count(ConfusableName, { name, approvedAt: { $ne: null } })) > 0
 
-async function recordConfusableName(em: EntityManager, { viewer, now }: Author, name: string, similar: readonly string[]) {
-  const row = { name, similarNames: similar.join(' '), noticedAt: now(), requestedBy: em.getReference(User, viewer.id) }
-  await em.upsert(ConfusableName, row, { onConflictMergeFields: ['similarNames', 'noticedAt', 'requestedBy'] })
+/** Records a name that is not approved. Replaces an approval that does not apply to the mirrored server. */
+async function recordConfusableName(em: EntityManager, { viewer, now }: Author, { name, claim, similar }: NewName & { similar: string[] }) {
+  const similarNames = [...(claim?.isUpstream ? [name] : []), ...similar].join(' ')
+  const request = { similarNames, noticedAt: now(), upstreamReason: claim?.reason ?? null, requestedBy: em.getReference(User, viewer.id) }
+  const onConflictMergeFields = ['similarNames', 'noticedAt', 'upstreamReason', 'requestedBy', 'approvedAt', 'approvedBy'] as const
+  const unapproved = { name, ...request, approvedAt: null, approvedBy: null }
+  await em.upsert(ConfusableName, unapproved, { onConflictMergeFields: [...onConflictMergeFields] })
 }
 
-const awaitingApproval = (name: string, similar: readonly string[]) =>
+const howToContinue = 'They see your request under Administration, Names. Publish again once it is approved.'
+
+const awaitingApproval = (name: string, similar: readonly string[], upstreamReason: string | null) =>
   packageRejected(
-    `The name ${name} could be confused with ${similar.join(', ')}, so an administrator of this server must approve it first. ` +
-      'They see your request under Administration, Names. Publish again once it is approved.',
+    upstreamReason === null
+      ? `The name ${name} could be confused with ${similar.join(', ')}, so an administrator of this server must approve it first. ${howToContinue}`
+      : `An administrator of this server must approve the name ${name} first: ${upstreamReason}. ${howToContinue}`,
   )
 
 /** Reserves the name of a package that is being deleted, in the transaction of `em`. */
@@ -172,15 +205,20 @@ export async function rejectReserved(em: EntityManager, name: string): Promise<v
 }
 
 /**
- * Frees and approves the name of a deleted package. Numbers of deleted versions remain unusable. Requires a server admin.
+ * Frees the name of a deleted package, and approves it in spite of similar names. Numbers of deleted versions remain unusable. Requires a server admin.
  * @throws ApiError NotFound if the name is not reserved.
  */
-export function freeName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
-  return em.fork().transactional(async (inner) => {
-    if (!(await inner.nativeDelete(ReservedName, { name }))) throw notFound(`The name ${name} is not reserved.`)
-    await markApproved(inner, { viewer, now }, name)
-    auditDecision(inner, { viewer, ip }, 'freed', name)
+export function freeName(context: SignedInContext, name: string): Promise<void> {
+  return context.em.fork().transactional(async (inner) => {
+    if (!(await releaseName(inner, name))) throw notFound(`The name ${name} is not reserved.`)
+    await recordFreedName(inner, context, name)
   })
+}
+
+/** Approves and audits a name that is no longer reserved, in the transaction of `em`. The approval does not apply to the mirrored server. */
+export async function recordFreedName(em: EntityManager, author: Author & { ip: string }, name: string): Promise<void> {
+  await markApproved(em, author, { name, isUpstreamApproved: false })
+  auditDecision(em, author, 'freed', name)
 }
 
 type Page = PageArguments & { q?: string | null | undefined; offset?: number | null | undefined }

@@ -7,11 +7,11 @@ export type PackageChange =
   | { kind: 'changed'; packageId: string }
   | { kind: 'published'; versionId: string; at: Date }
   | { kind: 'visibility'; packages: readonly { id: string; name: string }[] }
-  | { kind: 'deleted'; name: string; wasPublic: boolean }
+  | { kind: 'deleted'; name: string; wasPublic: boolean; freesName: boolean }
   | { kind: 'versionDeleted'; packageId: string; versionId: string }
   | { kind: 'restored'; name: string; packageId: string; versionIds: readonly string[]; at: Date }
 
-type Changer = { config: Config; viewer: Viewer; now: () => Date }
+type Changer = { config: Config; viewer: Viewer; now: () => Date; ip: string }
 
 /** Updates what other features derive from packages, in the transaction of the change. They are registered in after-package-change.ts. */
 export type AfterPackageChange = (em: EntityManager, change: PackageChange, changer: Changer) => Promise<void>

@@ -129,20 +129,23 @@ export const packageAdminRoutes = [
   ),
   route(
     'DELETE /api/admin/packages/:pkg',
-    'mutation ($pkg: String!, $acceptBreakage: Boolean) { deletePackage(input: { package: $pkg, acceptBreakage: $acceptBreakage }) }',
+    `mutation ($pkg: String!, $acceptBreakage: Boolean, $freeName: Boolean) {
+      deletePackage(input: { package: $pkg, acceptBreakage: $acceptBreakage, freeName: $freeName })
+    }`,
     {
       summary:
-        'Deletes a package. Answers 409 with the dependency chains while public packages depend on it, unless `acceptBreakage=true`.',
+        'Deletes a package. Answers 409 with the dependency chains while public packages depend on it, unless `acceptBreakage=true`. Reserves the name, unless `freeName=true`.',
       answer: ok,
     },
   ),
   route(
     'DELETE /api/admin/packages/:pkg/versions/:version',
-    `mutation ($pkg: String!, $version: SemVer!, $acceptBreakage: Boolean) { deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage })
+    `mutation ($pkg: String!, $version: SemVer!, $acceptBreakage: Boolean, $freeName: Boolean) {
+      deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage, freeName: $freeName })
     }`,
     {
       summary:
-        'Deletes a version; deleting the last version deletes the package. Answers 409 if public packages would break, unless `acceptBreakage=true`.',
+        'Deletes a version; deleting the last version deletes the package. Answers 409 if public packages would break, unless `acceptBreakage=true`. `freeName` as for a package.',
       answer: ok,
     },
   ),

@@ -10,6 +10,9 @@ import { changeRows, readRow } from '../../platform/db/statements.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
 import { graceDays } from '../../platform/store/collect.ts'
 import type { Services } from '../../services.ts'
+import { findUpstreamClaim } from '../mirror/catalog/names.ts'
+import { ReservedName } from '../names/entity.ts'
+import { isUpstreamApproved, lockNewNames, releaseName, requireApproval } from '../names/service.ts'
 import { removalKind } from '../packages/deletion/service.ts'
 import { Package } from '../packages/entity.ts'
 import { lockVisibility } from '../packages/visibility.ts'
@@ -43,9 +46,10 @@ async function restore(context: SignedInContext, id: string): Promise<Package> {
   const obstacle = await loadObstacle({ em }, id)
   if (obstacle) throw conflict(obstacle)
   const archives = await em.fork().find(DeletedPackageVersion, { deleted: id }, { fields: ['version', 'archiveSha256'] })
+  const isReserved = deleted.isWhole && (await requireName(context, deleted.name))
   const subject = deleted.isWhole ? deleted.packageId : (archives[0]?.archiveSha256 ?? '')
   await stopRemoval(em, deleted.name, subject)
-  const pkg = await putBackAndRestore(context, deleted, archives).catch(async (error: unknown) => {
+  const pkg = await putBackAndRestore(context, { deleted, archives, isReserved }).catch(async (error: unknown) => {
     const hashes = archives.map(({ archiveSha256 }) => archiveSha256)
     await em.fork().transactional((inner) => enqueue(inner, { kind: removalKind, subject, payload: { hashes, docs: [] } }, now()))
     throw error
@@ -55,11 +59,26 @@ async function restore(context: SignedInContext, id: string): Promise<Package> {
   return pkg
 }
 
-async function putBackAndRestore(context: SignedInContext, { id, name }: DeletedPackage, archives: readonly Archive[]): Promise<Package> {
-  await putAllBack(context.blobs, name, archives)
+/**
+ * Returns whether a name is still reserved: the mirror does not serve it anyway. A name that was freed is treated like a new one.
+ * @throws ApiError PackageRejected if the mirrored server has a package with the name, or may have, and the name is not approved.
+ */
+async function requireName(context: SignedInContext, name: string): Promise<boolean> {
+  const { em } = context
+  if ((await em.fork().count(ReservedName, { name })) > 0) return true
+  if (await isUpstreamApproved(em, name)) return false
+  const claim = await findUpstreamClaim(context, name)
+  if (claim.reason !== null) await requireApproval(context, { name, claim })
+  return false
+}
+
+type Restoration = { deleted: DeletedPackage; archives: readonly Archive[]; isReserved: boolean }
+
+async function putBackAndRestore(context: SignedInContext, { deleted, archives, isReserved }: Restoration): Promise<Package> {
+  await putAllBack(context.blobs, deleted.name, archives)
   return context.em
     .fork()
-    .transactional((em) => restoreRows(em, context, id))
+    .transactional((em) => restoreRows(em, context, { id: deleted.id, isReserved }))
     .catch(explainRace)
 }
 
@@ -92,11 +111,15 @@ async function putBack(blobs: BlobStore, name: string, { version, archiveSha256:
 }
 
 /** Writes the rows of a package or a version, and deletes what was kept of them. The row lock serializes concurrent restorations. */
-async function restoreRows(em: EntityManager, context: SignedInContext, id: string): Promise<Package> {
+async function restoreRows(
+  em: EntityManager,
+  context: SignedInContext,
+  { id, isReserved }: { id: string; isReserved: boolean },
+): Promise<Package> {
   const { viewer, ip, now } = context
   if (!(await changeRows(em, 'update deleted_packages set versions = versions where id = ?', [id]))) throw unknownDeletion()
   const deleted = await em.findOneOrFail(DeletedPackage, { id }, { populate: ['data'] })
-  if (deleted.isWhole) await lockName(em, context)
+  if (deleted.isWhole) await takeName(em, context, deleted.name, isReserved)
   const pkg = deleted.isWhole ? await restorePackageRows(em, context, deleted) : await lockPackage(em, deleted)
   const obstacle = deleted.isWhole ? null : await loadObstacle({ em }, id)
   if (obstacle) throw conflict(obstacle)
@@ -118,9 +141,11 @@ async function restoreRows(em: EntityManager, context: SignedInContext, id: stri
   return pkg
 }
 
-/** Serializes restorations with publishes of new names, which take the same lock. */
-async function lockName(em: EntityManager, { database }: SignedInContext): Promise<void> {
-  if (database.backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
+/** Releases the name. Restorations and publishes of new names take turns by the same lock. @throws ApiError Conflict if it was freed concurrently. */
+async function takeName(em: EntityManager, { database }: SignedInContext, name: string, isReserved: boolean): Promise<void> {
+  await lockNewNames(em, database)
+  const released = await releaseName(em, name)
+  if (isReserved && released === 0) throw conflict(`The name ${name} was freed at the same time. Try again.`)
 }
 
 async function lockPackage(em: EntityManager, { name, packageId }: DeletedPackage): Promise<Package> {

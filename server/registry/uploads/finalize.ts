@@ -6,7 +6,6 @@ import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../../errors.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
-import { isKnownUpstream } from '../mirror/catalog/names.ts'
 import { confusionWarning } from '../names/service.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
@@ -54,7 +53,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   caches.uploads.delete(stagedAs)
   const inspected = await inspectPackage(cached ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })), rules)
   const submission = { ...inspected, archive }
-  const { isNewName } = await admit(context, submission)
+  const newName = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
   const { name, version } = inspected.pubspec
   const own = publicUrl(context.request, config.SERVER_URL)
@@ -64,8 +63,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
     message = (success + confusionWarning(name, confusable, { upstream: config.UPSTREAM_URL, own })).slice(0, 500)
     return changeRows(em, 'update uploads set message = ? where id = ?', [message, id])
   }
-  const isUpstream = isNewName && (await isKnownUpstream(context, name))
-  await publish(context, submission, { isNewName, isUpstream, inSameTransaction: saveMessage })
+  await publish(context, submission, { newName, inSameTransaction: saveMessage })
   return message
 }
 

@@ -6,7 +6,8 @@ import { readRow } from '../../platform/db/statements.ts'
 import { conflict, insufficientPermissions } from '../../errors.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
-import { checkNewName, requireApproval, rejectReserved } from '../names/service.ts'
+import { checkNewName, isUpstreamApproved, type NewName, requireApproval, rejectReserved } from '../names/service.ts'
+import { findUpstreamClaim } from '../mirror/catalog/names.ts'
 import { type Actor, adviceForAdmin } from '../../platform/access/roles.ts'
 import { lockVisibility } from '../packages/visibility.ts'
 import { DeletedVersion, Package } from '../packages/entity.ts'
@@ -15,36 +16,36 @@ import { canPublish } from '../packages/policy.ts'
 import { advancePackage, findTarget, type Submission, type Target, writePackage, writeVersion } from './version-rows.ts'
 
 /**
- * Checks whether the caller may publish this version now. Called before the bytes are stored, and repeated in the publishing transaction.
+ * Checks whether the caller may publish this version now. Called before the bytes are stored, and repeated in the publishing transaction. Returns the
+ * package name if it is new, otherwise null.
  * @throws ApiError InsufficientPermissions; Conflict when the version exists with different content, or the name is reserved; PackageRejected when
  * the name needs an administrator's approval.
  */
-export async function admit(context: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
+export async function admit(context: SignedInContext, submission: Submission): Promise<NewName | null> {
   const { em, database } = context
   const target = await findTarget((sql, values) => database.reads.get(sql, ...values), submission.pubspec)
   if (!target) return admitNewName(context, submission)
   if (await canPublish(em, context, target)) {
     isPublished(target, submission)
-    return { isNewName: false }
+    return null
   }
   // A deleted package loses its uploaders. If the package was deleted concurrently, treat its name as new: deleted names are reserved.
   if (await em.count(Package, { id: target.id })) throw notAnUploader(context, target.name)
   return admitNewName(context, submission)
 }
 
-async function admitNewName(context: SignedInContext, submission: Submission): Promise<{ isNewName: true }> {
+async function admitNewName(context: SignedInContext, submission: Submission): Promise<NewName> {
   const { name } = submission.pubspec
   await rejectReserved(context.em, name)
   await refuseDeleted(context.em, submission)
-  await requireApproval(context, name)
-  return { isNewName: true }
+  const claim = (await isUpstreamApproved(context.em, name)) ? null : await findUpstreamClaim(context, name)
+  await requireApproval(context, { name, claim })
+  return { name, claim }
 }
 
 type PublishOptions = {
-  /** Whether the package name was free in the first check. */
-  isNewName: boolean
-  /** Whether the mirrored server has a package with this name. */
-  isUpstream: boolean
+  /** The package name, if it was free in the first check. */
+  newName: NewName | null
   /** Work to perform in the publishing transaction. `confusable`: the result of `checkNewName` for a new name. */
   inSameTransaction: (em: EntityManager, confusable: readonly string[]) => Promise<unknown>
 }
@@ -70,13 +71,17 @@ async function publishWithin(
   em: EntityManager,
   context: SignedInContext,
   submission: Submission,
-  { isNewName, isUpstream, inSameTransaction }: PublishOptions,
+  { newName, inSameTransaction }: PublishOptions,
 ): Promise<void> {
   const { name } = submission.pubspec
   const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
-    throw isNewName ? conflict(`Someone else has just taken the package name ${name}.`) : notAnUploader(context, name)
-  await inSameTransaction(em, existing ? [] : await checkNewName(em, context, { name, isUpstream }))
+    throw newName ? conflict(`Someone else has just taken the package name ${name}.`) : notAnUploader(context, name)
+  if (!existing && !newName) {
+    await rejectReserved(em, name)
+    throw conflict(`The package ${name} was deleted a moment ago. Publish again.`)
+  }
+  await inSameTransaction(em, existing || !newName ? [] : await checkNewName(em, context, newName))
   if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
   const at = context.now()

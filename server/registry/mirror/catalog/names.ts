@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
+import { batched } from '../../../platform/db/batched.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { ApiError, notFound } from '../../../errors.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { isExcluded, requireMirror } from '../access.ts'
-import { readDocument, storedDocument } from '../documents.ts'
-import { findEntry, type MirrorServices } from '../entries.ts'
+import { documentState, readDocument, storedDocument } from '../documents.ts'
+import { findEntry, keyOf, type MirrorServices } from '../entries.ts'
 import { callerOf } from '../requested.ts'
 import { inThread } from '../threads.ts'
-import { unpackedBytes } from '../upstream.ts'
+import { healthOf, isUnreachable, unpackedBytes } from '../upstream.ts'
+import type { UpstreamClaim } from '../../names/service.ts'
 
 declare module '../../../services.ts' {
   interface State {
@@ -107,24 +110,77 @@ async function linesOf({ state }: Pick<MirrorServices, 'state'>, { sha256, packe
   return lines
 }
 
+const loadMirroredName = batched(async (em, names) => {
+  const rows = await readRows<{ name: string }>(
+    em,
+    `select name from mirrored_names where name in (${names.map(() => '?').join(', ')})`,
+    names,
+  )
+  return new Map(rows.map(({ name }) => [name, true]))
+})
+
+const loadFile = batched(async (em, keys) => {
+  const sql = `select key, sha256 from mirror_entries where sha256 is not null and key in (${keys.map(() => '?').join(', ')})`
+  const rows = await readRows<{ key: string; sha256: string }>(em, sql, keys)
+  return new Map(rows.map(({ key, sha256 }) => [key, sha256]))
+})
+
 /**
- * Returns whether the upstream server has a package with this name, as far as the mirror knows: its listing or the names of all packages are in the
- * mirror. Sends no request to the upstream server.
+ * Returns whether a name is that of a package that the mirror has stored before, or is in the stored list of all upstream packages. Sends no request to
+ * the upstream server.
  */
-export async function isKnownUpstream(services: MirrorServices, name: string): Promise<boolean> {
-  const { config, log, state } = services
+export async function isKnownUpstream(context: Context, name: string): Promise<boolean> {
+  const { config, log, state } = context
   if (config.UPSTREAM_URL === undefined) return false
+  if (await loadMirroredName(context, name)) return true
+  const sha256 = await loadFile(context, keyOf({ kind: 'names', name: '' }))
+  if (sha256 === null) return false
   try {
-    if ((await findEntry(services, { kind: 'listing', name }))?.sha256) return true
-    const sha256 = (await findEntry(services, { kind: 'names', name: '' }))?.sha256
-    if (!sha256) return false
-    const packed = state.mirrorNames?.sha256 === sha256 ? Buffer.alloc(0) : await storedDocument(services, sha256)
-    return packed !== null && (await linesOf(services, { sha256, packed })).includes(`\n${name}\n`)
+    const packed = state.mirrorNames?.sha256 === sha256 ? Buffer.alloc(0) : await storedDocument(context, sha256)
+    return packed !== null && (await linesOf(context, { sha256, packed })).includes(`\n${name}\n`)
   } catch (error) {
-    // The answer is only used for a warning.
     log.warning(`mirror: looking up the name ${name}: ${String(error)}`)
     return false
   }
+}
+
+/** How long ago the upstream server may have said that it has no package of a name, in milliseconds. */
+const absentMs = 10_000
+
+/**
+ * Finds out whether the upstream server has a package with a new name, which the mirror would no longer serve. Asks for the list of all names first,
+ * and for the package itself only if the list does not have it: pub.dev lists some of its packages only. Names in UPSTREAM_NEVER are not asked for.
+ */
+export async function findUpstreamClaim(context: Context, name: string): Promise<UpstreamClaim> {
+  const { config } = context
+  const { UPSTREAM_URL: url } = config
+  if (url === undefined) return { isUpstream: false, reason: null }
+  const isKnown = await isKnownUpstream(context, name)
+  if (isExcluded(config, name)) return { isUpstream: isKnown, reason: null }
+  const mirrored = { isUpstream: true, reason: `${url} has a package of this name, which the mirror could then no longer serve` }
+  if (isKnown) return mirrored
+  const found = await withoutBudget(context, () => askUpstream(context, name))
+  if (typeof found === 'boolean') return found ? mirrored : { isUpstream: false, reason: null }
+  const reason = `it is unknown whether ${url} has a package of this name, which the mirror could then no longer serve (${found.failure})`
+  return { isUpstream: false, reason: reason.slice(0, 500) }
+}
+
+/** Returns whether the upstream server has a package of this name, or why it could not be asked. */
+async function askUpstream(context: Context, name: string): Promise<boolean | { failure: string }> {
+  const { now } = context
+  const caller = callerOf(context)
+  const key = { kind: 'listing', name } as const
+  const lines = await currentNames(context).catch(() => null)
+  if (lines?.includes(`\n${name}\n`)) return true
+  if (lines === null && isUnreachable(context)) return { failure: healthOf(context).lastFailure ?? 'it does not answer' }
+  const error = await documentState(context, 'listing', name, { newerThan: now(), caller }).then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  const entry = await findEntry(context, key)
+  if (entry?.sha256) return true
+  if (!error && entry?.checkedAt && !entry.failedAt && now().getTime() - entry.checkedAt.getTime() < absentMs) return false
+  return { failure: entry?.failure ?? (error instanceof Error ? error.message : 'it did not answer') }
 }
 
 /** Returns matching names: the text itself, then names that begin with it, then other names that contain it, each in the order of the document. */

@@ -65,6 +65,9 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
 
 const acceptBreakage = 'Whether to delete even if public packages break. Otherwise the deletion fails while public packages depend on it.'
 
+const freeName =
+  'Whether to free the name along with the package, so that it can be used again: here, and for a package of the mirrored server. Otherwise the name is reserved.'
+
 builder.mutationField('deletePackage', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: 'Boolean',
@@ -74,6 +77,7 @@ builder.mutationField('deletePackage', (t) =>
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       acceptBreakage: t.input.boolean({ description: acceptBreakage }),
+      freeName: t.input.boolean({ description: freeName }),
     },
     resolve: (_root, { input }, context) => done(deletePackage(context, input)),
   }),
@@ -89,6 +93,7 @@ builder.mutationField('deleteVersion', (t) =>
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       version: t.input.field({ type: 'SemVer', required: true, description: 'Version to delete.' }),
       acceptBreakage: t.input.boolean({ description: acceptBreakage }),
+      freeName: t.input.boolean({ description: freeName }),
     },
     resolve: (_root, { input }, context) => done(deleteVersion(context, input)),
   }),

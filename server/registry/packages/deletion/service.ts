@@ -15,26 +15,28 @@ import { handler } from '../../../platform/jobs/handler.ts'
 import type { Services } from '../../../services.ts'
 import { graceDays } from '../../../platform/store/collect.ts'
 
-/** The package to delete, and whether to delete it even if that breaks public packages. */
-export type PackageDeletion = { package: string; acceptBreakage?: boolean | null | undefined }
+type Choice = boolean | null | undefined
+/** The package to delete, and whether to delete it even if that breaks public packages, and to free its name. */
+export type PackageDeletion = { package: string; acceptBreakage?: Choice; freeName?: Choice }
 export type VersionDeletion = PackageDeletion & { version: string }
 
 /**
- * Deletes a package; requires a server admin. Reserves its name and version numbers, and removes the archives after the commit.
+ * Deletes a package; requires a server admin. Reserves its version numbers, and its name unless `freeName` is set, and removes the archives after the
+ * commit.
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that depend on this one, unless breakage is accepted.
  */
-export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
-  return withoutBudget(context, () => deleteWhole(context, { package: name, acceptBreakage }))
+export function deletePackage(context: SignedInContext, deletion: PackageDeletion): Promise<void> {
+  return withoutBudget(context, () => deleteWhole(context, deletion))
 }
 
-function deleteWhole(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
+function deleteWhole(context: SignedInContext, { package: name, acceptBreakage, freeName }: PackageDeletion): Promise<void> {
   return changePackage(context, name, canDelete, async (em, pkg) => {
     const broken = await brokenBy(em, context, pkg)
     requireAcceptance(name, broken, acceptBreakage)
     const versions = await em.find(PackageVersion, { package: pkg }, { fields: ['version', 'archiveSha256'] })
     const count = versions.length === 1 ? 'its only version' : `its ${versions.length} versions`
     record(context, em, 'package.deleted', `deleted ${name} with ${count}${breakageNote(broken)}`, { package: name })
-    await removePackage(context, em, pkg, versions)
+    await removePackage(context, em, { pkg, versions, freesName: freeName ?? false })
   })
 }
 
@@ -42,7 +44,8 @@ function deleteWhole(context: SignedInContext, { package: name, acceptBreakage }
  * Deletes a version, and the package along with its last version; requires a server admin. The number cannot be reused.
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that no other version would satisfy, unless breakage is accepted.
  */
-export function deleteVersion(context: SignedInContext, { package: name, version, acceptBreakage }: VersionDeletion): Promise<void> {
+export function deleteVersion(context: SignedInContext, deletion: VersionDeletion): Promise<void> {
+  const { package: name, version, acceptBreakage, freeName } = deletion
   return changePackage(context, name, canDelete, async (em, pkg) => {
     const found = await em.findOne(PackageVersion, { package: pkg, version }, { fields: ['version', 'archiveSha256'] })
     if (!found) throw unknownVersion(name, version)
@@ -51,7 +54,7 @@ export function deleteVersion(context: SignedInContext, { package: name, version
     record(context, em, 'package.version_deleted', `deleted ${name} ${version}${breakageNote(broken)}`, { package: name, version })
     if (await isOnly(em, pkg)) {
       record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
-      return removePackage(context, em, pkg, [found])
+      return removePackage(context, em, { pkg, versions: [found], freesName: freeName ?? false })
     }
     await scheduleArchiveRemoval(context, em, found.archiveSha256, name, [found])
     await context.afterPackageChange(em, { kind: 'versionDeleted', packageId: pkg.id, versionId: found.id }, context)
@@ -86,9 +89,10 @@ function requireAcceptance(what: string, broken: readonly Chain[], acceptBreakag
 const breakageNote = (broken: readonly Chain[]) => (broken.length ? `, accepting that it breaks ${describeChains(broken)}` : '')
 
 type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
+type Removal = { pkg: Package; versions: readonly Removed[]; freesName: boolean }
 
 /** Deletes the package row. Foreign keys cascade to its versions, documents, dependencies, uploaders and likes. */
-async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
+async function removePackage(context: SignedInContext, em: EntityManager, { pkg, versions, freesName }: Removal): Promise<void> {
   await scheduleArchiveRemoval(context, em, pkg.id, pkg.name, versions)
   const wasPublic = pkg.visibility === 'public'
   if (wasPublic) {
@@ -96,7 +100,7 @@ async function removePackage(context: SignedInContext, em: EntityManager, pkg: P
     pkg.visibility = 'private'
     await em.flush()
   }
-  await context.afterPackageChange(em, { kind: 'deleted', name: pkg.name, wasPublic }, context)
+  await context.afterPackageChange(em, { kind: 'deleted', name: pkg.name, wasPublic, freesName }, context)
   em.remove(pkg)
   await em.flush()
 }
