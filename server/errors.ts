@@ -46,6 +46,10 @@ export class ApiError extends GraphQLError {
   }
 }
 
+/** Returns a copy of an error with another message. */
+export const reworded = ({ code, status, retryAfter }: ApiError, message: string) =>
+  new ApiError(code, message, { status, ...(retryAfter !== undefined && { retryAfter }) })
+
 /** 401: the request has no valid credential. */
 export const missingAuthentication = (message = 'Sign in, or send a valid access token.') => new ApiError('MissingAuthentication', message)
 

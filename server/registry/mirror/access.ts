@@ -1,7 +1,8 @@
-import { insufficientPermissions, notFound } from '../../errors.ts'
+import { insufficientPermissions } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { requireScope, unauthenticated } from '../../platform/access/guards.ts'
 import { holdsScope } from '../../platform/access/policy.ts'
+import { hmac } from '../../platform/http/keys.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -22,18 +23,33 @@ export function requireMirror(context: Context): void {
 /** SQL expression that is true if a name belongs to this server: of a package, or reserved after a deletion. Binds the name twice. */
 export const isOwnSql = '(exists (select 1 from packages where name = ?) or exists (select 1 from reserved_names where name = ?))'
 
-/** Returns whether UPSTREAM_NEVER excludes a name from the mirror. */
+/** Returns whether UPSTREAM_NEVER excludes a name from the mirror, in any spelling. */
 export function isExcluded({ UPSTREAM_NEVER }: Pick<Config, 'UPSTREAM_NEVER'>, name: string): boolean {
-  return UPSTREAM_NEVER.some((pattern) => matchesName(pattern, name))
+  return UPSTREAM_NEVER.some((pattern) => matchesName(pattern, name.toLowerCase()))
+}
+
+/** Long enough that no package has the name of a decoy by chance. */
+const decoyLength = 24
+const decoyAttempts = 16
+
+/**
+ * Returns a name that is requested in place of one that is never taken from the upstream server, so that callers who are not signed in get the response
+ * for an unknown name after the same time. It cannot be guessed from the name. Null if UPSTREAM_NEVER excludes all names.
+ */
+export function decoyName({ config, keys }: Pick<Context, 'config' | 'keys'>, name: string): string | null {
+  for (let attempt = 0; attempt < decoyAttempts; attempt++) {
+    const letters = hmac(keys.decoy, `${attempt} ${name}`).replace(/./g, (digit) => 'abcdefghijklmnop'[parseInt(digit, 16)] ?? '')
+    const decoy = letters.slice(0, Math.max(decoyLength, name.length))
+    if (!isExcluded(config, decoy)) return decoy
+  }
+  return null
 }
 
 /**
- * Returns the error for a name that is never taken from the upstream server. The package client prints the message of a 403. Callers who are not
- * signed in do not learn that the name exists here.
+ * Returns the error for a name that is never taken from the upstream server. The package client prints the message of a 403.
  */
 export function ownNameError(context: Context, name: string, isHosted: boolean) {
-  const { request, viewer, config } = context
-  if (!viewer) return notFound(`There is no package ${name} on ${config.UPSTREAM_URL}.`)
+  const { request, config } = context
   const hosted = `hosted: ${publicUrl(request, config.SERVER_URL)}`
   return insufficientPermissions(
     isHosted
@@ -76,6 +92,13 @@ type Row = {
   archive_used_at: Moment | null
 }
 
+/** Returns whether a name is never taken from the upstream server. */
+export async function isOwnName({ config, database }: Pick<MirrorServices, 'config' | 'database'>, name: string): Promise<boolean> {
+  const lower = name.toLowerCase()
+  const row = await database.reads.recall<Pick<Row, 'own'>>(`select ${isOwnSql} as own`, lower, lower)
+  return Boolean(row?.own) || isExcluded(config, name)
+}
+
 const sql = `select ${isOwnSql} as own, (select value from server_settings where key = 'mirror_policies') as policies,
     l.sha256, l.checked_at, l.used_at,
     v.sha256 as advisories_sha256, v.checked_at as advisories_checked_at, s.sha256 as score_sha256, s.checked_at as score_checked_at,
@@ -85,10 +108,11 @@ const sql = `select ${isOwnSql} as own, (select value from server_settings where
 
 /** Reads the state of a package, and of an archive of it, with one query. On SQLite the row is cached until the next write. */
 export async function packageState({ database }: Pick<MirrorServices, 'database'>, name: string, version?: string): Promise<PackageState> {
+  const lower = name.toLowerCase()
   const archiveKey: EntryKey | null = version === undefined ? null : { kind: 'archive', name, version }
   const keyOfKind = (kind: MirrorKind) => keyOf({ kind, name })
   const keys = [keyOfKind('listing'), archiveKey && keyOf(archiveKey), keyOfKind('advisories'), keyOfKind('score')]
-  const row = await database.reads.recall<Row>(sql, name, name, ...keys)
+  const row = await database.reads.recall<Row>(sql, lower, lower, ...keys)
   if (!row) throw new Error('A query without a table returned no row.')
   return {
     isOwn: Boolean(row.own),

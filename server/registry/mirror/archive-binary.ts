@@ -8,7 +8,8 @@ import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } f
 import { recordVerdicts, refuse } from './decisions.ts'
 import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
 import { findVersion, blockOf, refusalOf } from './render.ts'
-import { admittedPackage, callerOf, currentListing, hasPolicies, requestedPackage, unknown } from './requested.ts'
+import { callerOf, hasPolicies } from './judged.ts'
+import { admittedPackage, currentListing, requireValid, unknown } from './requested.ts'
 
 type Named = { name: string; version: string }
 
@@ -30,7 +31,7 @@ export async function sendArchive(context: Context): Promise<unknown> {
 }
 
 /** Checks a version against the policies as they judge it now, and counts the verdicts. @throws ApiError if a policy refuses it. */
-async function obeyPolicies(context: Context, { name, version }: Named, state: PackageState): Promise<void> {
+export async function obeyPolicies(context: Context, { name, version }: Named, state: PackageState): Promise<void> {
   // Without policies, an archive in the mirror needs no listing. One that is not there is looked up in the listing when it is fetched.
   if (!hasPolicies(context, state.policies)) return
   const { listing } = await currentListing(context, name, state, { isCounted: false })
@@ -90,7 +91,10 @@ async function sendFetched(context: Context, { name, version }: Named, state: Pa
 /** Redirects from an older URL of an archive. */
 export async function redirectToArchive(context: Context): Promise<unknown> {
   const { request, reply, config } = context
-  const { version = '' } = request.params as Record<string, string>
-  const { name } = await requestedPackage(context, version)
+  const { name = '', version = '' } = request.params as Record<string, string>
+  requireMirror(context)
+  requireValid(context, name, version)
+  // Others are redirected from all names, so that they do not learn which ones exist here.
+  if (context.viewer) await admittedPackage(context, name, version)
   return reply.redirect(archiveUrl(`${publicUrl(request, config.SERVER_URL)}/mirror`, name, version), 303)
 }

@@ -11,12 +11,13 @@ import { turnEnd } from '../../platform/http/turn-end.ts'
 import { canReadMirror, type PackageState, requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
-import { type DocumentKind, readDocument } from './documents.ts'
+import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
 import { countRead } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
 import { findVersion, entryOf, policiesOf, refusalOf } from './render.ts'
-import { callerOf, currentListing, requestedPackage, unknown } from './requested.ts'
+import { callerOf } from './judged.ts'
+import { currentListing, newerThan, requestedPackage, unknown } from './requested.ts'
 
 const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
 const json = 'application/json; charset=utf-8'
@@ -173,19 +174,22 @@ async function sendEntry(context: Context): Promise<unknown> {
   return reply.send(JSON.stringify(entryOf(shown, name, publicUrl(request, config.SERVER_URL))))
 }
 
-/** Sends a document unchanged. Advisories are at least as new as the listing, because clients compare the dates. */
+/** Sends a document unchanged. */
 async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listing' | 'names'>): Promise<unknown> {
-  const { reply, config } = context
-  const { name, state } = await requestedPackage(context)
+  const { name, state } = await requestedPackage(context, undefined, kind)
   if (kind === 'advisories') await requireReadable(context, name, state)
-  const newerThan = kind === 'advisories' ? (state.checkedAt ?? undefined) : undefined
-  const document = await readDocument(context, kind, name, { newerThan, caller: callerOf(context) })
+  const document = await readDocument(context, kind, name, { newerThan: newerThan(kind, state), caller: callerOf(context) })
   if (!document) throw unknown(context, name)
+  return sendText(context, document, kind === 'advisories' ? pubType : json)
+}
+
+function sendText(context: Context, document: Document, type: string): Promise<unknown> {
+  const { reply, config } = context
   markStale(context, document.isStale ? document.checkedAt : null)
   reply
     .header('cache-control', `private, max-age=${Math.min(60, config.UPSTREAM_TTL)}`)
     .header('vary', 'accept-encoding, authorization, cookie')
-    .type(kind === 'advisories' ? pubType : json)
+    .type(type)
   return sendPacked(context, document.packed)
 }
 

@@ -9,11 +9,12 @@ import { severities } from '../../advisories/severity.ts'
 import { describePubspec, type Pubspec } from '../../archive/pubspec.ts'
 import type { JsonObject } from '../../archive/yaml.ts'
 import type { Registries } from '../../packages/dependents/service.ts'
-import { isExcluded, packageState, requireMirror } from '../access.ts'
+import { isOwnName, requireMirror } from '../access.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
 import { type Document, readDocument } from '../documents.ts'
 import { findVersion, type JudgedVersion, readBlock, versionsIn } from '../render.ts'
-import { advisoriesDate, callerOf, currentListing, type Judged } from '../requested.ts'
+import { advisoriesDate, callerOf, type Judged } from '../judged.ts'
+import { admittedPackage, currentListing } from '../requested.ts'
 import { inThread } from '../threads.ts'
 import { unpackedBytes } from '../upstream.ts'
 
@@ -39,15 +40,19 @@ export async function findUpstreamPackage(context: Context, name: string): Promi
   if (context.config.UPSTREAM_URL === undefined) return null
   requireMirror(context)
   if (!isUpstreamName(name)) return null
-  const state = await packageState(context, name)
-  if (state.isOwn || isExcluded(context.config, name)) return null
-  const current = await orNull(withoutBudget(context, () => currentListing(context, name, state)))
+  if (context.viewer && (await isOwnName(context, name))) return null
+  const current = await orNull(withoutBudget(context, () => admittedListing(context, name)))
   if (!current) return null
   const { listing, staleSince } = current
   const newest = await findVersion(listing, listing.newest ?? '')
   if (!newest) return null
   const latest = listing.latest === null ? null : await findVersion(listing, listing.latest)
   return { listing, latest, newest, staleSince, pubspec: describePubspec((latest ?? newest).pubspec as JsonObject) }
+}
+
+async function admittedListing(context: Context, name: string) {
+  const { state } = await admittedPackage(context, name)
+  return currentListing(context, name, state)
 }
 
 /** Returns versions, highest first: after `after`, or the first ones. */
