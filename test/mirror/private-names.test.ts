@@ -7,7 +7,7 @@ import { failWith, reset } from '../support/upstream-faults.ts'
 import { Upstream } from '../support/upstream.ts'
 
 const own = ['ours', 'gone', 'acme_secret', `long_${'x'.repeat(59)}`]
-const documents = ['', '/versions/1.0.0', '/advisories', '/score', '/options', '/publisher']
+const documents = ['', '/versions/1.0.0', '/advisories', '/score', '/options', '/publisher', '/versions/1.0.0/attestation']
 /** All paths of the mirror, for a package with a version 1.0.0. */
 const pathsOf = (name: string) => [
   ...documents.map((rest) => `/mirror/api/packages/${name}${rest}`),

@@ -264,8 +264,34 @@ it('completes the names of what was imported', async () => {
   const names = async () => (await member.get('/mirror/api/package-name-completion-data')).body
   expect((await names()).error.code).toBe('ServiceUnavailable')
   expect(await admin(target, 'mirror-import', folder)).toMatchObject({ code: 0 })
-  await publish(member, { name: 'ours', version: '1.0.0' })
+  await publishOwn(target, member, { name: 'ours', version: '1.0.0' })
   expect(await names()).toEqual({ packages: ['intl'] })
   const { body } = await member.graphql('{ searchUpstream(query: "int", first: 5) { name } }')
   expect(body.data.searchUpstream).toEqual([{ name: 'intl' }])
+})
+
+it('moves attestations, and imports none that is not valid', async () => {
+  const upstream = await Upstream.start()
+  await using from = await mirrorOf(upstream)
+  for (const version of ['1.0.0', '1.1.0']) upstream.publish('colors', version).attestation = { mediaType: version }
+  const locked = ['1.0.0', '1.1.0'].map((version) => ({ name: 'colors', version }))
+  const folder = await exported(from, upstream, locked)
+  const lines = await linesOf(folder)
+  const isFirst = ({ kind, version }: Line) => kind === 'attestation' && version === '1.0.0'
+  expect(lines.filter(({ kind }) => kind === 'attestation').map(({ version }) => version)).toEqual(['1.0.0', '1.1.0'])
+  const damaged = await addFile(folder, gzipSync('not an attestation'))
+  await setLines(
+    folder,
+    lines.map((line) => (isFirst(line) ? { ...line, ...damaged } : line)),
+  )
+  await using to = await mirrorOf(upstream)
+  expect((await admin(to, 'mirror-import', folder)).code).not.toBe(0)
+  await upstream.stop()
+  const member = await to.member()
+  const path = (version: string) => `/mirror/api/packages/colors/versions/${version}/attestation`
+  expect(await member.get(path('1.1.0'))).toMatchObject({ status: 200, body: { mediaType: '1.1.0' } })
+  expect(await member.get(path('1.0.0'))).toMatchObject({ status: 503 })
+  await setLines(folder, lines)
+  expect((await admin(to, 'mirror-import', folder)).code).toBe(0)
+  expect(await member.get(path('1.0.0'))).toMatchObject({ status: 200, body: { mediaType: '1.0.0' } })
 })

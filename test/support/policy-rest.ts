@@ -156,6 +156,7 @@ export const mirrorRest: Record<string, Access> = {
   'GET /mirror/api/packages/:name/score': 'read',
   'GET /mirror/api/packages/:name/options': 'read',
   'GET /mirror/api/packages/:name/publisher': 'read',
+  'GET /mirror/api/packages/:name/versions/:version/attestation': 'read',
   'GET /mirror/api/package-name-completion-data': 'read',
   'POST /mirror/api/check': 'read',
   'GET /mirror/api/archives/:archive': 'read',

@@ -20,6 +20,8 @@ export class UpstreamVersion {
   readonly pubspec: Record<string, unknown>
   readonly published: Date
   isRetracted = false
+  /** Attestation of the archive, if it has one. */
+  attestation: object | null = null
   private readonly options: VersionOptions
   private made: Promise<Buffer> | undefined
 

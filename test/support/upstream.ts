@@ -148,7 +148,9 @@ export class Upstream {
     if (rest === '/score') return found.score()
     if (rest === '/options') return found.options()
     if (rest === '/publisher') return { publisherId: found.publisher }
-    const version = found.versions.get(decodeURIComponent(/^\/versions\/([^/]+)$/.exec(rest)?.[1] ?? ''))
+    const [, named = '', attestation] = /^\/versions\/([^/]+)(\/attestation)?$/.exec(rest) ?? []
+    const version = found.versions.get(decodeURIComponent(named))
+    if (attestation !== undefined) return version?.attestation ?? undefined
     return version && found.versionDocument(version, this.url)
   }
 

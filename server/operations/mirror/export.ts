@@ -90,8 +90,8 @@ function requireOwnFolder(config: Mirror['services']['config'], folder: string):
 /** Returns the line of a row, or null if an import would refuse it. */
 function lineOf({ kind, name, version, sha256, bytes, etag, checked_at }: Row): Line | null {
   const checkedAt = toDate(checked_at).toISOString()
-  const file = { kind, name, sha256, bytes, checkedAt }
-  return parseLine(JSON.stringify(kind === 'archive' ? { ...file, version } : { ...file, etag: printable(etag) }))
+  const file = { kind, name, ...(version !== '' && { version }), sha256, bytes, checkedAt }
+  return parseLine(JSON.stringify(kind === 'archive' ? file : { ...file, etag: printable(etag) }))
 }
 
 /** An ETag is only a shortcut: without it, the upstream server sends the whole document again. */

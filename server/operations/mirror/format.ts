@@ -34,15 +34,17 @@ const documentLine = z.strictObject({
     .nullable(),
 })
 const namesLine = documentLine.extend({ kind: z.literal('names'), name: z.literal('') })
+const version = z.string().refine((text) => parseVersion(text) !== null)
+const attestationLine = documentLine.extend({ kind: z.literal('attestation'), version })
 const archiveLine = z.strictObject({
   kind: z.literal('archive'),
   name: packageName,
-  version: z.string().refine((text) => parseVersion(text) !== null),
+  version,
   sha256,
   bytes,
   checkedAt,
 })
-const line = z.discriminatedUnion('kind', [documentLine, namesLine, archiveLine])
+const line = z.discriminatedUnion('kind', [documentLine, namesLine, attestationLine, archiveLine])
 
 /** A further line of the index: a file of the mirror. */
 export type Line = z.infer<typeof line>

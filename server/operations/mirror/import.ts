@@ -79,7 +79,7 @@ async function* linesIn(folder: string, upstream: string): AsyncGenerator<{ line
 }
 
 async function importLine(services: MirrorServices, folder: string, line: Line, result: Imported): Promise<void> {
-  const what = [line.kind, line.name, ...(line.kind === 'archive' ? [line.version] : [])].filter(Boolean).join(' ')
+  const what = [line.kind, line.name, ...('version' in line ? [line.version] : [])].filter(Boolean).join(' ')
   const excluded = await whyNotMirrored(services, line.name)
   if (excluded !== null) return void result.skipped.push({ what, reason: excluded })
   try {
@@ -112,7 +112,7 @@ async function fileOf(folder: string, { sha256, bytes }: Line, limit: number): P
 
 /** Imports a document. Returns false if the mirror has it, or a newer one. */
 async function importDocument(services: MirrorServices, folder: string, line: DocumentLine): Promise<boolean> {
-  const key = { kind: line.kind, name: line.name }
+  const key = { kind: line.kind, name: line.name, ...('version' in line && { version: line.version }) }
   const blobs = await mirrorStore(services)
   const known = await findEntry(services, key)
   const hasFile = known?.sha256 != null && (await blobs.has(known.sha256))

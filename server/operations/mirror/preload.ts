@@ -104,6 +104,8 @@ async function preloadVersion(
       result.fetched++
       result.bytes += bytes
     }
+    // Not every version has an attestation.
+    await readDocument(services, 'attestation', name, { version, caller: 'mirror-fetch' }).catch(() => null)
     result.versions++
   } catch (error) {
     result.missing.push({ what, reason: messageOf(error) })

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { z } from 'zod'
-import { ApiError, insufficientPermissions } from '../../errors.ts'
+import { ApiError, insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
@@ -9,7 +9,7 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { turnEnd } from '../../platform/http/turn-end.ts'
 import { canReadMirror, type PackageState, requireMirror } from './access.ts'
-import { redirectToArchive, sendArchive } from './archive-binary.ts'
+import { obeyPolicies, redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
 import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
@@ -84,6 +84,16 @@ export const mirrorBinaries = [
       errorStatuses: [401, 403, 404, 503],
     }),
   ),
+  binary('GET /mirror/api/packages/:name/versions/:version/attestation', {
+    ...pub,
+    onSend: compressText,
+    summary: 'The attestation of an upstream version: a Sigstore bundle that states from which repository its archive was built.',
+    handler: (context) => counted(context, 'attestation', sendAttestation),
+    produces: {
+      200: { description: 'The document as the upstream server sends it.', type: 'application/json', schema: z.looseObject({}) },
+    },
+    errorStatuses: [401, 403, 404, 503],
+  }),
   binary('GET /mirror/api/package-name-completion-data', {
     access: 'open',
     onSend: compressText,
@@ -175,12 +185,22 @@ async function sendEntry(context: Context): Promise<unknown> {
 }
 
 /** Sends a document unchanged. */
-async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listing' | 'names'>): Promise<unknown> {
+async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listing' | 'attestation' | 'names'>): Promise<unknown> {
   const { name, state } = await requestedPackage(context, undefined, kind)
   if (kind === 'advisories') await requireReadable(context, name, state)
   const document = await readDocument(context, kind, name, { newerThan: newerThan(kind, state), caller: callerOf(context) })
   if (!document) throw unknown(context, name)
   return sendText(context, document, kind === 'advisories' ? pubType : json)
+}
+
+/** Sends the attestation of a version unchanged, if the policies do not refuse the version. */
+async function sendAttestation(context: Context): Promise<unknown> {
+  const { version = '' } = context.request.params as Record<string, string>
+  const { name, state } = await requestedPackage(context, version)
+  await obeyPolicies(context, { name, version }, state)
+  const document = await readDocument(context, 'attestation', name, { version, caller: callerOf(context) })
+  if (!document) throw notFound(`${context.config.UPSTREAM_URL} has no attestation of ${name} ${version}.`)
+  return sendText(context, document, json)
 }
 
 function sendText(context: Context, document: Document, type: string): Promise<unknown> {

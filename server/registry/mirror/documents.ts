@@ -31,6 +31,8 @@ import { fetchDocument, inTurn, isTemporary, isUnreachable, unpackedBytes } from
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
+type DocumentKey = { kind: DocumentKind; name: string; version?: string | undefined }
+
 /** A document of the upstream server, compressed. A stale one could not be compared with the upstream server in time; `failure` is the reason. */
 export type Document = { packed: Buffer; sha256: string; checkedAt: Date; isStale: boolean; failure: string | null }
 
@@ -44,13 +46,10 @@ declare module '../../services.ts' {
   }
 }
 
-const path: Record<DocumentKind, (name: string) => string> = {
-  listing: (name) => `/api/packages/${name}`,
-  advisories: (name) => `/api/packages/${name}/advisories`,
-  score: (name) => `/api/packages/${name}/score`,
-  options: (name) => `/api/packages/${name}/options`,
-  publisher: (name) => `/api/packages/${name}/publisher`,
-  names: () => '/api/package-name-completion-data',
+function pathOf({ kind, name, version = '' }: DocumentKey): string {
+  if (kind === 'names') return '/api/package-name-completion-data'
+  if (kind === 'attestation') return `/api/packages/${name}/versions/${encodeURIComponent(version)}/attestation`
+  return kind === 'listing' ? `/api/packages/${name}` : `/api/packages/${name}/${kind}`
 }
 
 /** Longest time in milliseconds for which the answer "no such package" is kept, and for which nothing is requested after a failure. */
@@ -64,16 +63,17 @@ const pollMs = 150
 
 /**
  * Returns the state of a document, after comparing it with the upstream server if that is due. Concurrent callers of all instances share one request.
- * Returns null if the upstream server has no such document. `newerThan`: the document must have been compared after this time.
+ * Returns null if the upstream server has no such document. `newerThan`: the document must have been compared after this time. `version`: that of an
+ * attestation.
  * @throws ApiError ServiceUnavailable if the document is not in the mirror and the upstream server does not answer.
  */
 export async function documentState(
   services: MirrorServices,
   kind: DocumentKind,
   name: string,
-  { newerThan, caller = '' }: { newerThan?: Date | undefined; caller?: string } = {},
+  { newerThan, caller = '', version }: { newerThan?: Date | undefined; caller?: string; version?: string } = {},
 ): Promise<DocumentState | null> {
-  const key = { kind, name }
+  const key = { kind, name, version }
   let entry = await findEntry(services, key)
   const isHit = isCurrent(services, kind, entry, newerThan)
   const askedAt = services.now()
@@ -106,7 +106,7 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
   const packed = await storedDocument(services, state.sha256)
   if (packed !== null) return { ...state, packed }
   // The file is not in the store, for example after a restore: fetch it again.
-  await forgetFile(services, { kind, name }, state.sha256)
+  await forgetFile(services, { kind, name, version: options?.version }, state.sha256)
   const again = await documentState(services, kind, name, { ...options, newerThan: services.now() })
   if (!again) return null
   const renewed = await storedDocument(services, again.sha256)
@@ -156,7 +156,7 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
   return !isOlder(services, kind, entry) && (newerThan === undefined || (entry.checkedAt !== null && entry.checkedAt >= newerThan))
 }
 
-function fetchOnce(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
+function fetchOnce(services: MirrorServices, key: DocumentKey, caller: string): Promise<void> {
   const fetches = (services.state.mirrorFetches ??= new Map<string, Promise<void>>())
   const id = keyOf(key)
   let current = fetches.get(id)
@@ -165,7 +165,7 @@ function fetchOnce(services: MirrorServices, key: { kind: DocumentKind; name: st
 }
 
 /** Fetches a document, or waits until another instance has done so. */
-async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
+async function fetchOrAwait(services: MirrorServices, key: DocumentKey, caller: string): Promise<void> {
   while (!(await claim(services, key))) {
     await wait(pollMs).ended
     const entry = await findEntry(services, key)
@@ -177,16 +177,16 @@ async function fetchOrAwait(services: MirrorServices, key: { kind: DocumentKind;
     await saveFailure(services, key, error instanceof Error ? error.message : String(error))
     reportUnusable(services, key, error)
     // Failures of the server itself are logged once for all documents.
-    if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${path[key.kind](key.name)}: ${String(error)}`)
+    if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
     throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
   }
 }
 
-async function fetchInto(services: MirrorServices, key: { kind: DocumentKind; name: string }, caller: string): Promise<void> {
+async function fetchInto(services: MirrorServices, key: DocumentKey, caller: string): Promise<void> {
   const before = await findEntry(services, key)
   const saved = key.kind === 'listing' ? await savedAges(services, key.name) : new Map<string, KnownAge>()
   const etag = before?.sha256 && saved ? before.etag : null
-  const answer = await inTurn(caller, () => fetchDocument(services, path[key.kind](key.name), etag, documentLimits[key.kind].bytes))
+  const answer = await inTurn(caller, () => fetchDocument(services, pathOf(key), etag, documentLimits[key.kind].bytes))
   if (answer.status === 304) return confirmEntry(services, key)
   if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
   const { content, ages } = await checked(services, key, { before, saved, caller }, answer.content)
@@ -226,11 +226,12 @@ async function checked(
 }
 
 /** Reports a document that cannot be used, unlike one that the upstream server did not send. Names for completion belong to no package. */
-function reportUnusable(services: MirrorServices, { kind, name }: { kind: DocumentKind; name: string }, error: unknown): void {
+function reportUnusable(services: MirrorServices, key: DocumentKey, error: unknown): void {
+  const { kind, name, version = '' } = key
   if (!(error instanceof NotFetched) || error.isTemporary || error.status !== undefined || kind === 'names') return
   const { message } = error
-  const reason = message.startsWith('The ') ? message : `The upstream server sent an unusable ${path[kind](name)}: ${message}.`
-  reportFaults(services, name, [{ version: '', rule: kind === 'listing' ? 'listing' : 'document', reason }])
+  const reason = message.startsWith('The ') ? message : `The upstream server sent an unusable ${pathOf(key)}: ${message}.`
+  reportFaults(services, name, [{ version, rule: kind === 'listing' ? 'listing' : 'document', reason }])
 }
 
 /** Returns the memory of a large buffer, which is its own. Small buffers share memory, and copying them is fast. */

@@ -3,7 +3,7 @@ import { User } from '../../accounts/users/entity.ts'
 import { Base } from '../../platform/db/base.ts'
 
 /** What a mirrored file is. `names`: the names of all upstream packages, for completion. */
-export type MirrorKind = 'listing' | 'archive' | 'advisories' | 'score' | 'options' | 'publisher' | 'names'
+export type MirrorKind = 'listing' | 'archive' | 'advisories' | 'score' | 'options' | 'publisher' | 'attestation' | 'names'
 
 const MirrorEntrySchema = defineEntity({
   name: 'MirrorEntry',
@@ -15,7 +15,7 @@ const MirrorEntrySchema = defineEntity({
     kind: p.string().$type<MirrorKind>().length(16),
     /** Package name; empty for `names`. */
     name: p.string().length(64).ignoreSchemaChanges('collation'),
-    /** Version of an archive; otherwise empty. */
+    /** Version of an archive or attestation; otherwise empty. */
     version: p.string().length(64).default(''),
     /** SHA-256 of the file in the mirror's store; null if the upstream server has no such file, or if it was not fetched yet. */
     sha256: p.string().length(64).nullable().index(),

@@ -37,8 +37,8 @@ export type MirrorServices = Pick<Services, 'caches' | 'config' | 'log' | 'now' 
   database: Pick<Services['database'], 'fork' | 'reads'>
 }
 
-/** The key of a file of the upstream server: kind, package name, and version of an archive. */
-export type EntryKey = { kind: MirrorKind; name: string; version?: string }
+/** The key of a file of the upstream server: kind, package name, and version of an archive or attestation. */
+export type EntryKey = { kind: MirrorKind; name: string; version?: string | undefined }
 
 /** What the mirror knows about a file of the upstream server. `sha256` is null if there is no such file, or if it was not fetched yet. */
 export type Entry = {

@@ -186,6 +186,7 @@ export const documentLimits: Record<Exclude<MirrorKind, 'archive'>, JsonSize> = 
   score: { bytes: megabyte, values: 10_000 },
   options: { bytes: megabyte, values: 10_000 },
   publisher: { bytes: megabyte, values: 10_000 },
+  attestation: { bytes: megabyte, values: 10_000 },
 }
 /** Larger versions of a listing are left out. */
 const largestVersion: JsonSize = { bytes: 256 * kilobyte, values: 10_000 }
