@@ -11,6 +11,7 @@ export function useDeletionImpact(removed: () => { name: string; version: string
     affected: computed(() => data.value?.package?.affectedByDeletion.nodes ?? []),
     affectedCount: computed(() => data.value?.package?.affectedByDeletion.totalCount ?? 0),
     versionCount: computed(() => data.value?.package?.versions.totalCount ?? 0),
+    isUpstreamName: computed(() => data.value?.package?.isUpstreamName ?? false),
     isKnown: computed(() => data.value?.package !== undefined),
   }
 }
