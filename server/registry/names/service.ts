@@ -4,6 +4,7 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { readRows, containing } from '../../platform/db/statements.ts'
 import { notFound, packageRejected, conflict } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
+import type { UpstreamClaim } from '../mirror/catalog/names.ts'
 import { ConfusableName, ReservedName } from './entity.ts'
 import { raw } from '@mikro-orm/core'
 import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
@@ -51,9 +52,6 @@ export async function similarNames(em: EntityManager, backend: Context['database
   )
   return rows.map((row) => row.name)
 }
-
-/** What is known of a name on the mirrored server. `reason`: why the name needs approval, as an independent clause; null if it does not. */
-export type UpstreamClaim = { isUpstream: boolean; reason: string | null }
 
 /** A package name that is not used yet. `claim` is null if an administrator had approved the name for use in spite of the mirrored server. */
 export type NewName = { name: string; claim: UpstreamClaim | null }

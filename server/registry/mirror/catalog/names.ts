@@ -12,7 +12,6 @@ import { findEntry, keyOf, type MirrorServices } from '../entries.ts'
 import { callerOf } from '../judged.ts'
 import { inThread } from '../threads.ts'
 import { healthOf, isUnreachable, unpackedBytes } from '../upstream.ts'
-import type { UpstreamClaim } from '../../names/service.ts'
 
 declare module '../../../services.ts' {
   interface State {
@@ -143,6 +142,9 @@ export async function isKnownUpstream(context: Context, name: string): Promise<b
     return false
   }
 }
+
+/** What is known of a name on the mirrored server. `reason`: why the name needs approval, as an independent clause; null if it does not. */
+export type UpstreamClaim = { isUpstream: boolean; reason: string | null }
 
 /** How long ago the upstream server may have said that it has no package of a name, in milliseconds. */
 const absentMs = 10_000

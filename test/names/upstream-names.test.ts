@@ -133,7 +133,7 @@ it('holds names that the mirror has served, even after the upstream server and t
   for (const name of ['colors', 'kept']) expect(await attempt(alice, name)).toMatchObject(waiting(name, 'has a package of this name'))
 })
 
-it('does not accept an approval that was given without a mirror, and accepts one for a name that nobody has requested', async () => {
+it('does not accept an approval that was given without a mirror, and accepts one for a name without a request', async () => {
   const upstream = await Upstream.start()
   for (const name of ['http', 'path', 'yaml']) upstream.publish(name, '1.0.0')
   await using app = await testApp({ env: { CONFUSABLE_NAMES: 'review' } })
