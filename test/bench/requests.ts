@@ -35,7 +35,7 @@ export async function measureRequests(folder: string, options: Options): Promise
   return render(servers)
 }
 
-/** Fills a server, or returns the one that an earlier run left in the folder. */
+/** Fills a server, or returns the server left in the folder by an earlier run. */
 export async function reopenStock(
   folder: string,
   backend: Backend,

@@ -17,7 +17,7 @@ async function totalsOf({ services }: TestApp): Promise<number[][]> {
   return rows.map((row) => [Number(row.day), Number(row.publications), Number(row.downloads)])
 }
 
-it('counts publications and downloads per day and forgets those that are deleted', async () => {
+it('counts publications and downloads per day and subtracts deleted ones', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   const today = Math.floor(app.services.now().getTime() / 86_400_000)
