@@ -104,12 +104,11 @@ const plainCode = ({ source }: CodeTask): string => splitLines(source).map(escap
 const plainDocument = ({ source }: TextTask): string =>
   `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
 
-// A thread takes about 50 MB with the grammars of a README, so it ends soon: rendered texts are stored, and few requests need it. Normal texts take
-// milliseconds to render, and users are waiting.
+// A thread takes about 50 MB with the grammars of a README. Normal texts take milliseconds to render, and users are waiting.
 const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
   deadlineMs: 1500,
-  idleMs: 5000,
-  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 4 },
+  idleMs: 30_000,
+  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
 })
 const inTurn = createFairLimiter({
   atOnce: availableParallelism() > 2 ? 2 : 1,
