@@ -4,9 +4,10 @@ import { notNegative, type PageArguments, pageSizeOf } from '../../platform/grap
 import type { Context } from '../../platform/access/context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
-import { excerpt } from './excerpt-schema.ts'
+import { type Excerpt, excerptOf, type Segment } from './excerpt.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
 import type { Searcher } from './selection.ts'
+import type { QueryTerms } from './terms.ts'
 import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
 
 export const PackageSort = builder.enumType('PackageSort', {
@@ -22,6 +23,44 @@ export const PackageSort = builder.enumType('PackageSort', {
     NAME: { value: 'name', description: 'By name.' },
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
+
+const ExcerptSource = builder.enumType('SearchExcerptSource', {
+  description: 'Texts that search covers but lists do not show.',
+  values: {
+    README: { value: 'readme', description: 'The README.' },
+    API: { value: 'api', description: 'Names that the public API declares.' },
+  } satisfies Record<Uppercase<Excerpt['source']>, { value: Excerpt['source']; description: string }>,
+})
+
+const SegmentRef = builder.objectRef<Segment>('SearchExcerptSegment').implement({
+  description: 'A part of an excerpt.',
+  fields: (t) => ({
+    text: t.exposeString('text', { description: 'Plain text.' }),
+    isMatch: t.exposeBoolean('isMatch', { description: 'Whether the text is one of the searched words.' }),
+  }),
+})
+
+const ExcerptRef = builder.objectRef<Excerpt>('SearchExcerpt').implement({
+  description: 'Part of a text that contains searched words.',
+  fields: (t) => ({
+    source: t.expose('source', { type: ExcerptSource, description: 'Which text.' }),
+    segments: t.expose('segments', {
+      extensions: { size: 10 },
+      type: [SegmentRef],
+      description: 'The excerpt, split at the searched words.',
+    }),
+  }),
+})
+
+/** Field of a match that explains it. */
+const excerpt = {
+  extensions: { cost: 2 },
+  type: ExcerptRef,
+  nullable: true,
+  description: 'Where the package contains words that its name, description and topics do not; null if they contain all words.',
+  resolve: ({ node, terms }: { node: Package; terms: QueryTerms | null }, _args: object, context: Context) =>
+    terms && excerptOf(context, node, terms),
+} as const
 
 /** Requires the permission to browse: members see all listed packages; anonymous callers see public packages if the server allows public browsing. */
 const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
