@@ -32,6 +32,13 @@ const limits = {
   // per account, or per client address if not signed in
   graphql: { points: 600, duration: minutes(1) },
   imageFetch: { points: 300, duration: minutes(1) },
+  // requests to the upstream server per account, per network of a stranger, and for all strangers; and those of them for names that it does not have
+  mirrorFetch: { points: 3000, duration: minutes(1) },
+  mirrorFetchAddress: { points: 1500, duration: minutes(1) },
+  mirrorFetchOpen: { points: 6000, duration: minutes(1) },
+  mirrorUnknown: { points: 40, duration: minutes(1) },
+  mirrorUnknownAddress: { points: 20, duration: minutes(1) },
+  mirrorUnknownOpen: { points: 80, duration: minutes(1) },
 } as const
 export type LimitName = keyof typeof limits
 

@@ -13,12 +13,20 @@ type LimiterOptions = Bounds & {
   newcomersFirst?: boolean
   /** Maximum wait in milliseconds. Calls that wait longer are rejected. */
   maxWaitMs?: number
+  /** Shares the running calls, too. Without it, one key may have all of them. */
+  sharing?: Sharing
   /** Creates the error for rejected calls. `seconds` estimates the time until the queue is empty. */
   refusal?: (seconds: number) => Error
 }
 type Caller = { key: string; sources: readonly string[] }
 type Waiting = Caller & { start: () => void; refuse: () => void }
-type Running = ReadonlyMap<string, number>
+type IsFree = (key: string) => boolean
+
+/**
+ * How running calls are shared: a key gets another place only if more places are free than it has, so that one key has at most half of them.
+ * `firsts`: additional places for keys without running calls. The keys of a group together share `groupPlaces` in the same way.
+ */
+type Sharing = { firsts: number; groupPlaces: number; isInGroup: (key: string) => boolean }
 
 /** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
 type Lane = 'open' | 'reserved'
@@ -32,27 +40,20 @@ type Place = { lane?: Lane; sources?: readonly string[] }
  * equals, unless its own had more. Otherwise, it is rejected. @throws the error of `refusal`, by default ApiError RateLimitExceeded.
  */
 export function createFairLimiter(options: LimiterOptions) {
-  const { atOnce, reserved = 0, newcomersFirst = false, maxWaitMs, refusal = rateLimited, ...bounds } = options
+  const { atOnce, reserved = 0, newcomersFirst = false, sharing, maxWaitMs, refusal = rateLimited, ...bounds } = options
   const lanes = openLanes(bounds, reserved, newcomersFirst ? countRecentCalls() : undefined)
-  const running = new Map<string, number>()
-  let busy = 0
+  const places = openPlaces(atOnce, sharing)
   let usualMs = 250
-  const noPlace = () => refusal(Math.max(1, Math.ceil(((lanes.length() + busy) / atOnce) * (usualMs / 1000))))
-  function begin(key: string): void {
-    busy++
-    running.set(key, (running.get(key) ?? 0) + 1)
-  }
+  const noPlace = () => refusal(Math.max(1, Math.ceil(((lanes.length() + places.busy()) / atOnce) * (usualMs / 1000))))
   function end(key: string): void {
-    busy--
-    running.set(key, (running.get(key) ?? 1) - 1)
-    if (running.get(key) === 0) running.delete(key)
-    const next = lanes.next(running)
-    if (!next) return
-    begin(next.key)
-    next.start()
+    places.add(key, -1)
+    for (let next = lanes.next(places); next; next = lanes.next(places)) {
+      places.add(next.key, 1)
+      next.start()
+    }
   }
   async function inTurn<T>(key: string, work: () => Promise<T>, { lane = 'open', sources = [key] }: Place = {}): Promise<T> {
-    if (busy < atOnce) begin(key)
+    if (places.isFree(key)) places.add(key, 1)
     else await waitIn(lanes[lane], { key, sources }, noPlace, maxWaitMs)
     const started = performance.now()
     try {
@@ -65,9 +66,34 @@ export function createFairLimiter(options: LimiterOptions) {
   return Object.assign(inTurn, {
     /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
     requirePlace(key: string, { lane = 'open', sources = [key] }: Place = {}): void {
-      if (busy >= atOnce && !lanes[lane].wouldAdd({ key, sources })) throw noPlace()
+      if (!places.isFree(key) && !lanes[lane].wouldAdd({ key, sources })) throw noPlace()
     },
   })
+}
+
+type Places = { isFree: IsFree; runningOf: (key: string) => number }
+
+/** Counts the running calls. */
+function openPlaces(atOnce: number, sharing: Sharing | undefined) {
+  const running = new Map<string, number>()
+  let [busy, inGroup] = [0, 0]
+  const runningOf = (key: string) => running.get(key) ?? 0
+  return {
+    busy: () => busy,
+    runningOf,
+    isFree(key: string): boolean {
+      if (!sharing) return busy < atOnce
+      const own = runningOf(key)
+      if (sharing.isInGroup(key) && sharing.groupPlaces - inGroup <= own) return false
+      return own === 0 ? busy < atOnce + sharing.firsts : own < atOnce - busy
+    },
+    add(key: string, count: 1 | -1): void {
+      busy += count
+      if (sharing?.isInGroup(key)) inGroup += count
+      running.set(key, runningOf(key) + count)
+      if (running.get(key) === 0) running.delete(key)
+    },
+  }
 }
 
 /** Creates two queues that alternate while both have waiting calls, regardless of the number of keys in each. */
@@ -78,9 +104,9 @@ function openLanes(bounds: Bounds, reserved: number, recent: RecentCalls | undef
     open,
     reserved: reservedLane,
     length: () => open.length() + reservedLane.length(),
-    next(running: Running) {
+    next(places: Places) {
       for (const queue of nextInOrder) {
-        const next = queue.next(running)
+        const next = queue.next(places)
         if (!next) continue
         nextInOrder = queue === open ? [reservedLane, open] : [open, reservedLane]
         return next
@@ -173,10 +199,10 @@ function openQueue({ waiting, waitingPerKey }: Bounds, recent: RecentCalls | und
       return true
     },
     remove,
-    next(running: Running): Waiting | undefined {
-      const [key = ''] = [...lines.keys()].toSorted((a, b) => (running.get(a) ?? 0) - (running.get(b) ?? 0))
-      const [first, ...rest] = lineOf(key)
-      if (!first) return undefined
+    next({ isFree, runningOf }: Places): Waiting | undefined {
+      const [key] = [...lines.keys()].filter(isFree).toSorted((a, b) => runningOf(a) - runningOf(b))
+      const [first, ...rest] = key === undefined ? [] : lineOf(key)
+      if (key === undefined || !first) return undefined
       lines.delete(key)
       if (rest.length > 0) lines.set(key, rest)
       length--

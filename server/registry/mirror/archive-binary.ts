@@ -1,5 +1,6 @@
 import type { Context } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { callerOf } from './limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts'
 import { sendStoredArchive } from '../downloads/send.ts'
@@ -8,7 +9,7 @@ import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } f
 import { recordVerdicts, refuse } from './decisions.ts'
 import { countRead, forgetFile, isMissing, recordUse } from './entries.ts'
 import { findVersion, blockOf, refusalOf } from './render.ts'
-import { callerOf, hasPolicies } from './judged.ts'
+import { hasPolicies } from './judged.ts'
 import { admittedPackage, currentListing, requireValid, unknown } from './requested.ts'
 
 type Named = { name: string; version: string }

@@ -9,18 +9,19 @@ import { ownTurn } from '../../platform/http/turn-end.ts'
 import { NotFetched, orTemporary } from '../../platform/outbound/request.ts'
 import { watchPace } from '../../platform/outbound/pace.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
-import { claim, findEntry, keyOf, mirrorStore, type MirrorServices, saveEntry, saveFailure, whileClaimed } from './entries.ts'
+import { claim, findEntry, keyOf, mirrorStore, type MirrorServices, releaseClaim, saveEntry, saveFailure, whileClaimed } from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
-import { healthOf, inTurnForArchive, measured, requestUpstream, timesOf } from './upstream.ts'
+import { heedPause, inTurnForArchive, pausedError, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { healthOf, measured, requestUpstream, timesOf } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
 
 declare module '../../services.ts' {
   interface State {
-    /** Archives that are being fetched, by key. */
-    mirrorArchives?: Map<string, Promise<StoredBytes>>
+    /** Archives that are being fetched, by key. The result is null if another instance is fetching it. */
+    mirrorArchives?: SharedWorks<StoredBytes | null>
   }
 }
 
@@ -59,17 +60,12 @@ const maxCachedBytes = 256 * 1024
  * @throws ApiError NotFound, ServiceUnavailable
  */
 export async function fetchArchive(services: MirrorServices, wanted: Wanted): Promise<StoredBytes | ArrivingArchive> {
-  const fetches = (services.state.mirrorArchives ??= new Map<string, Promise<StoredBytes>>())
-  const key = keyOf(archiveKey(wanted))
-  const current = fetches.get(key)
-  if (current) return current
   const started = Promise.withResolvers<StoredBytes | ArrivingArchive>()
   const done: Promise<StoredBytes> = fetchOrAwait(services, wanted, (arrival) => {
     // An error ends the client's response.
     done.catch((error: Error) => arrival.body.destroy(error))
     started.resolve({ ...arrival, done })
-  }).finally(() => fetches.delete(key))
-  fetches.set(key, done)
+  })
   done.then(started.resolve, started.reject)
   return started.promise
 }
@@ -86,26 +82,40 @@ type OnArrival = (arrival: Omit<ArrivingArchive, 'done'>) => void
 
 async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
   const key = archiveKey(wanted)
+  const works: SharedWorks<StoredBytes | null> = (services.state.mirrorArchives ??= new Map<string, never>())
+  const inTurn = (caller: string, work: () => Promise<unknown>) => inTurnForArchive(caller, () => withinLimits(services, caller, work))
+  const turn = { id: keyOf(key), key: wanted.caller, inTurn }
   for (let waited = 0; ; waited += pollMs) {
     const entry = await findEntry(services, key)
     if (entry?.sha256) return { sha256: entry.sha256, bytes: entry.bytes, crc32c: entry.crc32c ?? '' }
     if (entry?.failedAt && services.now().getTime() - entry.failedAt.getTime() < failedMs) throw notSent(services, wanted, entry.failure)
-    if (await claim(services, key)) break
     if (waited > timesOf(services).archiveMs) throw notSent(services, wanted, 'another instance is still fetching it')
+    const isElsewhere = entry?.leasedUntil && entry.leasedUntil >= services.now() && !works.has(turn.id)
+    const fetched = isElsewhere ? null : await shareTurn(works, turn, () => fetchClaimed(services, wanted, onArrival))
+    if (fetched) return fetched
     await new Promise((resolve) => void setTimeout(resolve, pollMs))
   }
-  try {
-    return await whileClaimed(services, key, () =>
-      inTurnForArchive(wanted.caller, () => measured(services, () => transfer(services, wanted, onArrival))),
-    )
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    await saveFailure(services, key, reason)
-    if (!(error instanceof NotFetched)) throw error
-    const fault = `The archive of ${wanted.name} ${wanted.version} could not be fetched: ${reason}.`
-    reportFaults(services, wanted.name, [{ version: wanted.version, rule: 'archive', reason: fault }])
-    throw notSent(services, wanted, reason, error.status)
-  }
+}
+
+/** Fetches an archive. Returns null if another instance is fetching it. @throws ApiError */
+async function fetchClaimed(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes | null> {
+  const key = archiveKey(wanted)
+  if (!(await claim(services, key))) return null
+  const transferred = whileClaimed(services, key, () => measured(services, () => transfer(services, wanted, onArrival)))
+  return transferred.catch((error: unknown) => endFetch(services, wanted, error))
+}
+
+/** Records why a fetch failed. @throws ApiError */
+async function endFetch(services: MirrorServices, wanted: Wanted, error: unknown): Promise<never> {
+  const key = archiveKey(wanted)
+  const reason = error instanceof Error ? error.message : String(error)
+  if (error instanceof UpstreamPaused) await releaseClaim(services, key)
+  else await saveFailure(services, key, reason)
+  if (error instanceof UpstreamPaused) throw pausedError(services, error)
+  if (!(error instanceof NotFetched)) throw error
+  const fault = `The archive of ${wanted.name} ${wanted.version} could not be fetched: ${reason}.`
+  reportFaults(services, wanted.name, [{ version: wanted.version, rule: 'archive', reason: fault }])
+  throw notSent(services, wanted, reason, error.status)
 }
 
 async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
@@ -116,7 +126,10 @@ async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnA
   try {
     const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
     const archiveHost = new URL(wanted.archiveUrl).host
-    const answer = await requestUpstream(services, wanted.archiveUrl, { headers, signal: watch.signal, archiveHost })
+    const answer = await heedPause(
+      services,
+      await requestUpstream(services, wanted.archiveUrl, { headers, signal: watch.signal, archiveHost }),
+    )
     try {
       return await orTemporary(wanted.archiveUrl, () => receive(services, wanted, answer, watch.received, onArrival))
     } finally {

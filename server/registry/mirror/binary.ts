@@ -16,7 +16,7 @@ import { refuse } from './decisions.ts'
 import { countRead } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
 import { findVersion, entryOf, policiesOf, refusalOf } from './render.ts'
-import { callerOf } from './judged.ts'
+import { callerOf } from './limits.ts'
 import { currentListing, newerThan, requestedPackage, unknown } from './requested.ts'
 
 const pubType = 'application/vnd.pub.v2+json; charset=utf-8'

@@ -1,6 +1,5 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { z } from 'zod'
 import { serviceUnavailable } from '../../errors.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
@@ -18,6 +17,7 @@ import {
   mirrorStore,
   type MirrorServices,
   recordUse,
+  releaseClaim,
   savedAges,
   saveEntry,
   saveFailure,
@@ -26,8 +26,9 @@ import {
 import type { KnownAge } from './ages.ts'
 import { documentLimits, type MirroredListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { bytes, inThread } from './threads.ts'
-import { fetchDocument, inTurn, isTemporary, isUnreachable, unpackedBytes } from './upstream.ts'
+import { inTurn, pausedError, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { checkInThread } from './threads.ts'
+import { fetchDocument, isTemporary, isUnreachable } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -42,9 +43,12 @@ export type DocumentState = Omit<Document, 'packed'>
 declare module '../../services.ts' {
   interface State {
     /** Documents that are being fetched, by key. */
-    mirrorFetches?: Map<string, Promise<void>>
+    mirrorFetches?: SharedWorks<Fetch>
   }
 }
+
+/** `unknown`: the upstream server has neither the document nor, as far as the mirror knows, the package. Null: another instance is fetching it. */
+type Fetch = 'fetched' | 'unknown' | null
 
 function pathOf({ kind, name, version = '' }: DocumentKey): string {
   if (kind === 'names') return '/api/package-name-completion-data'
@@ -61,17 +65,19 @@ const patienceMs = 3000
 /** How often a caller looks whether another instance has fetched the document. */
 const pollMs = 150
 
+/** `newerThan`: the document must have been compared after this time. `isFact`: policies need it, so the caller's limits do not apply. `version`: that of an attestation. */
+type Asked = { newerThan?: Date | undefined; caller?: string | undefined; isFact?: boolean; version?: string | undefined }
+
 /**
  * Returns the state of a document, after comparing it with the upstream server if that is due. Concurrent callers of all instances share one request.
- * Returns null if the upstream server has no such document. `newerThan`: the document must have been compared after this time. `version`: that of an
- * attestation.
+ * Returns null if the upstream server has no such document.
  * @throws ApiError ServiceUnavailable if the document is not in the mirror and the upstream server does not answer.
  */
 export async function documentState(
   services: MirrorServices,
   kind: DocumentKind,
   name: string,
-  { newerThan, caller = '', version }: { newerThan?: Date | undefined; caller?: string; version?: string } = {},
+  { newerThan, caller = '', isFact = false, version }: Asked = {},
 ): Promise<DocumentState | null> {
   const key = { kind, name, version }
   let entry = await findEntry(services, key)
@@ -81,7 +87,7 @@ export async function documentState(
   // A fetch that fails is a miss, too.
   if (!isHit && !hadFile) countRead(services, kind, 'miss')
   if (!isHit) {
-    const fetching = fetchOnce(services, key, caller)
+    const fetching = fetchOrAwait(services, key, { caller, isFact })
     // A failure is stored in the row.
     const settled = fetching.catch((error: unknown) => error)
     const late = hadFile ? wait(isUnreachable(services) ? 0 : patienceMs) : undefined
@@ -156,73 +162,69 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
   return !isOlder(services, kind, entry) && (newerThan === undefined || (entry.checkedAt !== null && entry.checkedAt >= newerThan))
 }
 
-function fetchOnce(services: MirrorServices, key: DocumentKey, caller: string): Promise<void> {
-  const fetches = (services.state.mirrorFetches ??= new Map<string, Promise<void>>())
-  const id = keyOf(key)
-  let current = fetches.get(id)
-  if (!current) fetches.set(id, (current = fetchOrAwait(services, key, caller).finally(() => fetches.delete(id))))
-  return current
+/** Fetches a document in the caller's turn, or waits until another caller or instance has done so. */
+async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact }: Asked): Promise<void> {
+  await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
+  const works: SharedWorks<Fetch> = (services.state.mirrorFetches ??= new Map<string, never>())
+  const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>
+    inTurn(by, () => withinLimits(services, isFact ? '' : by, work, (found) => found === 'unknown'))
+  const turn = { id: keyOf(key), key: caller, inTurn: inOwnTurn }
+  while ((await shareTurn(works, turn, () => fetchClaimed(services, key, caller))) === null) {
+    if (await isEndedElsewhere(services, key)) return
+  }
 }
 
-/** Fetches a document, or waits until another instance has done so. */
-async function fetchOrAwait(services: MirrorServices, key: DocumentKey, caller: string): Promise<void> {
-  while (!(await claim(services, key))) {
+/** Fetches a document unless another instance is fetching it. @throws ApiError */
+async function fetchClaimed(services: MirrorServices, key: DocumentKey, caller: string): Promise<Fetch> {
+  if (!(await claim(services, key))) return null
+  return whileClaimed(services, key, () => fetchInto(services, key, caller)).catch((error: unknown) => endFetch(services, key, error))
+}
+
+/** Waits until another instance does not fetch a file any longer. Returns whether it has ended, rather than stopped. */
+async function isEndedElsewhere(services: MirrorServices, key: DocumentKey): Promise<boolean> {
+  for (;;) {
     await wait(pollMs).ended
-    const entry = await findEntry(services, key)
-    if (!entry?.leasedUntil) return
-  }
-  try {
-    await whileClaimed(services, key, () => fetchInto(services, key, caller))
-  } catch (error) {
-    await saveFailure(services, key, error instanceof Error ? error.message : String(error))
-    reportUnusable(services, key, error)
-    // Failures of the server itself are logged once for all documents.
-    if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
-    throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
+    const leasedUntil = (await findEntry(services, key))?.leasedUntil
+    if (!leasedUntil) return true
+    if (leasedUntil < services.now()) return false
   }
 }
 
-async function fetchInto(services: MirrorServices, key: DocumentKey, caller: string): Promise<void> {
+/** Records why a fetch failed. @throws ApiError */
+async function endFetch(services: MirrorServices, key: DocumentKey, error: unknown): Promise<never> {
+  if (error instanceof UpstreamPaused) await releaseClaim(services, key)
+  else await saveFailure(services, key, error instanceof Error ? error.message : String(error))
+  reportUnusable(services, key, error)
+  // Failures of the server itself are logged once for all documents.
+  if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
+  return rejectFetch(services, error)
+}
+
+function rejectFetch(services: MirrorServices, error: unknown): never {
+  if (error instanceof UpstreamPaused) throw pausedError(services, error)
+  throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
+}
+
+async function fetchInto(services: MirrorServices, key: DocumentKey, caller: string): Promise<Fetch> {
+  const { kind, name } = key
   const before = await findEntry(services, key)
-  const saved = key.kind === 'listing' ? await savedAges(services, key.name) : new Map<string, KnownAge>()
+  const saved = kind === 'listing' ? await savedAges(services, name) : new Map<string, KnownAge>()
   const etag = before?.sha256 && saved ? before.etag : null
-  const answer = await inTurn(caller, () => fetchDocument(services, pathOf(key), etag, documentLimits[key.kind].bytes))
-  if (answer.status === 304) return confirmEntry(services, key)
-  if (answer.status === 404) return saveEntry(services, key, { sha256: null, bytes: 0 })
-  const { content, ages } = await checked(services, key, { before, saved, caller }, answer.content)
+  const answer = await fetchDocument(services, pathOf(key), etag, documentLimits[kind].bytes)
+  if (answer.status === 304) return confirmEntry(services, key).then(() => 'fetched')
+  if (answer.status === 404) await saveEntry(services, key, { sha256: null, bytes: 0 })
+  if (answer.status === 404) return (await findEntry(services, { kind: 'listing', name }))?.sha256 ? 'fetched' : 'unknown'
+  const known = kind === 'listing' && before?.sha256 ? await storedDocument(services, before.sha256) : null
+  const pinned = kind === 'listing' ? await archiveHashes(services, name) : new Map<string, string>()
+  const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
+  const upstreamUrl = services.config.UPSTREAM_URL ?? ''
+  const task = { task: 'check', kind, name, document: answer.content, upstreamUrl, pinned, known, history } as const
+  const { faults, content, ages } = await checkInThread(caller, task)
+  reportFaults(services, name, faults)
   if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
   const sha256 = await storeContent(await mirrorStore(services), content)
   await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag, ages })
-}
-
-const checkedDocument = z.object({
-  content: bytes,
-  ages: z.string().nullable(),
-  faults: z.array(z.object({ version: z.string(), rule: z.string(), reason: z.string() })),
-})
-
-type Known = { before: Entry | undefined; saved: Map<string, KnownAge> | null; caller: string }
-
-/**
- * Returns the document to store: for listings, only what is valid, and when the ages of versions begin. Reports faults in it.
- * @throws NotFetched if the document is unusable.
- */
-async function checked(
-  services: MirrorServices,
-  { kind, name }: { kind: DocumentKind; name: string },
-  { before, saved, caller }: Known,
-  document: Buffer,
-): Promise<{ content: Buffer; ages: string | null }> {
-  const isListing = kind === 'listing'
-  const known = isListing && before?.sha256 ? await storedDocument(services, before.sha256) : null
-  const pinned = isListing ? await archiveHashes(services, name) : new Map<string, string>()
-  const upstreamUrl = services.config.UPSTREAM_URL ?? ''
-  const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
-  const task = { task: 'check', kind, name, document, upstreamUrl, pinned, known, history } as const
-  const size = document.length + unpackedBytes(known)
-  const { faults, ...content } = await inThread(caller, size, checkedDocument, task, movable(document))
-  reportFaults(services, name, faults)
-  return content
+  return 'fetched'
 }
 
 /** Reports a document that cannot be used, unlike one that the upstream server did not send. Names for completion belong to no package. */
@@ -233,9 +235,6 @@ function reportUnusable(services: MirrorServices, key: DocumentKey, error: unkno
   const reason = message.startsWith('The ') ? message : `The upstream server sent an unusable ${pathOf(key)}: ${message}.`
   reportFaults(services, name, [{ version, rule: kind === 'listing' ? 'listing' : 'document', reason }])
 }
-
-/** Returns the memory of a large buffer, which is its own. Small buffers share memory, and copying them is fast. */
-const movable = ({ buffer, length }: Buffer): ArrayBuffer[] => (length > 64 * 1024 && buffer instanceof ArrayBuffer ? [buffer] : [])
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
   serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)

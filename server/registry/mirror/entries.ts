@@ -35,6 +35,7 @@ export function readsOf({ state }: Pick<Services, 'state'>): { reads: number; hi
 /** What the mirror needs of the services. Commands that run outside of the server have only these. */
 export type MirrorServices = Pick<Services, 'caches' | 'config' | 'log' | 'now' | 'state' | 'stopping'> & {
   database: Pick<Services['database'], 'fork' | 'reads'>
+  limits?: Services['limits']
 }
 
 /** The key of a file of the upstream server: kind, package name, and version of an archive or attestation. */
@@ -177,6 +178,10 @@ export const saveFailure = (services: MirrorServices, key: EntryKey, failure: st
     failure.slice(0, 500),
     keyOf(key),
   ])
+
+/** Ends the claim without a result. */
+export const releaseClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
+  change(services, 'update mirror_entries set leased_until = null where key = ?', [keyOf(key)])
 
 /** Whether a file of the store is missing or damaged, rather than temporarily unreadable. */
 export const isMissing = (error: unknown): boolean =>

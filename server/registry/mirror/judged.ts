@@ -6,6 +6,7 @@ import { NotFetched } from '../../platform/outbound/request.ts'
 import type { PackageState } from './access.ts'
 import { reportFaults } from './decisions.ts'
 import { documentState, isOlder, readDocument, storedDocument } from './documents.ts'
+import { callerOf } from './limits.ts'
 import { needsAdvisories, needsTags } from './policies/evaluate.ts'
 import { type MirrorPolicies, policyRules } from './policies/settings.ts'
 import { policiesOf } from './render.ts'
@@ -67,9 +68,6 @@ declare module '../../services.ts' {
   }
 }
 
-/** The caller, for turns at the upstream server. */
-export const callerOf = ({ viewer, ip }: Context) => viewer?.id ?? ip
-
 /** Parses the policies, once for the same text. */
 function knownPolicies({ state }: Pick<Context, 'state'>, source: string | null): MirrorPolicies {
   if (state.mirrorPolicies?.source !== source) state.mirrorPolicies = { source, policies: policiesOf(source) }
@@ -125,7 +123,7 @@ async function currentAdvisories(context: Context, listing: Judged, { advisories
   const isCurrent = row.checkedAt && (newerThan === undefined || row.checkedAt >= newerThan) && !isOlder(context, 'advisories', row)
   if (isCurrent) return row.sha256 ?? absent
   try {
-    return (await documentState(context, 'advisories', name, { newerThan, caller: callerOf(context) }))?.sha256 ?? absent
+    return (await documentState(context, 'advisories', name, { newerThan, caller: callerOf(context), isFact: true }))?.sha256 ?? absent
   } catch (error) {
     if (policies.advisories.mode === 'enforce') throw error
     return null
@@ -140,7 +138,7 @@ export function advisoriesDate({ now }: Pick<Context, 'now'>, { advisoriesUpdate
 /** Returns the hash of the current score, which has the license and the publisher, or null if it is unknown. */
 async function currentScore(context: Context, name: string, { score: row }: PackageState): Promise<string | null> {
   if (row.checkedAt && !isOlder(context, 'score', row)) return row.sha256
-  const found = await documentState(context, 'score', name, { caller: callerOf(context) }).catch(() => null)
+  const found = await documentState(context, 'score', name, { caller: callerOf(context), isFact: true }).catch(() => null)
   return found?.sha256 ?? null
 }
 
@@ -194,5 +192,9 @@ async function judgeInThread(context: Context, name: string, inputs: Inputs, ser
 /** Returns a document on which policies depend. One that is gone from the store is fetched again. */
 async function factDocument(context: Context, kind: 'advisories' | 'score', name: string, sha256: string | null): Promise<Buffer | null> {
   if (sha256 === null) return null
-  return (await storedDocument(context, sha256)) ?? (await readDocument(context, kind, name, { caller: callerOf(context) }))?.packed ?? null
+  return (
+    (await storedDocument(context, sha256)) ??
+    (await readDocument(context, kind, name, { caller: callerOf(context), isFact: true }))?.packed ??
+    null
+  )
 }

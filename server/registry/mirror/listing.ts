@@ -129,7 +129,7 @@ function versionOf(entry: unknown, { name, upstreamUrl, history }: Source): Mirr
 const maxDepth = 64
 
 /** Returns whether a JSON value is nested at most 64 levels deep. */
-export const isShallow = (value: unknown, levels = maxDepth): boolean =>
+const isShallow = (value: unknown, levels = maxDepth): boolean =>
   typeof value !== 'object' || value === null || (levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1)))
 
 /** Maximum number of faults that are reported for a listing. */

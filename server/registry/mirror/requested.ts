@@ -1,3 +1,4 @@
+import { callerOf } from './limits.ts'
 import { ApiError, notFound, reworded } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
@@ -5,7 +6,7 @@ import { parseVersion } from '../../platform/pub/version.ts'
 import { decoyName, isExcluded, isOwnName, ownNameError, packageState, type PackageState, requireMirror } from './access.ts'
 import { type DocumentKind, documentState, isOlder, readDocument } from './documents.ts'
 import { countRead, recordUse } from './entries.ts'
-import { callerOf, type Judged, judgedListing } from './judged.ts'
+import { type Judged, judgedListing } from './judged.ts'
 
 /** Returns the package name of the path, if the caller may read it from the mirror. `kind`: the document that is requested. @throws ApiError */
 export async function requestedPackage(

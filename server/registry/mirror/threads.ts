@@ -4,6 +4,7 @@ import { serviceUnavailable } from '../../errors.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
+import { unpackedBytes } from './upstream.ts'
 import type { Task } from './worker.ts'
 
 // The work is bounded by the size of documents (`limitedText`) and takes at most a few seconds. The deadline only ends a thread that hangs.
@@ -54,3 +55,19 @@ function threadError(failure: unknown): never {
 
 /** Bytes that a thread answered with. */
 export const bytes = z.instanceof(Uint8Array).transform((array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength))
+
+const checkedDocument = z.object({
+  content: bytes,
+  ages: z.string().nullable(),
+  faults: z.array(z.object({ version: z.string(), rule: z.string(), reason: z.string() })),
+})
+
+/**
+ * Returns a document as it is stored: for listings, only what is valid, and when the ages of versions begin. `faults` are what is wrong with it.
+ * @throws NotFetched if the document is unusable.
+ */
+export const checkInThread = (caller: string, task: Extract<Task, { task: 'check' }>): Promise<z.infer<typeof checkedDocument>> =>
+  inThread(caller, task.document.length + unpackedBytes(task.known), checkedDocument, task, movable(task.document))
+
+/** Returns the memory of a large buffer, which is its own. Small buffers share memory, and copying them is fast. */
+const movable = ({ buffer, length }: Uint8Array): ArrayBuffer[] => (length > 64 * 1024 && buffer instanceof ArrayBuffer ? [buffer] : [])

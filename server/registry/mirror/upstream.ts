@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { serviceUnavailable } from '../../errors.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { isPublicAddress } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import type { MirrorServices } from './entries.ts'
+import { heedPause, requireNoPause, UpstreamPaused } from './limits.ts'
 
 /** Activity of the upstream server as seen by this process. */
 export type UpstreamHealth = {
@@ -57,20 +56,6 @@ export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHeal
     isOutageLogged: false,
   })
 
-/** Runs requests to the upstream server, at most 16 at once. The key is the caller, so that one caller cannot delay all others. */
-const openLimiter = () =>
-  createFairLimiter({
-    atOnce: 16,
-    waiting: 5000,
-    waitingPerKey: 1000,
-    maxWaitMs: 30_000,
-    refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
-  })
-
-export const inTurn = openLimiter()
-/** Archives have turns of their own, because they can take minutes. */
-export const inTurnForArchive = openLimiter()
-
 /** A response with a document, or without one: not modified since `etag`, or not there. */
 type Answer = { status: 200; content: Buffer; etag: string | null } | { status: 304 } | { status: 404 }
 
@@ -88,7 +73,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
   const url = `${config.UPSTREAM_URL}${path}`
   const signal = AbortSignal.any([AbortSignal.timeout(timesOf(services).documentMs), services.stopping.signal])
   const request = async (): Promise<Answer> => {
-    const answer = await requestUpstream(services, url, { headers, signal })
+    const answer = await heedPause(services, await requestUpstream(services, url, { headers, signal }))
     try {
       const status = answer.statusCode ?? 0
       if (status === 304 && etag !== null) return { status }
@@ -161,7 +146,7 @@ async function withOutageLog<Result>(services: MirrorServices, work: () => Promi
     health.isOutageLogged = false
     return result
   } catch (error) {
-    if (isTemporary(error) && !health.isOutageLogged && !stopping.signal.aborted) {
+    if (isTemporary(error) && !(error instanceof UpstreamPaused) && !health.isOutageLogged && !stopping.signal.aborted) {
       health.isOutageLogged = true
       log.warning(`the upstream server of the mirror does not answer: ${error.message}`)
     }
@@ -172,8 +157,9 @@ async function withOutageLog<Result>(services: MirrorServices, work: () => Promi
 /** Whether the failure is one of the upstream server rather than of what was requested. */
 export const isTemporary = (error: unknown): error is NotFetched => error instanceof NotFetched && error.isTemporary
 
-/** Runs a request and counts it. */
+/** Runs a request and counts it. @throws UpstreamPaused if the upstream server wants no requests */
 export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
+  await requireNoPause(services)
   const health = healthOf(services)
   health.requests++
   const started = performance.now()
@@ -216,6 +202,7 @@ async function contentOf(services: MirrorServices, answer: IncomingMessage, limi
 }
 
 /** Returns the uncompressed size that the last bytes of gzip content state. */
-export const unpackedBytes = (packed: Buffer | null): number => (packed && packed.length >= 4 ? packed.readUInt32LE(packed.length - 4) : 0)
+export const unpackedBytes = (packed: Uint8Array | null): number =>
+  packed && packed.length >= 4 ? new DataView(packed.buffer, packed.byteOffset).getUint32(packed.length - 4, true) : 0
 
 const unzip = promisify<Buffer, { maxOutputLength: number; chunkSize: number }, Buffer>(gunzip)

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createFairLimiter } from '../../../server/platform/threads/fair-limiter.ts'
+import { shareTurn } from '../../../server/registry/mirror/limits.ts'
 
 /** Creates clients that request turns of a few milliseconds, and records the order in which the turns start. */
 function clients(bounds: Parameters<typeof createFairLimiter>[0]) {
@@ -157,4 +158,98 @@ it('returns in advance whether a newcomer would get a place', async () => {
   expect(() => inTurn.requirePlace('d')).toThrow('Too many')
   running.resolve()
   await Promise.all(calls)
+})
+
+describe('shared running places', () => {
+  const sharing = { firsts: 4, groupPlaces: 8, isInGroup: (key: string) => key.startsWith('stranger') }
+
+  /** Starts calls that do not end, and counts the running ones by key. */
+  function endless() {
+    const inTurn = createFairLimiter({ atOnce: 16, waiting: 1000, waitingPerKey: 500, sharing })
+    const running = new Map<string, number>()
+    const ends: (() => void)[] = []
+    const hold = (key: string, calls: number) => {
+      for (let call = 0; call < calls; call++)
+        void inTurn(key, () => {
+          running.set(key, (running.get(key) ?? 0) + 1)
+          return new Promise<void>((end) => void ends.push(() => (running.set(key, (running.get(key) ?? 0) - 1), end())))
+        })
+    }
+    return { hold, running: (key: string) => running.get(key) ?? 0, ends }
+  }
+
+  it('leave half of the places to others, in turn', () => {
+    const { hold, running } = endless()
+    const keys = ['', 'a', 'b', 'c', 'd', 'e', 'f']
+    for (const key of keys) hold(key, 100)
+    expect(keys.map(running)).toEqual([8, 4, 2, 1, 1, 1, 1])
+  })
+
+  it('start the first call of another key at once while several keys have as many as they get', () => {
+    const { hold, running } = endless()
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) hold(key, 100)
+    hold('newcomer', 1)
+    expect(running('newcomer')).toBe(1)
+  })
+
+  it('are limited for a group of keys, in which one key has at most half of them', () => {
+    const { hold, running } = endless()
+    const strangers = Array.from({ length: 50 }, (_, at) => `stranger ${at}`)
+    for (const key of strangers) hold(key, 10)
+    expect(strangers.map(running).filter((calls) => calls > 0)).toEqual([4, 2, 1, 1])
+    hold('member', 100)
+    expect(running('member')).toBe(4)
+  })
+
+  it('are given to waiting calls as far as the shares allow', async () => {
+    const { hold, running, ends } = endless()
+    hold('a', 20)
+    hold('b', 20)
+    expect([running('a'), running('b')]).toEqual([8, 4])
+    for (const end of ends.splice(0)) end()
+    await expect.poll(() => running('a') + running('b')).toBeGreaterThan(9)
+    while (ends.length > 0) {
+      for (const end of ends.splice(0)) end()
+      await new Promise(setImmediate)
+    }
+    expect([running('a'), running('b')]).toEqual([0, 0])
+  })
+})
+
+describe('shared work', () => {
+  it('is done once, in the first turn of any caller', async () => {
+    const inTurn = createFairLimiter({ atOnce: 1, waiting: 10, waitingPerKey: 10 })
+    const [works, blocked] = [new Map(), Promise.withResolvers<void>()]
+    const first = inTurn('a', () => blocked.promise)
+    const begun: string[] = []
+    const share = (key: string, turn: typeof inTurn = inTurn) =>
+      shareTurn(works, { id: 'work', key, inTurn: turn }, async () => (begun.push(key), 'done'))
+    const free = createFairLimiter({ atOnce: 1, waiting: 1, waitingPerKey: 1 })
+    const waiting = [share('a'), share('a')]
+    expect(await share('b', free)).toBe('done')
+    expect(await Promise.all(waiting)).toEqual(['done', 'done'])
+    blocked.resolve()
+    await first
+    expect([begun, works.size]).toEqual([['b'], 0])
+  })
+
+  it('fails for all callers, and is done by others if one gets no turn', async () => {
+    const works = new Map()
+    const refuse = () => Promise.reject(new Error('no turn'))
+    const share = (key: string, inTurn: (name: string, work: () => Promise<unknown>) => Promise<unknown>, work: () => Promise<string>) =>
+      shareTurn<unknown>(works, { id: 'work', key, inTurn }, work)
+    const blocked = Promise.withResolvers<void>()
+    const late = share(
+      'b',
+      async (_key, work) => (await blocked.promise, work()),
+      async () => 'done',
+    )
+    await expect(share('a', refuse, async () => 'never')).rejects.toThrow('no turn')
+    blocked.resolve()
+    expect(await late).toBe('done')
+    await expect(share('a', refuse, async () => 'never')).rejects.toThrow('no turn')
+    const failing = () => Promise.reject(new Error('failed'))
+    await expect(share('a', (_key, work) => work(), failing)).rejects.toThrow('failed')
+    expect(works.size).toBe(0)
+  })
 })

@@ -9,7 +9,7 @@ import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { isExcluded, requireMirror } from '../access.ts'
 import { documentState, readDocument, storedDocument } from '../documents.ts'
 import { findEntry, keyOf, type MirrorServices } from '../entries.ts'
-import { callerOf } from '../judged.ts'
+import { callerOf } from '../limits.ts'
 import { inThread } from '../threads.ts'
 import { healthOf, isUnreachable, unpackedBytes } from '../upstream.ts'
 

@@ -1,3 +1,4 @@
+import { callerOf } from '../limits.ts'
 import { z } from 'zod'
 import { ApiError } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
@@ -13,7 +14,7 @@ import { isOwnName, requireMirror } from '../access.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
 import { type Document, readDocument } from '../documents.ts'
 import { findVersion, type JudgedVersion, readBlock, versionsIn } from '../render.ts'
-import { advisoriesDate, callerOf, type Judged } from '../judged.ts'
+import { advisoriesDate, type Judged } from '../judged.ts'
 import { admittedPackage, currentListing } from '../requested.ts'
 import { inThread } from '../threads.ts'
 import { unpackedBytes } from '../upstream.ts'
@@ -98,7 +99,7 @@ export async function upstreamAdvisories(context: Context, { listing, latest }: 
   try {
     return await withoutBudget(context, async () => {
       const newerThan = advisoriesDate(context, listing)
-      const document = await readDocument(context, 'advisories', name, { newerThan, caller: callerOf(context) })
+      const document = await readDocument(context, 'advisories', name, { newerThan, caller: callerOf(context), isFact: true })
       return document ? describe(context, document, { name, latest: latest?.version ?? null, listing }) : []
     })
   } catch (error) {
@@ -140,7 +141,7 @@ const known = new WeakMap<UpstreamPackage, Promise<UpstreamTags>>()
 const [maxTags, maxTag] = [100, 100]
 
 async function readTags(context: Context, name: string): Promise<UpstreamTags> {
-  const document = await readDocument(context, 'score', name, { caller: callerOf(context) }).catch(() => null)
+  const document = await readDocument(context, 'score', name, { caller: callerOf(context), isFact: true }).catch(() => null)
   const sent =
     document &&
     (await inThread(callerOf(context), unpackedBytes(document.packed), z.array(z.string()), { task: 'tags', score: document.packed }))

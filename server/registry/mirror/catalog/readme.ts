@@ -10,9 +10,9 @@ import { imageSettings } from '../../markdown/images.ts'
 import { renderText } from '../../markdown/service.ts'
 import { fetchWholeArchive, openMirrored } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
-import { callerOf } from '../judged.ts'
 import { packageState } from '../access.ts'
-import { inTurn as inUpstreamTurn, measured, requestUpstream, timesOf } from '../upstream.ts'
+import { callerOf, heedPause, inTurn as inUpstreamTurn, pausedError, UpstreamPaused, withinLimits } from '../limits.ts'
+import { measured, requestUpstream, timesOf } from '../upstream.ts'
 import type { UpstreamPackage } from './package.ts'
 
 /** A README as it is in the archive. */
@@ -64,12 +64,15 @@ async function isSmall(context: Context, url: string): Promise<boolean> {
   const signal = AbortSignal.any([AbortSignal.timeout(timesOf(context).documentMs), context.stopping.signal])
   const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
   try {
-    const request = () => requestUpstream(context, url, { headers, signal, archiveHost: new URL(url).host })
-    const answer = await inUpstreamTurn(callerOf(context), () => measured(context, request))
+    const caller = callerOf(context)
+    const request = async () => heedPause(context, await requestUpstream(context, url, { headers, signal, archiveHost: new URL(url).host }))
+    const answer = await inUpstreamTurn(caller, () => withinLimits(context, caller, () => measured(context, request)))
     answer.destroy()
     const length = Number(answer.headers['content-length'])
     return answer.statusCode === 200 && length <= maxFetched
   } catch (error) {
+    if (error instanceof UpstreamPaused) throw pausedError(context, error)
+    if (error instanceof ApiError) throw error
     throw serviceUnavailable(`${context.config.UPSTREAM_URL} did not send the archive (${String(error)}). Try again in a moment.`, 10)
   }
 }

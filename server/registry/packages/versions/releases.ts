@@ -3,10 +3,11 @@ import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
-import { parseVersion } from '../../../platform/pub/version.ts'
-import type { PackageVersion } from '../entity.ts'
+import { compareParsed, known, parseVersion } from '../../../platform/pub/version.ts'
+import type { Package, PackageVersion } from '../entity.ts'
 import { loadWithheld } from '../visibility.ts'
 import { pubspecOf } from './pubspec.ts'
+import { versionNumbers } from './service.ts'
 
 /** When a version was published here, and whether it is retracted. */
 type Release = { id: string; publishedAt: Date; isRetracted: boolean }
@@ -67,3 +68,21 @@ const loadReleases = batched(async (em: EntityManager, packageIds) => {
       ?.set(row.version, { id: row.id, publishedAt: toDate(row.created_at), isRetracted: row.retracted_at !== null })
   return releases
 })
+
+/** All versions with the same first number. `constraint` allows exactly these versions, including pre-releases. */
+export type VersionGroup = { name: string; constraint: string; count: number; highest: string }
+
+/** Returns the readable versions of a package by major version, highest first. */
+export async function versionGroups(reader: Pick<Context, 'em' | 'viewer' | 'config'>, pkg: Package): Promise<VersionGroup[]> {
+  const { readable } = await versionNumbers(reader, pkg)
+  const parsed = readable.map((text) => ({ text, version: known(text) })).toSorted((a, b) => compareParsed(b.version, a.version))
+  return Array.from(
+    Map.groupBy(parsed, ({ version }) => version.release[0] ?? 0n),
+    ([major, group]) => ({
+      name: `${major}.x`,
+      constraint: `>=${major}.0.0-0 <${major + 1n}.0.0-0`,
+      count: group.length,
+      highest: group[0]?.text ?? '',
+    }),
+  )
+}

@@ -11,7 +11,7 @@ import { loadPackage } from '../service.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
 import { changelogLine } from './changelog-line.ts'
-import { type VersionGroup, versionGroups } from './groups.ts'
+import { type VersionGroup, versionGroups } from './releases.ts'
 import { findDocument, readSource, renderDocument } from './documents.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 
