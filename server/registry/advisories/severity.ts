@@ -1,17 +1,18 @@
-import type { Osv } from './osv.ts'
-
 /** Severities of advisories, from least to most severe. */
 export const severities = ['low', 'moderate', 'high', 'critical'] as const
 export type Severity = (typeof severities)[number]
 
+/** The fields of an advisory that state its severity. */
+type Rated = { database_specific?: { severity?: string | undefined } | undefined; severity?: { type: string; score: string }[] | undefined }
+
 /** Returns the severity that the advisory states in words, or null. */
-export function statedSeverity({ database_specific: specific }: Pick<Osv, 'database_specific'>): Severity | null {
+export function statedSeverity({ database_specific: specific }: Pick<Rated, 'database_specific'>): Severity | null {
   const word = specific?.severity?.toLowerCase()
   return severities.find((severity) => severity === (word === 'medium' ? 'moderate' : word)) ?? null
 }
 
 /** Returns the stated severity, otherwise the one of the highest score of CVSS 3, or null. */
-export function severityOf(osv: Pick<Osv, 'database_specific' | 'severity'>): Severity | null {
+export function severityOf(osv: Rated): Severity | null {
   const stated = statedSeverity(osv)
   if (stated) return stated
   const scores = (osv.severity ?? []).flatMap(({ score }) => cvss3Score(score) ?? [])
@@ -23,7 +24,7 @@ export function severityOf(osv: Pick<Osv, 'database_specific' | 'severity'>): Se
 }
 
 /** Whether an advisory states a severity that this server cannot read, rather than none. */
-export function hasUnknownSeverity(osv: Pick<Osv, 'database_specific' | 'severity'>): boolean {
+export function hasUnknownSeverity(osv: Rated): boolean {
   if (statedSeverity(osv)) return false
   const vectors = (osv.severity ?? []).filter(({ type }) => type === 'CVSS_V3')
   if (vectors.length > 0) return vectors.some(({ score }) => cvss3Score(score) === null)

@@ -33,7 +33,7 @@ export const inTurn = openLimiter()
 /** Archives have turns of their own, because they can take minutes. */
 export const inTurnForArchive = openLimiter()
 
-/** Work that several keys want done once. `turns`: those that wait or run, by key. */
+/** Work that several keys want done once. `turns`: waiting and running turns by key. */
 type SharedWork<Result> = { isStarted: boolean; done: PromiseWithResolvers<Result>; turns: Map<string, Promise<unknown>> }
 export type SharedWorks<Result> = Map<string, SharedWork<Result>>
 /** `inTurn` runs a function in a turn of `key`. The function resolves to the result, or to undefined if the work was done in another turn or failed. */
@@ -102,7 +102,7 @@ const failing = <Result>(
   isUnknown: (result: Result) => boolean,
 ) => countFailures({ ...limits, use: (...bucket) => counted(() => limits.use(...bucket), unknownNames) }, name, key, work, isUnknown)
 
-/** Says what was counted in the error for an empty bucket. */
+/** Names what was counted in the error for an empty bucket. */
 async function counted<Result>(use: () => Promise<Result>, what: string): Promise<Result> {
   try {
     return await use()

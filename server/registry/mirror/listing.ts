@@ -162,7 +162,7 @@ const isAdvisory = (one: unknown) => z.looseObject({ id: z.string() }).safeParse
 
 /**
  * Returns a list of advisories that clients accept: with a date, of which pub.dev sends null if it has none, and without what is not an advisory.
- * The member `unreadable` then says what was left out.
+ * The member `unreadable` then names what was left out.
  */
 function checkedAdvisories(text: string, now: Date): string {
   const sent: unknown = JSON.parse(checkedJson(text))

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { exportMirror } from '../../server/operations/mirror/export.ts'
-import { importMirror } from '../../server/operations/mirror/import.ts'
-import type { TestApp } from '../app.ts'
-import { folderOfTest } from '../support/backups.ts'
-import { changePolicies, decisionsOf, listingPath, mirrorOf, passMinutes } from '../support/mirror.ts'
-import { alter } from '../support/upstream-faults.ts'
-import { Upstream } from '../support/upstream.ts'
+import { exportMirror } from '../../../server/operations/mirror/export.ts'
+import { importMirror } from '../../../server/operations/mirror/import.ts'
+import type { TestApp } from '../../app.ts'
+import { folderOfTest } from '../../support/backups.ts'
+import { changePolicies, decisionsOf, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
+import { alter } from '../../support/upstream-faults.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const now = new Date('2026-05-06T07:08:09Z')
 const path = `/mirror${listingPath('colors')}`

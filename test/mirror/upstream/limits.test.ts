@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { secondsOf } from '../../server/registry/mirror/limits.ts'
-import type { Actor } from '../actor.ts'
-import { archivePath, changePolicies, listingPath, mirrorOf, passMinutes } from '../support/mirror.ts'
-import type { UpstreamFault } from '../support/upstream-faults.ts'
-import { Upstream } from '../support/upstream.ts'
+import { secondsOf } from '../../../server/registry/mirror/limits.ts'
+import type { Actor } from '../../actor.ts'
+import { archivePath, changePolicies, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
+import type { UpstreamFault } from '../../support/upstream-faults.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const tooMany = {
   status: 429,

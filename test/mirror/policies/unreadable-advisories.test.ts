@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { exportMirror } from '../../server/operations/mirror/export.ts'
-import { importMirror } from '../../server/operations/mirror/import.ts'
-import type { MirrorPolicies } from '../../server/registry/mirror/policies/settings.ts'
-import { folderOfTest } from '../support/backups.ts'
-import { archivePath, changePolicies, decisionsOf, listingPath, mirrorOf, passMinutes } from '../support/mirror.ts'
-import { alter, failWith, send, type UpstreamFault } from '../support/upstream-faults.ts'
-import { Upstream } from '../support/upstream.ts'
+import { exportMirror } from '../../../server/operations/mirror/export.ts'
+import { importMirror } from '../../../server/operations/mirror/import.ts'
+import type { MirrorPolicies } from '../../../server/registry/mirror/policies/settings.ts'
+import { folderOfTest } from '../../support/backups.ts'
+import { archivePath, changePolicies, decisionsOf, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
+import { alter, failWith, send, type UpstreamFault } from '../../support/upstream-faults.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const document = listingPath('colors') + '/advisories'
 const path = `/mirror${listingPath('colors')}`
@@ -43,9 +43,9 @@ const unreadable: [string, UpstreamFault][] = [
   ['no id', changed((advisory) => void delete advisory.id)],
   ['a number as id', changed((advisory) => void (advisory.id = 5))],
   ['an id with spaces', changed((advisory) => void (advisory.id = 'no id'))],
-  ['modified that is no date', changed((advisory) => void (advisory.modified = 'nonsense'))],
+  ['modified without a date', changed((advisory) => void (advisory.modified = 'nonsense'))],
   ['modified null', changed((advisory) => void (advisory.modified = null))],
-  ['withdrawn that is no date', changed((advisory) => void (advisory.withdrawn = 'yes'))],
+  ['withdrawn without a date', changed((advisory) => void (advisory.withdrawn = 'yes'))],
   ['withdrawn true', changed((advisory) => void (advisory.withdrawn = true))],
   ['affected as a text', changed((advisory) => void (advisory.affected = 'x'))],
   ['affected null', changed((advisory) => void (advisory.affected = null))],
@@ -58,10 +58,10 @@ const unreadable: [string, UpstreamFault][] = [
   ['only a range of commits', entry((affected) => void Object.assign(affected, { ranges: [{ type: 'GIT', events: [] }], versions: null }))],
   ['ranges as a text', entry((affected) => void (affected.ranges = 'all'))],
   ['a range of an unknown type', entry((affected) => void (affected.ranges[0].type = 'OTHER'))],
-  ['versions that are none', entry((affected) => void (affected.versions = ['one']))],
+  ['versions in words', entry((affected) => void (affected.versions = ['one']))],
   ['versions as a text', entry((affected) => void (affected.versions = '1.0.0'))],
   ['no events', events()],
-  ['an event that is none', events({ introduced: '0' }, 'fixed')],
+  ['a text in place of an event', events({ introduced: '0' }, 'fixed')],
   ['an event without a version', events({ introduced: null, fixed: null })],
   ['an event with a wrong version', events({ introduced: 'first' })],
   ['events without a beginning', events({ fixed: '1.1.0' })],
@@ -179,7 +179,7 @@ const readable: [string, UpstreamFault][] = [
     changed((advisory) => void Object.assign(advisory, { published: null, withdrawn: null, summary: null, aliases: null })),
   ],
   ['wrong texts', changed((advisory) => void Object.assign(advisory, { summary: 5, details: [], aliases: 'x', published: 'once' }))],
-  ['references that are no addresses', changed((advisory) => void Object.assign(advisory, { references: [{ url: 'ftp://x' }] }))],
+  ['references without addresses', changed((advisory) => void Object.assign(advisory, { references: [{ url: 'ftp://x' }] }))],
   ['another address to show', changed((advisory) => void (advisory.database_specific.pub_display_url = 'none'))],
   ['an ecosystem with a suffix', entry((affected) => void (affected.package.ecosystem = 'pub:https://pub.dev'))],
   ['packages of other ecosystems', changed(({ affected }) => void affected.push({ package: { ecosystem: 'npm', name: 5 }, ranges: 'x' }))],

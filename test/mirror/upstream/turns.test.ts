@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { TestApp } from '../app.ts'
-import { archivePath, changePolicies, listingPath, mirrorOf } from '../support/mirror.ts'
-import { Upstream } from '../support/upstream.ts'
+import type { TestApp } from '../../app.ts'
+import { archivePath, changePolicies, listingPath, mirrorOf } from '../../support/mirror.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const names = Array.from({ length: 40 }, (_, at) => `slow_${at}`)
 
