@@ -59,7 +59,7 @@ export const mirrorBinaries = [
       200: { description: 'The listing.', type: 'application/vnd.pub.v2+json', schema: listingSchema },
       304: { description: 'Not modified since the given ETag.' },
     },
-    errorStatuses: [401, 403, 404, 503],
+    errorStatuses: [401, 403, 404, 429, 503],
   }),
   binary('GET /mirror/api/packages/:name/versions/:version', {
     ...pub,
@@ -67,7 +67,7 @@ export const mirrorBinaries = [
     summary: 'One version of an upstream package.',
     handler: (context) => counted(context, 'listing', sendEntry),
     produces: { 200: { description: 'The entry.', type: 'application/vnd.pub.v2+json', schema: entrySchema } },
-    errorStatuses: [401, 403, 404, 503],
+    errorStatuses: [401, 403, 404, 429, 503],
   }),
   ...(['advisories', 'score', 'options', 'publisher'] as const).map((kind) =>
     binary(`GET /mirror/api/packages/:name/${kind}`, {
@@ -81,7 +81,7 @@ export const mirrorBinaries = [
           schema: passedOn[kind],
         },
       },
-      errorStatuses: [401, 403, 404, 503],
+      errorStatuses: [401, 403, 404, 429, 503],
     }),
   ),
   binary('GET /mirror/api/packages/:name/versions/:version/attestation', {
@@ -100,7 +100,7 @@ export const mirrorBinaries = [
     summary: 'Names of upstream packages, for completion in editors.',
     handler: sendNames,
     produces: { 200: { description: 'The names.', type: 'application/json', schema: z.looseObject({ packages: z.array(z.string()) }) } },
-    errorStatuses: [401, 403, 404, 503],
+    errorStatuses: [401, 403, 404, 429, 503],
   }),
   binary('GET /mirror/api/packages/versions/new', {
     ...pub,
@@ -119,7 +119,7 @@ export const mirrorBinaries = [
       206: { description: 'The requested range of the archive.', type: 'application/gzip' },
       304: { description: "The client's copy is current." },
     },
-    errorStatuses: [401, 403, 404, 416, 503],
+    errorStatuses: [401, 403, 404, 416, 429, 503],
   }),
   binary('GET /mirror/packages/:name/versions/:version.tar.gz', {
     access: 'open',

@@ -26,7 +26,7 @@ import {
 import type { KnownAge } from './ages.ts'
 import { documentLimits, type MirroredListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { inTurn, pausedError, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
 import { fetchDocument, isTemporary, isUnreachable } from './upstream.ts'
 
@@ -164,6 +164,7 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
 
 /** Fetches a document in the caller's turn, or waits until another caller or instance has done so. */
 async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact }: Asked): Promise<void> {
+  if (!isFact) refuseAgain(services, caller)
   await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
   const works: SharedWorks<Fetch> = (services.state.mirrorFetches ??= new Map<string, never>())
   const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
@@ -68,7 +69,16 @@ export async function shareTurn<Result>(
   return Promise.race([done.promise, turns.get(key)?.then(() => done.promise) ?? done.promise])
 }
 
-type Limited = Pick<MirrorServices, 'limits'>
+type Limited = Pick<MirrorServices, 'limits' | 'state'>
+
+/** How long at most a refused caller is refused again without looking at the limits, in milliseconds. This keeps refusals cheap. */
+const refusedMs = 5000
+
+/** @throws ApiError RateLimitExceeded if the caller was refused a moment ago */
+export function refuseAgain({ state }: Limited, caller: string): void {
+  const refusal = state.mirrorRefusals?.get(caller)
+  if (refusal) throw refusal
+}
 
 /**
  * Counts a request to the upstream server against the limits of a caller. Names that the upstream server does not have count against a smaller limit,
@@ -76,44 +86,52 @@ type Limited = Pick<MirrorServices, 'limits'>
  * @throws ApiError RateLimitExceeded
  */
 export async function withinLimits<Result>(
-  { limits }: Limited,
+  services: Limited,
   caller: string,
   work: () => Promise<Result>,
   isUnknown: (result: Result) => boolean = () => false,
 ): Promise<Result> {
+  const { limits, state } = services
   if (!limits || caller === '') return work()
+  refuseAgain(services, caller)
+  const [counted, buckets] = [remembering(state, caller), limits]
   if (!isStranger(caller)) {
     await counted(() => limits.use('mirrorFetch', caller), fetches)
-    return failing(limits, 'mirrorUnknown', caller, work, isUnknown)
+    return failing('mirrorUnknown', caller, work)
   }
   await counted(() => limits.use('mirrorFetchAddress', caller), fetches)
   await counted(() => limits.use('mirrorFetchOpen', 'all'), fetches)
-  return failing(limits, 'mirrorUnknownAddress', caller, () => failing(limits, 'mirrorUnknownOpen', 'all', work, isUnknown), isUnknown)
+  return failing('mirrorUnknownAddress', caller, () => failing('mirrorUnknownOpen', 'all', work))
+
+  function failing(name: LimitName, key: string, judge: () => Promise<Result>): Promise<Result> {
+    const use: Limits['use'] = (...bucket) => counted(() => buckets.use(...bucket), unknownNames)
+    return countFailures({ ...buckets, use }, name, key, judge, isUnknown)
+  }
 }
 
 const fetches = 'Too many packages are requested from the upstream server.'
 const unknownNames = 'Too many packages were requested that the upstream server does not have.'
 
-const failing = <Result>(
-  limits: Limits,
-  name: LimitName,
-  key: string,
-  work: () => Promise<Result>,
-  isUnknown: (result: Result) => boolean,
-) => countFailures({ ...limits, use: (...bucket) => counted(() => limits.use(...bucket), unknownNames) }, name, key, work, isUnknown)
-
-/** Names what was counted in the error for an empty bucket. */
-async function counted<Result>(use: () => Promise<Result>, what: string): Promise<Result> {
-  try {
-    return await use()
-  } catch (error) {
-    const { code, retryAfter } = error as Partial<ApiError>
-    throw code === 'RateLimitExceeded' && retryAfter !== undefined ? rateLimited(retryAfter, what) : error
+/** Names what was counted in the error for an empty bucket, and remembers the error. */
+const remembering =
+  (state: MirrorServices['state'], caller: string) =>
+  async <Result>(use: () => Promise<Result>, what: string): Promise<Result> => {
+    try {
+      return await use()
+    } catch (error) {
+      const { code, retryAfter } = error as Partial<ApiError>
+      if (code !== 'RateLimitExceeded' || retryAfter === undefined) throw error
+      const refusal = rateLimited(retryAfter, what)
+      const refusals = (state.mirrorRefusals ??= new LRUCache<string, ApiError>({ max: 10_000 }))
+      refusals.set(caller, refusal, { ttl: Math.min(retryAfter * 1000, refusedMs) })
+      throw refusal
+    }
   }
-}
 
 declare module '../../services.ts' {
   interface State {
+    /** Errors of callers that were refused a moment ago. */
+    mirrorRefusals?: LRUCache<string, ApiError>
     /** Until when the upstream server wants no requests, as far as this process knows. */
     upstreamPausedUntil?: Date
   }
