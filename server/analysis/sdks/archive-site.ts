@@ -6,45 +6,51 @@ import https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isPublicAddress } from '../../platform/outbound/addresses.ts'
 import { parseAddress } from '../../platform/http/client-address.ts'
+import { openAgent, proxyFor, type ProxySettings } from '../../platform/outbound/proxy.ts'
+import { explainProxyFailure, requireProxyAccess } from '../../platform/outbound/request.ts'
 import { compareParsed, parseVersion } from '../../platform/pub/version.ts'
 import type { SdkChannel, SdkKind } from './entity.ts'
 
 const maxRedirects = 5
 const redirects = new Set([301, 302, 303, 307, 308])
 
-type Options = { headers?: Record<string, string>; signal: AbortSignal }
+type Options = { proxies: ProxySettings; headers?: Record<string, string>; signal: AbortSignal }
 
 /**
  * Requests a file of an SDK archive. Follows redirects only to the archive's own host, and to a private address only if the archive has one. @throws
  * Error when the archive cannot be reached or redirects to another host; the reason of `signal`, which also stops the body.
  */
-export async function requestFile(address: string, { headers = {}, signal }: Options): Promise<IncomingMessage> {
+export async function requestFile(address: string, { proxies, headers = {}, signal }: Options): Promise<IncomingMessage> {
   const options = { headers: { ...headers, 'accept-encoding': 'identity' }, signal }
   let url = requireHttp(address)
-  let response = await send(url, options)
+  let response = await send(url, proxies, options)
   const { remoteAddress } = response.socket
-  const isPrivateArchive = remoteAddress !== undefined && isPrivate(remoteAddress)
+  const isPrivateArchive = !proxyFor(proxies, url) && remoteAddress !== undefined && isPrivate(remoteAddress)
   for (let followed = 0; redirects.has(response.statusCode ?? 0) && response.headers.location; followed++) {
     response.destroy()
     if (followed === maxRedirects) throw new Error(`it redirects more than ${maxRedirects} times`)
     url = redirectTarget(url, response.headers.location)
-    response = await send(url, isPrivateArchive ? options : { ...options, agent: false, lookup: lookupPublic })
+    response = await send(url, proxies, isPrivateArchive ? options : { ...options, agent: false, lookup: lookupPublic })
   }
   return response
 }
 
-async function send(url: URL, options: RequestOptions & { signal: AbortSignal }): Promise<IncomingMessage> {
-  options.signal.throwIfAborted()
+/** Sends a request directly or through a proxy, which resolves the host itself. */
+async function send(url: URL, proxies: ProxySettings, direct: RequestOptions & { signal: AbortSignal }): Promise<IncomingMessage> {
+  const { signal, headers } = direct
+  signal.throwIfAborted()
   // Imported lazily: importing named exports of node:http also loads the platform's fetch, which would slow down every server start.
   const { request: requestOver } = url.protocol === 'https:' ? https : await import('node:http')
-  const request = requestOver(url, options)
+  const agent = await openAgent(proxies, url)
+  const request = requestOver(url, agent ? { headers, signal, agent } : direct)
   // Ignores request errors after the response has started: the response stream emits these too.
   request.on('error', () => {}).end()
   try {
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const [response] = (await once(request, 'response', { signal })) as [IncomingMessage]
+    requireProxyAccess(proxies, url, response)
     return response
   } catch (error) {
-    throw options.signal.aborted ? options.signal.reason : error
+    throw signal.aborted ? signal.reason : explainProxyFailure(proxies, url, error)
   }
 }
 
@@ -84,7 +90,7 @@ export const lookupPublic: LookupFunction = (hostname, options, callback) => {
 }
 
 /** A website that offers SDK archives: its display name, its URL, and the setting that contains the URL. */
-export type Site = { name: string; url: string; variable: string }
+export type Site = { name: string; url: string; variable: string; proxies: ProxySettings }
 
 const timeoutMs = 15_000
 
@@ -104,7 +110,7 @@ export async function readFrom(site: Site, address: string, { maxBytes = maxNote
   const signal = deadline ? AbortSignal.any([timeout, deadline]) : timeout
   let response: IncomingMessage | undefined
   try {
-    response = await requestFile(address, { signal })
+    response = await requestFile(address, { proxies: site.proxies, signal })
     if (response.statusCode === 404) return null
     if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`)
     return await textOf(response, maxBytes)
@@ -116,7 +122,7 @@ export async function readFrom(site: Site, address: string, { maxBytes = maxNote
 }
 
 /** Returns a 503 error for an unusable site. The message contains the site's URL and the setting that changes it. */
-export const siteUnavailable = ({ name, url, variable }: Site, error: unknown): ApiError =>
+export const siteUnavailable = ({ name, url, variable }: Omit<Site, 'proxies'>, error: unknown): ApiError =>
   serviceUnavailable(`The ${name} at ${url} cannot be read: ${reasonOf(error)}. Check the network, or set ${variable} to a mirror.`, 60)
 
 /** Returns a readable reason for a failed request. */

@@ -6,6 +6,7 @@ import { type SdkChannel, type SdkKind, sdkKinds, sdkChannels } from './entity.t
 import { type Download, type Release, maxListing, readFrom, type Site, siteUnavailable, newest, sha256In } from './archive-site.ts'
 import { thisPlatform } from './platform.ts'
 import { z } from 'zod'
+import type { ProxySettings } from '../../platform/outbound/proxy.ts'
 
 const keptMs = 3_600_000
 
@@ -16,8 +17,8 @@ declare module '../../services.ts' {
   }
 }
 
-/** Settings with the URLs of the archives. */
-type Archives = Pick<Config, 'SDK_ARCHIVE_URL' | 'FLUTTER_ARCHIVE_URL'>
+/** Settings with the URLs of the archives, and how they are reached. */
+type Archives = Pick<Config, 'SDK_ARCHIVE_URL' | 'FLUTTER_ARCHIVE_URL'> & ProxySettings
 type Environment = Pick<Services, 'config' | 'now' | 'state'>
 
 export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
@@ -65,7 +66,12 @@ function cachedListing({ config, now, state }: Environment, kind: SdkKind, chann
 // Layout of Google's Dart archive: a Google Cloud Storage bucket that lists prefixes as XML, like S3. Each channels/<channel>/release/<version>/
 // contains VERSION (JSON) and sdk/dartsdk-<os>-<arch>-release.zip with its .sha256sum.
 
-const dartSite = ({ SDK_ARCHIVE_URL }: Archives): Site => ({ name: 'Dart archive', url: SDK_ARCHIVE_URL, variable: 'SDK_ARCHIVE_URL' })
+const dartSite = (config: Archives): Site => ({
+  name: 'Dart archive',
+  url: config.SDK_ARCHIVE_URL,
+  variable: 'SDK_ARCHIVE_URL',
+  proxies: config,
+})
 
 async function listDart(config: Archives, channel: SdkChannel): Promise<Release[]> {
   const deadline = AbortSignal.timeout(listingMs)
@@ -129,10 +135,11 @@ function dateIn(text: string): Date | null {
 
 // Layout of Flutter's archive: releases_<os>.json lists every release for an operating system, with the path and SHA-256 of its archive.
 
-const flutterSite = ({ FLUTTER_ARCHIVE_URL }: Archives): Site => ({
+const flutterSite = (config: Archives): Site => ({
   name: 'Flutter archive',
-  url: FLUTTER_ARCHIVE_URL,
+  url: config.FLUTTER_ARCHIVE_URL,
   variable: 'FLUTTER_ARCHIVE_URL',
+  proxies: config,
 })
 
 const releaseShape = z.object({

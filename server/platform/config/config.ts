@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve, isAbsolute, relative } from 'node:path'
 import type { z } from 'zod'
 import { readBucketAddress } from './forms.ts'
+import { proxyVariables } from './service-variables.ts'
 import { type VariableName, variables } from './variables.ts'
 
 type Environment = Record<string, string | undefined>
@@ -28,7 +29,8 @@ export class ConfigError extends Error {
 export const processEnvironment: Environment = process.env
 
 /** Reads settings. `NAME_FILE` is the path of a file with the value of NAME. Throws ConfigError with all problems. */
-export function readConfig(environment: Environment = processEnvironment): Config {
+export function readConfig(given: Environment = processEnvironment): Config {
+  const environment = withLowerCaseNames(given)
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const name of Object.keys(variables) as VariableName[]) {
@@ -41,6 +43,15 @@ export function readConfig(environment: Environment = processEnvironment): Confi
   problems.push(...conflictingSettings(values), ...misplacedBackups(values))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
+}
+
+/** Copies the value of settings whose lower-case name takes precedence, such as `http_proxy`, to the usual name. */
+function withLowerCaseNames(environment: Environment): Environment {
+  const lower = Object.keys(proxyVariables).flatMap((name): [string, string][] => {
+    const value = environment[name.toLowerCase()]
+    return value ? [[name, value]] : []
+  })
+  return { ...environment, ...Object.fromEntries<string>(lower) }
 }
 
 /** Returns one line per setting that has a value. Secrets and passwords in URLs are masked. */
@@ -106,6 +117,12 @@ function fileValue(name: string, file: string, problems: string[]): string | und
   return undefined
 }
 
+/** Whether agents of this version of Node support forward proxies. */
+export function nodeKnowsProxies(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21)
+}
+
 /** S3's size limit for copying an object in one request. Archives are copied when they are published. */
 const largestCopy = 5 * 1024 ** 3
 
@@ -115,6 +132,11 @@ function conflictingSettings(values: Record<string, unknown>): string[] {
     problems.push('JWT_SECRET_PREVIOUS: must differ from JWT_SECRET; set it to the secret that JWT_SECRET replaced')
   if (typeof values.UPSTREAM_URL === 'string' && `${values.UPSTREAM_URL}/`.startsWith(`${String(values.SERVER_URL)}/`))
     problems.push('UPSTREAM_URL: must be another server than SERVER_URL')
+  if (values.UPSTREAM_TOKEN !== undefined && values.UPSTREAM_URL === undefined)
+    problems.push('UPSTREAM_TOKEN: only with UPSTREAM_URL, the server that it is sent to')
+  const proxy = Object.keys(proxyVariables).find((name) => typeof values[name] === 'string')
+  if (proxy !== undefined && !nodeKnowsProxies(process.versions.node))
+    problems.push(`${proxy}: requires Node 22.21, or 24.5 or newer. This is Node ${process.versions.node}.`)
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
     problems.push('METRICS_PORT: must differ from LISTEN_PORT; to serve metrics on LISTEN_PORT, set only METRICS_TOKEN')

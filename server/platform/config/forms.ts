@@ -80,6 +80,72 @@ export const upstreamUrl = text.transform((value, context) => {
   return z.NEVER
 })
 
+const isDecodable = (text: string): boolean => {
+  try {
+    return decodeURIComponent(text) !== ''
+  } catch {
+    return false
+  }
+}
+
+/** URL of a forward proxy, which may contain credentials and no scheme, as for curl. The message omits the value, which may be secret. */
+export const proxyUrl = text.transform((value, context) => {
+  const url = URL.parse(value.includes('://') ? value : `http://${value}`)
+  const hasPath = !url || url.pathname !== '/' || url.search !== '' || url.hash !== ''
+  if (!hasPath && /^https?:$/.test(url.protocol) && [url.username, url.password].every((part) => part === '' || isDecodable(part)))
+    return url.href
+  context.addIssue(
+    'write the URL of an HTTP proxy, such as http://proxy.example.com:3128 or http://user:password@proxy.example.com:3128, with % @ : / in user and password as %25 %40 %3A %2F',
+  )
+  return z.NEVER
+})
+
+const hostWithPort = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?$/
+const isCidr = (entry: string) => z.union([z.cidrv4(), z.cidrv6()]).safeParse(entry.replace(/[[\]]/g, '')).success
+
+/** Hosts that are contacted without a proxy: names, also with a leading `.` or `*.`, addresses and CIDR ranges, with an optional port, or `*`. */
+export const proxyExceptions = z
+  .string()
+  .transform((value) =>
+    value
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter(Boolean),
+  )
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(
+          (entry) => entry === '*' || isIp(entry) || isCidr(entry) || hostWithPort.test(entry.replace(/^\*\./, '')),
+          'write host names, IP addresses and CIDR ranges, each with an optional port, separated by commas, or *',
+        ),
+    ),
+  )
+
+/** Hosts with an optional port. */
+export const hostList = z
+  .string()
+  .transform((value) =>
+    value
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter(Boolean),
+  )
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(
+          (entry) => hostWithPort.test(entry) && URL.canParse(`http://${entry}`),
+          'write hosts with an optional port, separated by commas, such as archives.example.com or 10.0.0.5:9000',
+        ),
+    ),
+  )
+
+/** A token for the header `Authorization: Bearer`. */
+export const bearerToken = text.refine((token) => /^[\x21-\x7e]+$/.test(token), 'must consist of visible ASCII characters')
+
 /** Patterns of package names. `*` stands for any characters. */
 export const namePatterns = list.pipe(
   z.array(z.string().regex(/^[a-z0-9_*]{1,64}$/, 'write package names separated by commas, with * for any characters, such as acme_*')),

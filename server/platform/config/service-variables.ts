@@ -1,4 +1,17 @@
-import { bool, httpUrl, integer, keyPrefix, namePatterns, text, oneOf, upstreamUrl } from './forms.ts'
+import {
+  bearerToken,
+  bool,
+  hostList,
+  httpUrl,
+  integer,
+  keyPrefix,
+  namePatterns,
+  proxyExceptions,
+  proxyUrl,
+  text,
+  oneOf,
+  upstreamUrl,
+} from './forms.ts'
 import { z } from 'zod'
 
 /** Settings of the S3 bucket for archives. */
@@ -111,11 +124,39 @@ export const traceVariables = {
   OTEL_SDK_DISABLED: { schema: bool, shownDefault: '`false`', about: '`true` disables tracing.' },
 } as const
 
+/** Forward proxies for requests to other servers. The names in lower case, as other programs read them, take precedence. */
+export const proxyVariables = {
+  HTTP_PROXY: {
+    schema: proxyUrl,
+    about:
+      'Forward proxy for requests to http URLs, such as `http://user:password@proxy.example.com:3128`. The lower-case name `http_proxy` takes precedence, as for the next three settings.',
+  },
+  HTTPS_PROXY: { schema: proxyUrl, about: 'Forward proxy for requests to https URLs.' },
+  ALL_PROXY: { schema: proxyUrl, about: 'Forward proxy for both, where HTTP_PROXY or HTTPS_PROXY is not set.' },
+  NO_PROXY: {
+    schema: proxyExceptions,
+    default: '',
+    about:
+      'Hosts that are contacted without a proxy, separated by commas: `example.com` (with its subdomains), `10.0.0.0/8`, `minio:9000`, or `*` for all. This machine always is.',
+  },
+} as const
+
 /** Settings of the mirror of another package server. */
 export const mirrorVariables = {
   UPSTREAM_URL: {
     schema: upstreamUrl,
     about: 'Package server to mirror below `/mirror`, such as `https://pub.dev`. Without it, there is no mirror.',
+  },
+  UPSTREAM_TOKEN: {
+    schema: bearerToken,
+    secret: true,
+    about: 'Access token for the upstream server, sent as `Authorization: Bearer` only to URLs below UPSTREAM_URL.',
+  },
+  UPSTREAM_ARCHIVE_HOSTS: {
+    schema: hostList,
+    default: '',
+    about:
+      'Further hosts from which the upstream server lets archives be fetched, with a port unless it is 80 or 443, separated by commas: `10.0.0.5:9000`. Private addresses and http are allowed.',
   },
   UPSTREAM_ACCESS: {
     schema: oneOf('token', 'open'),

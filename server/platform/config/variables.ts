@@ -15,7 +15,7 @@ import {
   text,
   serverUrl,
 } from './forms.ts'
-import { mirrorVariables, s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
+import { mirrorVariables, proxyVariables, s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
 
 const secret = z.string().min(32, 'must be at least 32 characters long')
 
@@ -243,6 +243,7 @@ export const variables = {
     about:
       'DNS servers for domain verification, images of other servers and the upstream server. By default, the resolvers of the system are used.',
   },
+  ...proxyVariables,
   ...sdkVariables,
 } satisfies Record<string, Variable>
 

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { proxyVariables } from './service-variables.ts'
 import { variables } from './variables.ts'
 
 type Judged = Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS' | 'BCRYPT_COST'>
@@ -83,7 +84,7 @@ const shortestToCompare = 7
 /** Returns a warning, without the value, for each unknown variable that resembles a setting or was removed. */
 export function misspeltVariables(environment: Environment): string[] {
   const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
-  const known = new Set([...names, ...usedElsewhere])
+  const known = new Set([...names, ...Object.keys(proxyVariables).map((name) => name.toLowerCase()), ...usedElsewhere])
   return Object.keys(environment)
     .filter((name) => !known.has(name) && !serviceVariable.test(name))
     .toSorted()

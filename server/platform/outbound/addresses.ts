@@ -5,8 +5,8 @@ import ipaddr from 'ipaddr.js'
 /** An address to connect to. */
 export type Address = { address: string; family: 4 | 6 }
 
-/** Decides which addresses and ports of a host may be contacted. */
-export type Guard = (address: string, port: number, host: string) => boolean
+/** Decides which addresses and ports may be contacted. */
+export type Guard = (address: string, port: number) => boolean
 
 /** Allows public addresses on the ports of HTTP and HTTPS. */
 export const publicOnly = (address: string, port: number): boolean => (port === 80 || port === 443) && isPublicAddress(address)
@@ -27,6 +27,16 @@ export function isPublicAddress(address: string): boolean {
   if (parsed.range() !== 'unicast' || (parsed.kind() === 'ipv4' && cloudServices.check(address))) return false
   // Global unicast addresses are in 2000::/3 (RFC 4291, section 2.4).
   return parsed.kind() === 'ipv4' || ((parsed.toByteArray()[0] ?? 0) & 0xe0) === 0x20
+}
+
+/** Stands for the address of a host that only a proxy can resolve. */
+export const anyPublicAddress = '2000::'
+
+/** Returns whether a name belongs to a private network: without a dot, or below a domain that public DNS does not have (RFC 6761, 6762, 8375). */
+export function isPrivateName(host: string): boolean {
+  const name = host.replace(/\.$/, '')
+  if (ipaddr.isValid(name.replace(/^\[|\]$/g, ''))) return false
+  return !name.includes('.') || /\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|test|invalid|onion)$/.test(name)
 }
 
 const lookUpMs = 4000

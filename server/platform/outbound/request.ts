@@ -1,17 +1,22 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { type Address, type Guard, resolveConfiguredHost, resolveHost } from './addresses.ts'
+import { type Address, anyPublicAddress, type Guard, isPrivateName, resolveConfiguredHost, resolveHost } from './addresses.ts'
+import { openAgent, proxyAuthorization, proxyFor, type ProxySettings, variableFor } from './proxy.ts'
 
 export type RequestRules = {
   /** DNS servers; by default, those of the system. */
   servers: readonly string[]
-  /** A host that an operator chose, whose name may be known to this machine only. */
-  configuredHost?: string
+  /** Forward proxies. By default, all requests are sent directly. */
+  proxies?: ProxySettings
+  /** Whether an operator chose this host and port: it may have any address, and a name that only this machine or the proxy knows. */
+  isConfigured?: (url: URL) => boolean
   /** Decides which addresses and ports may be contacted. */
   isAllowed: Guard
   /** Aborts the request and its body. */
   signal: AbortSignal
   headers?: Record<string, string>
+  /** Value of the header `Authorization` for these URLs. It is not sent after a redirect to another URL, and not again after that. */
+  authorization?: { value: string; isFor: (url: URL) => boolean } | null
   maxRedirects?: number
   /** Decides whether a redirect may be followed. By default, all are. */
   mayRedirect?: (from: URL, to: URL) => boolean
@@ -31,15 +36,18 @@ export class NotFetched extends Error {
 
 /**
  * Requests a URL of another server over HTTP or HTTPS and follows redirects. Each host is resolved once, and the connection goes to an address that
- * was checked. Sends no credentials, cookies or referrer. The caller must read or destroy the returned response, whatever its status.
+ * was checked; a proxy resolves it again. Sends no cookies, no referrer, and no credentials other than `authorization`. The caller must read or destroy the returned response, whatever its status.
  * @throws NotFetched
  */
 export async function requestUrl(text: string, rules: RequestRules): Promise<IncomingMessage> {
   const maxRedirects = rules.maxRedirects ?? 3
   let url = checkedUrl(text)
+  let { authorization } = rules
   for (let redirects = 0; redirects <= maxRedirects; redirects++) {
     const target = url
-    const answer = await orTemporary(target.href, () => send(target, rules))
+    if (authorization?.isFor(target) !== true) authorization = null
+    const headers = { ...rules.headers, ...(authorization && { authorization: authorization.value }) }
+    const answer = await orTemporary(target.href, () => send(target, { ...rules, headers }))
     const next = answer.headers.location
     const status = answer.statusCode ?? 0
     if (status <= 300 || status >= 400 || status === 304 || next === undefined) return answer
@@ -67,23 +75,80 @@ function checkedUrl(text: string): URL {
   return url
 }
 
-async function send(url: URL, { servers, configuredHost, isAllowed, signal, headers = {} }: RequestRules): Promise<IncomingMessage> {
+async function send(url: URL, { proxies = {}, signal, headers = {}, ...rules }: RequestRules): Promise<IncomingMessage> {
   const isHttps = url.protocol === 'https:'
-  const port = Number(url.port || (isHttps ? 443 : 80))
-  const resolve = url.hostname === configuredHost ? resolveConfiguredHost : resolveHost
-  const addresses = await resolve(url.hostname, servers)
-  // One forbidden address is enough: a client would choose any of them.
-  const forbidden = addresses.find(({ address }) => !isAllowed(address, port, url.hostname))
-  if (forbidden) throw new NotFetched(`${url.host} is at ${forbidden.address}, port ${port}, which may not be contacted`)
+  const proxy = proxyFor(proxies, url)
+  const addresses = await allowedAddresses(url, rules, proxy !== null)
   signal.throwIfAborted()
   // Loaded on demand, because importing `node:http` also loads `fetch`.
   const { request } = isHttps ? await import('node:https') : await import('node:http')
-  return new Promise((resolve, reject) => {
-    request(url, { headers, signal, agent: false, lookup: lookUpOnly(addresses), maxHeaderSize: 16 * 1024 })
+  const agent = await openAgent(proxies, url)
+  const way = agent ? { agent } : { agent: false, lookup: lookUpOnly(addresses) }
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    // A request that waits for a proxy does not report the abort.
+    if (agent) signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    request(url, { headers, signal, maxHeaderSize: 16 * 1024, ...way })
       .on('response', resolve)
-      .on('error', reject)
+      .on('error', (error) => reject(explainProxyFailure(proxies, url, error)))
       .end()
   })
+  requireProxyAccess(proxies, url, answer)
+  return answer
+}
+
+/**
+ * Resolves the host of a URL and checks its addresses. A host that only the proxy knows has none; it must not have the name of a private host.
+ * @throws NotFetched if one of the addresses may not be contacted.
+ */
+async function allowedAddresses(
+  url: URL,
+  { servers, isConfigured, isAllowed }: Pick<RequestRules, 'servers' | 'isConfigured' | 'isAllowed'>,
+  hasProxy: boolean,
+): Promise<Address[]> {
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+  const isTrusted = isConfigured?.(url) === true
+  if (isTrusted) return hasProxy ? [] : resolveConfiguredHost(url.hostname, servers)
+  if (hasProxy && isPrivateName(url.hostname))
+    throw new NotFetched(`${url.host} has a name of a private network, which may not be contacted`)
+  const addresses = await (hasProxy ? resolveConfiguredHost(url.hostname, servers).catch(() => []) : resolveHost(url.hostname, servers))
+  // One forbidden address is enough: a client would choose any of them.
+  const forbidden = addresses.find(({ address }) => !isAllowed(address, port))
+  if (forbidden) throw new NotFetched(`${url.host} is at ${forbidden.address}, port ${port}, which may not be contacted`)
+  if (addresses.length === 0 && !isAllowed(anyPublicAddress, port)) throw new NotFetched(`port ${port} of ${url.host} may not be contacted`)
+  return addresses
+}
+
+/** Explains a failed request through a proxy. Names the proxy without its credentials. Returns other errors unchanged. */
+export function explainProxyFailure(settings: ProxySettings, url: URL, error: unknown): unknown {
+  const proxy = proxyFor(settings, url)
+  if (!proxy || !(error instanceof Error) || error instanceof NotFetched) return error
+  const { code, syscall } = error as NodeJS.ErrnoException
+  const name = `the proxy ${proxy.origin}`
+  const fail = (reason: string) => new NotFetched(reason, { isTemporary: true, cause: error })
+  if (code === 'ERR_PROXY_TUNNEL') {
+    const [, status] = /: HTTP\/1\.[01] (\d{3})/.exec(error.message) ?? []
+    if (status === '407') return credentialsRefused(settings, url, proxy)
+    if (status !== undefined) return fail(`${name} refused to connect to ${url.host} (status ${status})`)
+    return fail(
+      `${name} did not connect to ${url.host}: ${/timed out/.test(error.message) ? 'no answer in time' : 'it does not answer like an HTTP proxy'}`,
+    )
+  }
+  if (syscall === 'connect' || syscall === 'getaddrinfo') return fail(`${name} cannot be reached: ${code ?? error.message}`)
+  return fail(`${url.host} did not answer through ${name}: ${error.message}`)
+}
+
+/** @throws NotFetched if the answer to an http request is the rejection of a proxy. */
+export function requireProxyAccess(settings: ProxySettings, url: URL, answer: IncomingMessage): void {
+  const proxy = url.protocol === 'http:' && answer.statusCode === 407 ? proxyFor(settings, url) : null
+  if (!proxy) return
+  answer.destroy()
+  throw credentialsRefused(settings, url, proxy)
+}
+
+/** Returns the failure for status 407. */
+function credentialsRefused(settings: ProxySettings, url: URL, proxy: URL): NotFetched {
+  const what = proxyAuthorization(proxy) === null ? 'requires a user name and password' : 'does not accept the user name and password'
+  return new NotFetched(`the proxy ${proxy.origin} ${what} (status 407): check ${variableFor(settings, url)}`, { isTemporary: true })
 }
 
 /** Returns a look-up that answers with these addresses, so that the connection does not resolve the name again. */
@@ -94,3 +159,23 @@ const lookUpOnly =
     if (all) callback(null, addresses)
     else callback(null, first?.address ?? '', first?.family)
   }
+
+/** Minimum transfer rate: at least `bytes` every `ms` milliseconds. */
+export type Pace = { bytes: number; ms: number }
+
+/** Returns a signal that aborts when fewer than `bytes` arrive within `ms`. The caller reports received bytes to `received`. */
+export function watchPace(outer: AbortSignal, { bytes, ms }: Pace) {
+  const tooSlow = new AbortController()
+  const timer = setTimeout(() => tooSlow.abort(new Error('the transfer is too slow')), ms).unref()
+  let receivedBytes = 0
+  return {
+    signal: AbortSignal.any([outer, tooSlow.signal]),
+    received(count: number): void {
+      receivedBytes += count
+      if (receivedBytes < bytes) return
+      receivedBytes = 0
+      timer.refresh()
+    },
+    end: () => clearTimeout(timer),
+  }
+}

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
+import { proxyEnvironment, type ProxySettings } from '../outbound/proxy.ts'
 import { findFreeAccount, allowTraversal, transferFolders } from './account.ts'
 import { commandLine, type Limits, prlimit, defaultLimits } from './command.ts'
 import { proxySocket, proxyPort, openProxy } from './proxy.ts'
@@ -39,7 +40,7 @@ export type Outcome = {
   usage: { ms: number; peakBytes: number }
 }
 
-type Settings = Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'>
+type Settings = Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'> & ProxySettings
 
 /**
  * Runs a program without the server's environment and within limits, and kills all processes that it started. A failing program is a regular outcome.
@@ -90,8 +91,13 @@ const unusable = ([program = '']: string[], said: string) =>
 
 async function runIsolated(config: Settings, capabilities: Capabilities, job: Job): Promise<Outcome> {
   const { network = false } = job
-  if (typeof network === 'boolean' || !capabilities.bubblewrap) return runWithin(config, capabilities, job, network !== false)
-  const proxy = await openProxy(network)
+  if (network === false) return runWithin(config, capabilities, job, false)
+  if (network === true || !capabilities.bubblewrap) {
+    // Only trusted commands may open all connections. Others do not get the credentials of a proxy.
+    const env = { ...job.env, ...proxyEnvironment(config, { withCredentials: network === true }) }
+    return runWithin(config, capabilities, { ...job, env }, true)
+  }
+  const proxy = await openProxy(network, config)
   try {
     return await runWithin(config, capabilities, { ...job, ...throughProxy(job) }, { proxy: proxy.path })
   } finally {

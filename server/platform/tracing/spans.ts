@@ -24,6 +24,7 @@ import {
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
+import { agentOptions, proxyFor } from '../outbound/proxy.ts'
 import type { Log } from '../http/log.ts'
 import { version } from '../config/version.ts'
 
@@ -147,7 +148,12 @@ async function openExporter(url: string, config: Config, reportLoss: LossReporte
     protocol === 'http/json'
       ? await import('@opentelemetry/exporter-trace-otlp-http')
       : await import('@opentelemetry/exporter-trace-otlp-proto')
-  const exporter = new OTLPTraceExporter({ url, ...(headers && { headers: parseKeyPairsIntoRecord(headers) }) })
+  const proxy = proxyFor(config, new URL(url))
+  const exporter = new OTLPTraceExporter({
+    url,
+    ...(headers && { headers: parseKeyPairsIntoRecord(headers) }),
+    ...(proxy && { httpAgentOptions: { keepAlive: true, ...agentOptions(proxy) } }),
+  })
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {

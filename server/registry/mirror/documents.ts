@@ -28,7 +28,7 @@ import { documentLimits, type MirroredListing } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { fetchDocument, isTemporary, isUnreachable } from './upstream.ts'
+import { fetchDocument, isAccessRefused, isTemporary, isUnreachable } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -197,7 +197,8 @@ async function endFetch(services: MirrorServices, key: DocumentKey, error: unkno
   else await saveFailure(services, key, error instanceof Error ? error.message : String(error))
   reportUnusable(services, key, error)
   // Failures of the server itself are logged once for all documents.
-  if (!isTemporary(error)) services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
+  if (!isTemporary(error) && !(error instanceof NotFetched && isAccessRefused(error.message)))
+    services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
   return rejectFetch(services, error)
 }
 
@@ -238,7 +239,9 @@ function reportUnusable(services: MirrorServices, key: DocumentKey, error: unkno
 }
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
-  serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
+  isAccessRefused(failure)
+    ? serviceUnavailable(`${config.UPSTREAM_URL} refuses access (${failure}).`, 60)
+    : serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
 
 function wait(ms: number): { ended: Promise<void>; cancel: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { ownTurn } from '../../platform/http/turn-end.ts'
-import { isPublicAddress } from '../../platform/outbound/addresses.ts'
+import type { Config } from '../../platform/config/config.ts'
+import { publicOnly } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
 import { heedPause, requireNoPause, UpstreamPaused } from './limits.ts'
@@ -78,6 +79,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
       const status = answer.statusCode ?? 0
       if (status === 304 && etag !== null) return { status }
       if (status === 404 || status === 410) return { status: 404 }
+      if (status === 401 || status === 403) throw accessRefused(config, status)
       if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
       return {
         status,
@@ -99,31 +101,66 @@ type Options = {
 }
 
 /**
- * Sends a request to the upstream server or the host of its archives. Follows redirects only to these, and not from https to http. The address of
- * UPSTREAM_URL may be private, since an operator chose it; all other addresses must be public.
+ * Sends a request to the upstream server or the host of its archives. Follows redirects only to these, and not from https to http. Addresses must be
+ * public, except of the server at UPSTREAM_URL and of UPSTREAM_ARCHIVE_HOSTS, which an operator chose; redirects to the latter may also be http. Sends
+ * UPSTREAM_TOKEN only to URLs below UPSTREAM_URL.
  * @throws NotFetched
  */
 export async function requestUpstream({ config }: Pick<MirrorServices, 'config'>, url: string, options: Options): Promise<IncomingMessage> {
   const { archiveHost, headers, signal } = options
-  const upstream = new URL(config.UPSTREAM_URL ?? '')
-  const ownPort = Number(upstream.port || (upstream.protocol === 'https:' ? 443 : 80))
+  const { UPSTREAM_URL = '', UPSTREAM_TOKEN, UPSTREAM_ARCHIVE_HOSTS } = config
+  const upstream = new URL(UPSTREAM_URL)
+  const isArchiveHost = (to: URL) => archiveHost !== undefined && UPSTREAM_ARCHIVE_HOSTS.some((entry) => isAt(to, entry))
   const sites = [upstream.host, ...(archiveHost === undefined ? [] : [archiveHost, ...knownArchiveHosts(upstream)])]
   return requestUrl(url, {
     servers: config.DNS_SERVERS,
-    configuredHost: upstream.hostname,
-    isAllowed: (address, port, host) =>
-      (host === upstream.hostname && port === ownPort) || ((port === 80 || port === 443) && isPublicAddress(address)),
+    proxies: config,
+    isConfigured: (to) => (to.hostname === upstream.hostname && portOf(to) === portOf(upstream)) || isArchiveHost(to),
+    isAllowed: publicOnly,
     headers: { ...headers, 'user-agent': 'Snug mirror' },
+    authorization: UPSTREAM_TOKEN === undefined ? null : { value: `Bearer ${UPSTREAM_TOKEN}`, isFor: (to) => isBelow(to, upstream) },
     signal,
-    mayRedirect: (from, to) => sites.some((site) => isOfSite(to.host, site)) && (to.protocol === 'https:' || from.protocol === 'http:'),
+    mayRedirect: (from, to) =>
+      isArchiveHost(to) ||
+      (sites.some((site) => isOfSite(to.host, site)) && (to.protocol === 'https:' || (from.protocol === 'http:' && !isArchiveHost(from)))),
+  }).catch((error: unknown) => {
+    throw archiveHost !== undefined && error instanceof NotFetched && /may not be contacted|which is not allowed/.test(error.message)
+      ? new NotFetched(`${error.message}: add the host to UPSTREAM_ARCHIVE_HOSTS if archives come from there`, { cause: error })
+      : error
   })
 }
+
+const portOf = ({ port, protocol }: URL): string => port || (protocol === 'https:' ? '443' : '80')
+
+/** Whether a URL has this host, and this port, or without one the port 80 or 443. */
+const isAt = (url: URL, entry: string): boolean =>
+  ['http:', 'https:'].some((scheme) => {
+    const wanted = new URL(`${scheme}//${entry}`)
+    return wanted.hostname === url.hostname && portOf(wanted) === portOf(url)
+  })
+
+/** Whether a URL is below another one, also for a server that decodes its path once more. */
+function isBelow({ origin, pathname }: URL, base: URL): boolean {
+  const prefix = base.pathname.replace(/\/*$/, '/')
+  return origin === base.origin && pathname.startsWith(prefix) && !/%(2e|2f|5c|25)/i.test(pathname)
+}
+
+/** Failure for status 401 or 403. Names the setting to correct. */
+export const accessRefused = ({ UPSTREAM_URL, UPSTREAM_TOKEN }: Pick<Config, 'UPSTREAM_URL' | 'UPSTREAM_TOKEN'>, status: 401 | 403) =>
+  new NotFetched(
+    UPSTREAM_TOKEN === undefined
+      ? `status ${status}: an administrator of this server must set UPSTREAM_TOKEN to an access token of ${UPSTREAM_URL}`
+      : `status ${status}: ${UPSTREAM_URL} does not accept UPSTREAM_TOKEN${status === 403 ? ' for this' : ''}; an administrator of this server must check it`,
+    { status },
+  )
+
+/** Whether a failure, or the text of one, was caused by missing access to the upstream server. Trying again does not help. */
+export const isAccessRefused = (failure: string | null | undefined): boolean => failure?.includes('UPSTREAM_TOKEN') === true
 
 const isOfSite = (host: string, site: string) => host === site || host.endsWith(`.${site}`)
 
 /** pub.dev redirects requests for archives to Google Cloud Storage. */
 const knownArchiveHosts = ({ hostname }: URL): string[] => (hostname === 'pub.dev' ? ['storage.googleapis.com'] : [])
-
 /** How long after a failure callers do not wait for the upstream server if the mirror has an older document, in milliseconds. */
 const unreachableMs = 30_000
 
@@ -146,9 +183,11 @@ async function withOutageLog<Result>(services: MirrorServices, work: () => Promi
     health.isOutageLogged = false
     return result
   } catch (error) {
-    if (isTemporary(error) && !(error instanceof UpstreamPaused) && !health.isOutageLogged && !stopping.signal.aborted) {
+    const isRefused = error instanceof NotFetched && isAccessRefused(error.message)
+    const isOutage = (isTemporary(error) && !(error instanceof UpstreamPaused)) || isRefused
+    if (isOutage && !health.isOutageLogged && !stopping.signal.aborted) {
       health.isOutageLogged = true
-      log.warning(`the upstream server of the mirror does not answer: ${error.message}`)
+      log.warning(`the upstream server of the mirror ${isRefused ? 'refuses access' : 'does not answer'}: ${error.message}`)
     }
     throw error
   }
@@ -172,7 +211,7 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
     health.failures++
     health.lastFailureAt = services.now()
     health.lastFailure = error instanceof Error ? error.message : String(error)
-    if (isTemporary(error)) health.failingSince ??= services.now()
+    if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= services.now()
     throw error
   } finally {
     health.latencyMs += performance.now() - started

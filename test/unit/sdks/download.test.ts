@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { download } from '../../../server/analysis/sdks/installing/download.ts'
-import { type Pace, watchPace } from '../../../server/platform/outbound/pace.ts'
+import { type Pace, watchPace } from '../../../server/platform/outbound/request.ts'
 
 it('aborts a connection below the minimum transfer rate', () => {
   vi.useFakeTimers()

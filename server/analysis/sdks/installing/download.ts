@@ -6,7 +6,8 @@ import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
 import { requestFile, reasonOf, type Download } from '../archive-site.ts'
 import { InstallRefused, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
-import { type Pace, watchPace } from '../../../platform/outbound/pace.ts'
+import type { ProxySettings } from '../../../platform/outbound/proxy.ts'
+import { type Pace, watchPace } from '../../../platform/outbound/request.ts'
 import type { Track } from './track.ts'
 import { runTask } from '../unpack/run-task.ts'
 
@@ -17,10 +18,10 @@ const maxBytes = 8 * 1024 ** 3
 /** Number of bytes downloaded between two checks of the free disk space. */
 const checkIntervalBytes = 32 * 1024 ** 2
 
-type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
+type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'> & ProxySettings
 /** The parts of an install's track that a download reports to. */
 type DownloadTrack = Pick<Track, 'signal' | 'addLine' | 'report'>
-type Wanted = Download & { pace: Pace }
+type Wanted = Download & { pace: Pace; proxies: ProxySettings }
 
 /**
  * Downloads an archive to `path` and verifies its SHA-256. Resumes partial downloads, as long as each connection transfers at least `pace.bytes`.
@@ -32,7 +33,7 @@ export async function download(
   path: string,
   track: DownloadTrack,
 ): Promise<void> {
-  const wanted = { ...release, pace }
+  const wanted = { ...release, pace, proxies: config }
   const part = `${path}.part`
   const begun = await sizeOf(part)
   for (let before = begun; ;) {
@@ -118,10 +119,10 @@ async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part
 }
 
 /** Requests an archive. The time limit applies to the response headers only, not to the body. */
-async function begin({ url, pace }: Wanted, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
+async function begin({ url, pace, proxies }: Wanted, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
   const watch = watchPace(signal, pace)
   try {
-    return await requestFile(url, { headers, signal: watch.signal })
+    return await requestFile(url, { proxies, headers, signal: watch.signal })
   } catch (error) {
     throw new Error(`${url} cannot be read: ${reasonOf(error)}.`, { cause: error })
   } finally {

@@ -25,7 +25,12 @@ export function settingsOf(config: PlaceConfig, { bucket, prefix }: BucketAddres
     ? [config.BACKUP_S3_ACCESS_KEY_ID, config.BACKUP_S3_SECRET_ACCESS_KEY]
     : [config.S3_ACCESS_KEY_ID, config.S3_SECRET_ACCESS_KEY]
   const endpoint = config.BACKUP_S3_ENDPOINT ?? config.S3_ENDPOINT
+  const { HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY } = config
   return {
+    ...(HTTP_PROXY !== undefined && { HTTP_PROXY }),
+    ...(HTTPS_PROXY !== undefined && { HTTPS_PROXY }),
+    ...(ALL_PROXY !== undefined && { ALL_PROXY }),
+    ...(NO_PROXY !== undefined && { NO_PROXY }),
     S3_BUCKET: bucket,
     S3_PREFIX: prefix,
     S3_REGION: config.BACKUP_S3_REGION ?? config.S3_REGION,

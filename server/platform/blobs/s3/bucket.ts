@@ -1,6 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3'
 import { removedName, stagedName, storedAt } from '../names.ts'
-import type { S3Config } from './settings.ts'
+import { agentOptions, proxyFor } from '../../outbound/proxy.ts'
+import { bucketUrl, type S3Config } from './settings.ts'
 import { detectUnresponsiveService } from './silence.ts'
 
 /** A bucket, or the part of it below a prefix. */
@@ -34,6 +35,8 @@ const maxSockets = 1024
 /** Returns the clients for a bucket. Does not contact the service. */
 export function openBucket(config: S3Config): Bucket {
   const timeoutMs = config.S3_TIMEOUT_MS
+  const proxy = proxyFor(config, bucketUrl(config))
+  const agent = { keepAlive: true, maxSockets, ...(proxy && agentOptions(proxy)) }
   const settings = {
     region: config.S3_REGION,
     forcePathStyle: config.S3_FORCE_PATH_STYLE,
@@ -47,8 +50,8 @@ export function openBucket(config: S3Config): Bucket {
       connectionTimeout: Math.min(connectMs, timeoutMs),
       requestTimeout: timeoutMs,
       throwOnRequestTimeout: true,
-      httpAgent: { keepAlive: true, maxSockets },
-      httpsAgent: { keepAlive: true, maxSockets },
+      httpAgent: agent,
+      httpsAgent: agent,
     },
     ...credentialsOf(config),
   } as const
@@ -56,7 +59,7 @@ export function openBucket(config: S3Config): Bucket {
   const client = new S3Client({ ...settings, ...at(config.S3_ENDPOINT), maxAttempts: attempts })
   const once = new S3Client({ ...settings, ...at(config.S3_ENDPOINT), maxAttempts: 1 })
   if (!config.S3_CHECKSUMS) for (const one of [client, once]) omitChecksums(one)
-  const isSilent = detectUnresponsiveService({ client, once })
+  const isSilent = detectUnresponsiveService({ client, once }, config)
   return {
     name: config.S3_BUCKET ?? '',
     keys: keysBelow(config.S3_PREFIX),

@@ -1,4 +1,6 @@
+import { isIP } from 'node:net'
 import { type Config, ConfigError } from '../../config/config.ts'
+import type { ProxySettings } from '../../outbound/proxy.ts'
 import { codeOf, statusOf } from './errors.ts'
 
 /** The settings of a bucket. */
@@ -14,7 +16,8 @@ export type S3Config = Pick<
   | 'S3_FORCE_PATH_STYLE'
   | 'S3_TIMEOUT_MS'
   | 'S3_CHECKSUMS'
->
+> &
+  ProxySettings
 
 /** Returns the name of a bucket for messages. */
 export const nameOfBucket = ({ S3_BUCKET, S3_PREFIX }: Pick<S3Config, 'S3_BUCKET' | 'S3_PREFIX'>): string =>
@@ -61,6 +64,13 @@ function problemOf(
 /** Returns the address of the service for messages. */
 export const addressOf = ({ S3_ENDPOINT, S3_REGION }: Pick<S3Config, 'S3_ENDPOINT' | 'S3_REGION'>): string =>
   S3_ENDPOINT ?? `AWS in ${S3_REGION}`
+
+/** Returns the URL to which requests for a bucket are sent. */
+export function bucketUrl({ S3_BUCKET, S3_ENDPOINT, S3_REGION, S3_FORCE_PATH_STYLE }: S3Config): URL {
+  const url = new URL(S3_ENDPOINT ?? `https://s3.${S3_REGION}.amazonaws.com`)
+  if (!S3_FORCE_PATH_STYLE && isIP(url.hostname.replace(/[[\]]/g, '')) === 0) url.hostname = `${S3_BUCKET ?? ''}.${url.hostname}`
+  return url
+}
 
 /** Returns the correct region, which services include in the error. */
 function regionIn(error: unknown): string {

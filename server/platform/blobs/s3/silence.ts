@@ -1,5 +1,8 @@
 import type { S3Client } from '@aws-sdk/client-s3'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
+import { openAgent, type ProxySettings } from '../../outbound/proxy.ts'
 
 /** Milliseconds without a response after which the service is probed, and timeout of the probe for a request that is already waiting. */
 const [waitMs, probeMs] = [800, 900]
@@ -17,14 +20,14 @@ const [recentMs, connectMs] = [2000, 1800]
  * as after a timeout: that is harmless for all writes of `client`. Those of `once` must not run late, and wait for their own timeout.
  * Returns a function that reports whether the service is silent, as far as known.
  */
-export function detectUnresponsiveService({ client, once }: Record<'client' | 'once', S3Client>): () => boolean {
+export function detectUnresponsiveService({ client, once }: Record<'client' | 'once', S3Client>, proxies: ProxySettings): () => boolean {
   let isSilent = false
   let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<boolean> | undefined
   /** Probes the service once for all concurrent callers. A caller that has already waited passes a shorter timeout. @throws ServiceSilent */
   const askAfter = async (request: Address, patienceMs = connectMs): Promise<void> => {
     // No longer than its first caller waits, so that it does not delay the discovery that the service responds again.
-    asked ??= isAnswered(request, patienceMs).finally(() => (asked = undefined))
+    asked ??= isAnswered(request, proxies, patienceMs).finally(() => (asked = undefined))
     isSilent = !(await Promise.race([asked, wait(patienceMs, false, { ref: false })]))
     if (isSilent) throw new ServiceSilent()
     answeredAt = performance.now()
@@ -93,17 +96,20 @@ function discard({ response }: { response: unknown }): void {
 }
 
 /** Returns whether the service sends any response. Rejections and connection failures also return true; the call itself reports them. */
-async function isAnswered({ protocol, hostname, port }: Address, timeoutMs: number): Promise<boolean> {
+async function isAnswered({ protocol, hostname, port }: Address, proxies: ProxySettings, timeoutMs: number): Promise<boolean> {
+  const url = new URL(`${protocol}//${hostname}${port ? `:${port}` : ''}/`)
+  const agent = await openAgent(proxies, url)
+  const { request } = protocol === 'https:' ? await import('node:https') : await import('node:http')
+  const signal = AbortSignal.timeout(timeoutMs)
+  const probe = request(url, { method: 'HEAD', agent: agent ?? false, signal })
+  // Ignores errors after the response has started.
+  probe.on('error', () => {}).end()
   try {
-    const { body } = await fetch(`${protocol}//${hostname}${port ? `:${port}` : ''}/`, {
-      method: 'HEAD',
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    await body?.cancel()
+    const [answer] = (await once(probe, 'response', { signal })) as [IncomingMessage]
+    answer.destroy()
     return true
-  } catch (error) {
-    return !(error instanceof Error && error.name === 'TimeoutError')
+  } catch {
+    return !signal.aborted
   }
 }
 

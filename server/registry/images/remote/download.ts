@@ -1,11 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Guard } from '../../../platform/outbound/addresses.ts'
+import type { ProxySettings } from '../../../platform/outbound/proxy.ts'
 import { maxImageBytes } from '../../files/content.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../../platform/outbound/request.ts'
 
 export type DownloadOptions = {
   /** DNS servers; by default, those of the system. */
   servers: readonly string[]
+  /** Forward proxies. */
+  proxies: ProxySettings
   /** Decides which addresses may be contacted. */
   isAllowed: Guard
   /** Limit for the whole download, including redirects, in milliseconds. */

@@ -76,7 +76,7 @@ function fetchOnce(caller: Caller, key: string, url: string, hasOld: boolean): P
 async function fetchImage(caller: Caller, key: string, url: string, hasOld: boolean): Promise<Image | null> {
   try {
     const servers = caller.config.DNS_SERVERS
-    const image = await checkImage(caller, await download(url, { servers, ...(caller.state.imageRules ?? rules) }))
+    const image = await checkImage(caller, await download(url, { servers, proxies: caller.config, ...(caller.state.imageRules ?? rules) }))
     await cacheImage(caller, key, image)
     return image
   } catch (error) {
