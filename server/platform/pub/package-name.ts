@@ -3,8 +3,11 @@ import { parseVersion } from './version.ts'
 /** Returns whether a text has the form of a package name. Includes reserved words, which a few old packages have as their name. */
 export const isPackageName = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(text)
 
-/** Returns whether a text has the form of a name on pub.dev, where names such as _fe_analyzer_shared may start with an underscore. */
-export const isUpstreamName = (text: string): boolean => /^[a-z_][a-z0-9_]{0,63}$/.test(text)
+/**
+ * Returns whether a text has the form of a name on another package server: a Dart identifier. Names such as _fe_analyzer_shared start with an underscore,
+ * and old packages such as Autolinker have capitals.
+ */
+export const isUpstreamName = (text: string): boolean => /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text)
 
 /** The rule for package names, for error messages. */
 export const nameRule = 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
