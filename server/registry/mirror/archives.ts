@@ -8,11 +8,23 @@ import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { NotFetched, orTemporary, watchPace } from '../../platform/outbound/request.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
-import { claim, findEntry, keyOf, mirrorStore, type MirrorServices, releaseClaim, saveEntry, saveFailure, whileClaimed } from './entries.ts'
+import {
+  claim,
+  findEntry,
+  forgetEtag,
+  keyOf,
+  mirrorStore,
+  type MirrorServices,
+  releaseClaim,
+  saveEntry,
+  saveFailure,
+  whileClaimed,
+} from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
 import { heedPause, inTurnForArchive, pausedError, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
-import { healthOf, measured, requestUpstream, timesOf } from './upstream.ts'
+import { readListing } from './documents.ts'
+import { accessRefused, healthOf, isAccessRefused, measured, requestUpstream, timesOf } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
@@ -100,7 +112,7 @@ async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival:
 async function fetchClaimed(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes | null> {
   const key = archiveKey(wanted)
   if (!(await claim(services, key))) return null
-  const transferred = whileClaimed(services, key, () => measured(services, () => transfer(services, wanted, onArrival)))
+  const transferred = whileClaimed(services, key, () => measured(services, () => transferOrRenew(services, wanted, onArrival)))
   return transferred.catch((error: unknown) => endFetch(services, wanted, error))
 }
 
@@ -115,6 +127,25 @@ async function endFetch(services: MirrorServices, wanted: Wanted, error: unknown
   const fault = `The archive of ${wanted.name} ${wanted.version} could not be fetched: ${reason}.`
   reportFaults(services, wanted.name, [{ version: wanted.version, rule: 'archive', reason: fault }])
   throw notSent(services, wanted, reason, error.status)
+}
+
+const isBelowUpstream = ({ config }: MirrorServices, url: string) => url.startsWith(`${config.UPSTREAM_URL}/`)
+
+/** Statuses with which servers answer to signed URLs that have expired. */
+const expired = new Set<number | undefined>([400, 401, 403, 404, 410])
+
+/** Transfers an archive. If its URL may have expired, reads it again from a new listing and tries once more. */
+async function transferOrRenew(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
+  try {
+    return await transfer(services, wanted, onArrival)
+  } catch (error) {
+    if (!(error instanceof NotFetched) || !expired.has(error.status)) throw error
+    await forgetEtag(services, { kind: 'listing', name: wanted.name })
+    const renewed = await readListing(services, wanted.name, wanted.caller, services.now()).catch(() => null)
+    const found = renewed?.listing.versions.find(({ version }) => version === wanted.version)
+    if (!found || found.archiveUrl === wanted.archiveUrl) throw error
+    return transfer(services, { ...wanted, archiveUrl: found.archiveUrl }, onArrival)
+  }
 }
 
 async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
@@ -150,6 +181,7 @@ async function receive(
 ): Promise<StoredBytes> {
   const limit = services.config.MAX_UPLOAD_BYTES
   const status = answer.statusCode ?? 0
+  if ((status === 401 || status === 403) && isBelowUpstream(services, wanted.archiveUrl)) throw accessRefused(services.config, status)
   if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
   if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new NotFetched('the content is encoded')
   const length = answer.headers['content-length'] === undefined ? null : Number(answer.headers['content-length'])
@@ -220,5 +252,7 @@ function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: 
   const what = `${config.UPSTREAM_URL} did not send the archive of ${name} ${version}`
   return status === 404 || status === 410
     ? notFound(`${what}: it does not exist.`)
-    : serviceUnavailable(`${what}${reason ? ` (${reason})` : ''}. Try again in a moment.`, 10)
+    : isAccessRefused(reason)
+      ? serviceUnavailable(`${what} (${reason}).`, 60)
+      : serviceUnavailable(`${what}${reason ? ` (${reason})` : ''}. Try again in a moment.`, 10)
 }

@@ -121,8 +121,8 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
 }
 
 /** Returns the whole listing of an upstream package, or null. For commands: parsing it would delay requests. @throws ApiError as `documentState`. */
-export async function readListing(services: MirrorServices, name: string, caller?: string) {
-  const document = await readDocument(services, 'listing', name, { caller })
+export async function readListing(services: MirrorServices, name: string, caller?: string, newerThan?: Date) {
+  const document = await readDocument(services, 'listing', name, { caller, newerThan })
   return document && { ...document, listing: JSON.parse(await unpacked(document.packed)) as MirroredListing }
 }
 

@@ -179,6 +179,10 @@ export const saveFailure = (services: MirrorServices, key: EntryKey, failure: st
     keyOf(key),
   ])
 
+/** Makes the next comparison of a document fetch the whole document. */
+export const forgetEtag = (services: MirrorServices, key: EntryKey): Promise<void> =>
+  change(services, 'update mirror_entries set etag = null where key = ?', [keyOf(key)])
+
 /** Ends the claim without a result. */
 export const releaseClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
   change(services, 'update mirror_entries set leased_until = null where key = ?', [keyOf(key)])
