@@ -124,7 +124,7 @@ describe('the mirror', () => {
     const upstream = await upstreamWithColors()
     await using app = await mirrorOf(upstream)
     const member = await app.member()
-    for (const name of ['..%2F..%2Fadmin', 'Colors', 'a-b', '%00', 'x'.repeat(65), '1st'])
+    for (const name of ['..%2F..%2Fadmin', 'Colors!', 'a-b', '%00', 'x'.repeat(65), '1st'])
       for (const path of pathsOf(name)) expect((await member.get(path)).status, path).toBe(404)
     for (const path of ['versions/..%2F1.0.0', 'versions/latest', 'versions/1.0', 'unknown'])
       expect((await member.get(`/mirror${listingPath('colors')}/${path}`)).status, path).toBe(404)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { archivePath, listingPath, mirrorOf } from '../support/mirror.ts'
-import { alter, failWith, redirectTo } from '../support/upstream-faults.ts'
-import { Upstream } from '../support/upstream.ts'
+import { archivePath, listingPath, mirrorOf } from '../../support/mirror.ts'
+import { alter, failWith, redirectTo } from '../../support/upstream-faults.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 const path = archivePath('colors', '1.0.0')
 
