@@ -156,7 +156,7 @@ export const mirrorVariables = {
     schema: hostList,
     default: '',
     about:
-      'Further hosts from which the upstream server lets archives be fetched, with a port unless it is 80 or 443, separated by commas: `10.0.0.5:9000`. Private addresses and http are allowed.',
+      'Further hosts of archives of the upstream server, with a port unless it is 80 or 443, separated by commas: `10.0.0.5:9000`. Private addresses and http are allowed.',
   },
   UPSTREAM_ACCESS: {
     schema: oneOf('token', 'open'),

@@ -46,7 +46,7 @@ it.each([400, 401, 403, 404, 410])('reads an archive URL that answers %i again f
   expect([upstream.count(expired), upstream.count(path)]).toEqual([1, 1])
 })
 
-it.each([401, 403])('says who must do what when the upstream server answers %i', async (status) => {
+it.each([401, 403])('names the setting to correct when the upstream server answers %i', async (status) => {
   const upstream = await Upstream.start()
   upstream.publish('colors', '1.0.0')
   upstream.fail(listingPath('colors'), failWith(status))
