@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { requireScope, unauthenticated } from '../../platform/access/guards.ts'
@@ -7,7 +9,8 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { toDate } from '../../platform/db/reads.ts'
-import { type EntryKey, keyOf, type MirrorServices } from './entries.ts'
+import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { type EntryKey, keyOf, type MirrorServices, mirrorStore } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
 
 /** Whether there is a mirror that the caller may read. */
@@ -135,3 +138,22 @@ export async function packageState({ database }: Pick<MirrorServices, 'database'
 }
 
 const dateOrNull = (moment: Moment | null) => (moment === null ? null : toDate(moment))
+
+/** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
+export async function openMirrored(
+  services: MirrorServices,
+  { sha256, bytes }: StoredBytes,
+  range: { start: number; end: number } | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  const { archives } = services.caches
+  const known = archives.get(sha256)
+  if (known) return range ? known.subarray(range.start, range.end + 1) : known
+  const blobs = await mirrorStore(services)
+  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
+  const content = inOwnMemory(await blobs.read(sha256))
+  archives.set(sha256, content)
+  return range ? content.subarray(range.start, range.end + 1) : content
+}
+/** Largest archive in bytes that is cached in memory. */
+const maxCachedBytes = 256 * 1024

@@ -4,7 +4,6 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
-import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { NotFetched, orTemporary, watchPace } from '../../platform/outbound/request.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
@@ -45,25 +44,6 @@ const pollMs = 150
 const maxBehind = 1024 ** 2
 
 const archiveKey = ({ name, version }: Pick<Wanted, 'name' | 'version'>) => ({ kind: 'archive', name, version }) as const
-
-/** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
-export async function openMirrored(
-  services: MirrorServices,
-  { sha256, bytes }: StoredBytes,
-  range: { start: number; end: number } | undefined,
-  isTaken: () => boolean,
-): Promise<Buffer | Readable> {
-  const { archives } = services.caches
-  const known = archives.get(sha256)
-  if (known) return range ? known.subarray(range.start, range.end + 1) : known
-  const blobs = await mirrorStore(services)
-  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
-  const content = inOwnMemory(await blobs.read(sha256))
-  archives.set(sha256, content)
-  return range ? content.subarray(range.start, range.end + 1) : content
-}
-/** Largest archive in bytes that is cached in memory. */
-const maxCachedBytes = 256 * 1024
 
 /**
  * Fetches an archive into the mirror, once for all callers and instances. Returns it while it arrives if this call starts the fetch, else when it is
