@@ -15,7 +15,7 @@ import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
 import { countRead } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
-import { findVersion, entryOf, policiesOf, refusalOf } from './render.ts'
+import { blockOf, entryOf, findVersion, policiesOf, refusalOf } from './render.ts'
 import { callerOf } from './limits.ts'
 import { currentListing, newerThan, requestedPackage, unknown } from './requested.ts'
 
@@ -197,6 +197,8 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
 async function sendAttestation(context: Context): Promise<unknown> {
   const { version = '' } = context.request.params as Record<string, string>
   const { name, state } = await requestedPackage(context, version)
+  const { listing } = await currentListing(context, name, state, { isCounted: false })
+  if (!blockOf(listing.index, version)) throw unknown(context, `${name} ${version}`)
   await obeyPolicies(context, { name, version }, state)
   const document = await readDocument(context, 'attestation', name, { version, caller: callerOf(context) })
   if (!document) throw notFound(`${context.config.UPSTREAM_URL} has no attestation of ${name} ${version}.`)

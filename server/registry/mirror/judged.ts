@@ -44,7 +44,7 @@ const answer = z.object({
 /** In place of a hash: the upstream server does not have the document. */
 const absent = 'absent'
 
-/** What a listing is made from: the hashes of documents, null for those that are not needed or unknown, and the text of the policies. */
+/** What a listing is made from: the hashes of documents (null: not needed or unknown), and the text of the policies. */
 type Inputs = { sha256: string; advisories: string | null; score: string | null; policies: string | null }
 
 /**
@@ -130,7 +130,7 @@ async function currentAdvisories(context: Context, listing: Judged, { advisories
   }
 }
 
-/** Returns when the advisories of a package changed, as its listing says; undefined without a date. */
+/** Returns when the advisories of a package changed according to its listing; undefined without a date. */
 export function advisoriesDate({ now }: Pick<Context, 'now'>, { advisoriesUpdated }: Pick<Judged, 'advisoriesUpdated'>): Date | undefined {
   return advisoriesUpdated === null ? undefined : new Date(Math.min(Date.parse(advisoriesUpdated), now().getTime()))
 }

@@ -155,8 +155,9 @@ it('does not compare versions with more advisories than it can, and refuses the 
   for (const path of [listingPath('many'), `${listingPath('many')}/versions/1.0.1`, archivePath('many', '1.0.1')]) {
     const { status, body } = await member.get(`/mirror${path}`)
     expect({ status, message: body.error.message }, path).toEqual({
-      status: 503,
-      message: 'The advisories about many are too many to compare them with 10000 versions.',
+      status: 403,
+      message:
+        'many is not available because advisories about it cannot be read (policy "advisories"; they are too many to compare them with 10000 versions).',
     })
   }
 })
