@@ -17,7 +17,7 @@ export const moment = z.iso.datetime({ offset: true }).nullish().catch(null)
 export type History = { now: Date; comparedAt: Date | null; versions: ReadonlyMap<string, KnownAge> }
 export type KnownAge = Partial<Age>
 
-/** Returns what the text of a stored listing says about the age of versions, by version. */
+/** Returns the ages of versions in the text of a stored listing, by version. */
 export function agesIn(listing: string | null): Map<string, KnownAge> {
   const { versions } = listing === null ? { versions: [] } : (JSON.parse(listing) as Aged)
   return new Map(versions.map((one) => [one.version, one]))

@@ -17,7 +17,9 @@ import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { titleOf } from '../../../analysis/sdks/service.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
-import { requestUpstream } from '../../../registry/mirror/upstream.ts'
+import { accessRefused, requestUpstream } from '../../../registry/mirror/upstream.ts'
+import { describeRoute } from '../../../platform/outbound/proxy.ts'
+import { bucketUrl } from '../../../platform/blobs/s3/settings.ts'
 
 /**
  * Checks everything that the server depends on, whether or not it is running, and changes no data. `quick` skips checks that
@@ -51,6 +53,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...(await examine('folder', () => checkFolder(config))),
       ...(await examine('space', () => checkSpace(config))),
       ...(await examine('mirror', () => checkUpstream(config))),
+      ...checkRoutes(config),
       ...(await examine('account', () => checkAccount(config))),
       checkFiles(),
       ...checkVersions(address.version),
@@ -154,7 +157,7 @@ async function checkSandbox(config: Config, em: EntityManager | null): Promise<C
 const timeoutMs = 10_000
 
 /**
- * Checks that the upstream server of the mirror answers like a package server. Sends one request without credentials, for names of public packages.
+ * Checks that the upstream server of the mirror answers like a package server. Sends one request, for names of packages.
  * Returns nothing without a mirror.
  */
 async function checkUpstream(config: Config): Promise<Check[]> {
@@ -170,10 +173,25 @@ async function checkUpstream(config: Config): Promise<Check[]> {
     })
     answer.destroy()
     const status = answer.statusCode ?? 0
+    if (status === 401 || status === 403) return [warning('mirror', `${accessRefused(config, status).message}.`)]
     if (status < 500) return [passed('mirror', `The upstream server ${UPSTREAM_URL} answers (status ${status}).`)]
     return [warning('mirror', `The upstream server ${UPSTREAM_URL} answers with status ${status}.`, advice)]
   } catch (error) {
     if (!(error instanceof NotFetched)) throw error
     return [warning('mirror', `The upstream server ${UPSTREAM_URL} does not answer: ${messageOf(error)}.`, advice)]
   }
+}
+
+/** Describes which requests to other servers go through a forward proxy, if there is one. */
+function checkRoutes(config: Config): Check[] {
+  const { HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, UPSTREAM_URL, SDK_ARCHIVE_URL, BLOB_BACKEND } = config
+  if ((HTTP_PROXY ?? HTTPS_PROXY ?? ALL_PROXY) === undefined) return []
+  const targets: [string, string | URL | undefined][] = [
+    ['the mirror', UPSTREAM_URL],
+    ['SDKs', SDK_ARCHIVE_URL],
+    ['images of READMEs', 'https://images.invalid'],
+    ['archives in S3', BLOB_BACKEND === 's3' ? bucketUrl(config) : undefined],
+  ]
+  const routes = targets.flatMap(([what, url]) => (url === undefined ? [] : [`${what}: ${describeRoute(config, new URL(url))}`]))
+  return [passed('forward proxy', `Requests to other servers are sent as follows. ${routes.join('; ')}.`)]
 }
