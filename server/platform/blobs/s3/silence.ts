@@ -97,10 +97,11 @@ function discard({ response }: { response: unknown }): void {
 
 /** Returns whether the service sends any response. Rejections and connection failures also return true; the call itself reports them. */
 async function isAnswered({ protocol, hostname, port }: Address, proxies: ProxySettings, timeoutMs: number): Promise<boolean> {
+  // Before the first wait, so that the probe ends before its callers stop waiting for it.
+  const signal = AbortSignal.timeout(timeoutMs)
   const url = new URL(`${protocol}//${hostname}${port ? `:${port}` : ''}/`)
   const agent = await openAgent(proxies, url)
   const { request } = protocol === 'https:' ? await import('node:https') : await import('node:http')
-  const signal = AbortSignal.timeout(timeoutMs)
   const probe = request(url, { method: 'HEAD', agent: agent ?? false, signal })
   // Ignores errors after the response has started.
   probe.on('error', () => {}).end()
