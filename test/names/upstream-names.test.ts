@@ -82,7 +82,7 @@ it('publishes names in UPSTREAM_NEVER without asking for them, with a warning if
 })
 
 const faults: Record<string, { fault: UpstreamFault; reason: string }> = {
-  'answers 429': { fault: failWith(429), reason: 'status 429' },
+  'answers 429': { fault: failWith(429), reason: 'has received too many requests' },
   'answers 503': { fault: failWith(503), reason: 'status 503' },
   'answers 401': { fault: failWith(401), reason: 'status 401' },
   'sends a page': { fault: send('<html></html>'), reason: 'not a valid listing' },

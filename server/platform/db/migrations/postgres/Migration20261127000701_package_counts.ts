@@ -34,7 +34,7 @@ export class Migration20261127000701_package_counts extends Migration {
       return null;
     end $$;`)
     this.addSql(`create function package_dependencies_dependents() returns trigger language plpgsql as $$ begin
-      ${store('v.id in (select version_id from added)')}
+      ${store('v.id in (select version_id from added) and d.name in (select name from added)')}
       return null;
     end $$;`)
     this.addSql(`create function packages_dependents() returns trigger language plpgsql as $$ begin
