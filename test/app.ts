@@ -12,6 +12,7 @@ import type { Services } from '../server/services.ts'
 import type { Scope, Role } from '../server/platform/access/roles.ts'
 import { Actor } from './actor.ts'
 import { makeToken, makeUser, type UserOptions } from './factories.ts'
+import { attributeStatements, recordStatement } from './support/attributed-statements.ts'
 import { discoverOnce } from './support/discover-once.ts'
 import { type Exchange, observeExchanges, assertNoLeaks, Secrets } from './support/leaks.ts'
 import { ResponseValidator } from './support/openapi.ts'
@@ -112,11 +113,9 @@ export class TestApp implements AsyncDisposable {
     for (const { services } of this.instances) delete services.state.isSetUp
   }
 
-  /** Counts the SQL statements that `work` executes. */
+  /** Counts the SQL statements that requests sent by `work` execute, and no statements of jobs that run meanwhile. */
   async countQueries(work: () => Promise<unknown>): Promise<number> {
-    const before = this.queries.length
-    await work()
-    return this.queries.length - before
+    return (await attributeStatements(work)).statements.length
   }
 
   /** Listens on a free port and returns the base URL. */
@@ -204,11 +203,15 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
       })
   const lines: string[] = []
   const queries: string[] = []
+  const onQuery = (sql: string) => {
+    queries.push(sql)
+    recordStatement(sql)
+  }
   const clock = options.sameDatabaseAs?.clock ?? { now: options.now ?? null }
   const secrets = options.sameDatabaseAs?.secrets ?? new Secrets()
   const log = openLog('debug', (line) => lines.push(line), config.LOG_FORMAT)
   const open = async (): Promise<Instance> => {
-    const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
+    const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery })
     return { services, http: await createApp(services, options.timings) }
   }
   const { services, http } = await open()

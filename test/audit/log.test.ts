@@ -167,11 +167,7 @@ it('runs the same number of statements for one entry and for fifty', async () =>
   await using app = await testApp({ alone: true })
   const admin = await app.admin()
   const people = await Promise.all(Array.from({ length: 12 }, () => app.member()))
-  const statementsFor = async (url: string) => {
-    app.queries.length = 0
-    expect((await admin.get(url)).status).toBe(200)
-    return app.queries.length
-  }
+  const statementsFor = (url: string) => app.countQueries(async () => expect((await admin.get(url)).status).toBe(200))
   await addEntries(app, 60, (n) => ({
     kind: 'user.updated',
     summary: 'x',

@@ -20,7 +20,7 @@ export const queryAllowance: Allowance = { databaseMs: 5000, textBytes: 4 * 1024
 /** Number of concurrent statements per request, so that one request cannot take all connections. */
 const maxConcurrent = 2
 
-/** Number of fields between two checks of the elapsed time. Checking more often would split batches of the data loaders. */
+/** Number of fields between two checks of the elapsed time. */
 const fieldsAtOnce = 256
 
 /** Runs work of a request within the limits for database time and other resources. */
@@ -76,6 +76,10 @@ export class Budget implements Meter {
   /** Database time and number of statements used by the request so far. */
   get databaseUse(): { ms: number; statements: number } {
     return { ms: this.#allowance.databaseMs - this.#left.databaseMs, statements: this.#statements }
+  }
+
+  get pause(): Promise<void> | null {
+    return this.#paused
   }
 
   /** Checks the limits. @throws ApiError once a limit is exceeded. */

@@ -4,7 +4,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { ApiError } from '../../errors.ts'
 
 /** Measures the statements of a unit of work. May delay or reject them. */
-export type Meter = { measure<Value>(work: () => Promise<Value>, options: MeasureOptions): Promise<Value> }
+export type Meter = {
+  measure<Value>(work: () => Promise<Value>, options: MeasureOptions): Promise<Value>
+  /** Ends with the pause in which the unit of work lets others run, if it pauses now. */
+  readonly pause?: Promise<void> | null
+}
 
 type MeasureOptions = {
   inTransaction: boolean
@@ -28,6 +32,9 @@ export function metered<Value>(work: () => Promise<Value>, inTransaction = false
   const waited = { ms: 0, around: waits.getStore() }
   return meter.measure(() => waits.run(waited, work), { inTransaction, waitedMs: () => waited.ms })
 }
+
+/** Returns the pause of the current unit of work, or null if it does not pause. */
+export const currentPause = (): Promise<void> | null => meters.getStore()?.pause ?? null
 
 /** Waits for a connection or the writer lock. The wait is excluded from the measured statement time. */
 export async function unmetered<Value>(wait: () => Promise<Value>): Promise<Value> {

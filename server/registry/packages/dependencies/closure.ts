@@ -20,6 +20,8 @@ export const maxNodes = 200
 const maxRounds = 6
 
 type Known = { pkg: Package; versions: readonly string[] }
+/** A package with the number of the version selected for it, null if none fits. */
+type Chosen = { pkg: Package; number: string | null; problem: Problem | null }
 type Selected = { version: PackageVersion; dependencies: Dependency[]; hosted: Dependency[] }
 type Node = ClosureNode & { hosted: Dependency[] }
 type Constraints = ReadonlyMap<string, ReadonlySet<string>>
@@ -35,7 +37,7 @@ export async function dependencyClosure(context: Context, root: PackageVersion):
   const pkg = await loadPackage(context, root.package.id)
   if (!pkg) return { nodes: [], isTruncated: false }
   const graph: Graph = { packages: new Map([[pkg.name, { pkg, versions: [root.version] }]]), versions: new Map() }
-  const first = await nodeOf(context, graph, { pkg, versions: [root.version] }, [])
+  const first = await nodeOf(context, graph, choose({ pkg, versions: [root.version] }, []))
   let constraints: Constraints = new Map()
   for (let round = 1; ; round++) {
     const { nodes, isTruncated } = await walk(context, graph, first, constraints)
@@ -62,14 +64,15 @@ async function walk(
     const names = [...needed.keys()].filter((name) => !found.has(name))
     const added = names.slice(0, maxNodes - found.size)
     isTruncated ||= added.length < names.length
-    const nodes = await Promise.all(
-      added.map(async (name) => {
-        const known = await knownPackage(context, graph, name)
-        const own = needed.get(name)?.map(({ constraint }) => constraint) ?? []
-        return known && nodeOf(context, graph, known, [...new Set([...own, ...(constraints.get(name) ?? [])])])
-      }),
-    )
-    level = nodes.filter((node) => node !== null)
+    const known = await Promise.all(added.map((name) => knownPackage(context, graph, name)))
+    const chosen: Chosen[] = []
+    // Long selections pause here, so that the statements of a level stay together.
+    for (const one of known.filter((pkg) => pkg !== null)) {
+      if (isSliceOver()) await nextSlice()
+      const own = needed.get(one.pkg.name)?.map(({ constraint }) => constraint) ?? []
+      chosen.push(choose(one, [...new Set([...own, ...(constraints.get(one.pkg.name) ?? [])])]))
+    }
+    level = await Promise.all(chosen.map((one) => nodeOf(context, graph, one)))
     for (const node of level) found.set(node.pkg.name, node)
   }
   return { nodes: [...found.values()].map((node) => withRootConflict(node, first, constraints)), isTruncated }
@@ -92,11 +95,13 @@ async function knownPackage(context: Context, { packages }: Graph, name: string)
 }
 
 /** Selects a version. In a conflict, the first constraint decides which version is shown. */
-async function nodeOf(context: Context, graph: Graph, { pkg, versions }: Known, constraints: string[]): Promise<Node> {
-  if (isSliceOver()) await nextSlice()
+function choose({ pkg, versions }: Known, constraints: string[]): Chosen {
   const best = selectVersion(versions, constraints)
   const number = best ?? selectVersion(versions, constraints.slice(0, 1))
-  const problem = best !== null ? null : constraints.length > 1 ? 'conflict' : 'unsatisfied'
+  return { pkg, number, problem: best !== null ? null : constraints.length > 1 ? 'conflict' : 'unsatisfied' }
+}
+
+async function nodeOf(context: Context, graph: Graph, { pkg, number, problem }: Chosen): Promise<Node> {
   const selected = number === null ? null : await selectedVersion(context, graph, pkg, number)
   return { pkg, version: selected?.version ?? null, problem, dependencies: selected?.dependencies ?? [], hosted: selected?.hosted ?? [] }
 }
