@@ -39,8 +39,9 @@ it.for(backends)(
     await second.result
     const snapshots = readdirSync(join(backups, 'snapshots')).filter((id) => existsSync(join(backups, 'snapshots', id, 'manifest.json')))
     expect(snapshots).toHaveLength(1)
-    expect(await ask('backup', backups).result).toMatchObject({ code: 1, out: expect.stringContaining('a new backup can start at') })
-    expect(await ask('verify', backups).result).toMatchObject({ code: 0, out: expect.stringContaining('Verified 1 backup,') })
+    // The killed command does not hold up the next one.
+    expect(await ask('backup', backups).result).toMatchObject({ code: 0 })
+    expect(await ask('verify', backups).result).toMatchObject({ code: 0, out: expect.stringContaining('Verified 2 backups,') })
 
     const folder = folderForTest()
     const env: Record<string, string> = {}
@@ -56,9 +57,9 @@ it.for(backends)(
     await killed.result
     expect((await start(folder, env)).log()).toContain('was interrupted, so the server does not start')
     expect(await admin(folder, env, 'restore', backups).result).toMatchObject({ code: 0 })
-    const { code, out } = await admin(folder, env, 'verify', '--json').result
-    expect([code, JSON.parse(out)]).toMatchObject([0, { ok: true, problems: [] }])
-    expect(JSON.parse(out).checked.archives).toBeGreaterThanOrEqual(kept.size)
+    const { code, stdout } = await admin(folder, env, 'verify', '--json').result
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, problems: [] }])
+    expect(JSON.parse(stdout).checked.archives).toBeGreaterThanOrEqual(kept.size)
     const server = await start(folder, env)
     for (const key of kept) {
       const answer = await fetch(`${server.url}/api/archives/${key.replace(' ', '-')}.tar.gz`, { headers: { authorization } })

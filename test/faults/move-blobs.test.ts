@@ -53,6 +53,6 @@ it.for([
     const { status, bytes } = await registry.read(served)
     expect([served, status, shaOf(bytes)]).toEqual([served, 200, sha256])
   }
-  const { code, out } = await admin(registry.folder, registry.env, 'verify', '--json').result
-  expect([code, JSON.parse(out)]).toMatchObject([0, { ok: true, problems: [] }])
+  const { code, stdout } = await admin(registry.folder, registry.env, 'verify', '--json').result
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, problems: [] }])
 })

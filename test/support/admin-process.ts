@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { secretForTests } from './server-process.ts'
 
-/** Output and exit code of a command. */
-type Result = { code: number | null; out: string }
+/** Exit code of a command, everything that it printed, and what it printed to standard output: its result, without the progress. */
+type Result = { code: number | null; out: string; stdout: string }
 
 /** Starts an admin command in a process of its own, with the settings of a server. */
 export function admin(folder: string, env: Record<string, string>, ...args: string[]): { process: ChildProcess; result: Promise<Result> } {
@@ -12,7 +12,8 @@ export function admin(folder: string, env: Record<string, string>, ...args: stri
     stdio: 'pipe',
     detached: true,
   })
-  let out = ''
+  let [out, stdout] = ['', '']
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => void (out += chunk.toString()))
-  return { process: child, result: new Promise((resolve) => child.once('close', (code) => resolve({ code, out }))) }
+  child.stdout.on('data', (chunk: Buffer) => void (stdout += chunk.toString()))
+  return { process: child, result: new Promise((resolve) => child.once('close', (code) => resolve({ code, out, stdout }))) }
 }
