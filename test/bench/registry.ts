@@ -69,7 +69,7 @@ async function setUp(address: string, output: string): Promise<string> {
   await post(`${address}/api/setup/complete`, { ...person, setupToken })
   const session = await post(`${address}/api/auth/login`, person)
   const cookies = session.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0] ?? '')
-  const csrf = cookies.find((cookie) => cookie.includes('csrf='))?.split('=')[1] ?? ''
+  const csrf = cookies.find((cookie) => /csrf[^=]*=/.test(cookie))?.split('=')[1] ?? ''
   const made = await post(
     `${address}/api/auth/keys`,
     { name: 'bench', scopes: ['admin'] },
