@@ -113,7 +113,7 @@ export class TestApp implements AsyncDisposable {
     for (const { services } of this.instances) delete services.state.isSetUp
   }
 
-  /** Counts the SQL statements that requests sent by `work` execute, and no statements of jobs that run meanwhile. */
+  /** Counts the SQL statements that requests sent by `work` execute. Statements of jobs do not count. */
   async countQueries(work: () => Promise<unknown>): Promise<number> {
     return (await attributeStatements(work)).statements.length
   }

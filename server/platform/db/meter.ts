@@ -6,7 +6,7 @@ import { ApiError } from '../../errors.ts'
 /** Measures the statements of a unit of work. May delay or reject them. */
 export type Meter = {
   measure<Value>(work: () => Promise<Value>, options: MeasureOptions): Promise<Value>
-  /** Ends with the pause in which the unit of work lets others run, if it pauses now. */
+  /** Ends when the unit of work resumes, if it has paused for others. */
   readonly pause?: Promise<void> | null
 }
 
