@@ -220,7 +220,8 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const cleanUp = async () => {
     await database?.drop()
     await bucket?.[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
+    // Work of a request whose client has left may still write there.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20 })
   }
   const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, cleanUp, second)
   if (options.setUp !== false && !options.sameDatabaseAs) await makeUser(services, 'owner', { displayName: 'Olive Owner' })
