@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type DocumentNode, execute, type GraphQLSchema, Kind, type OperationDefinitionNode, parse } from 'graphql'
-import { setTimeout as wait } from 'node:timers/promises'
 import { withinBudget } from '../access/budget.ts'
 import { type Context, createContext } from '../access/context.ts'
 import { executeInTurn, refuseExpensive } from '../graphql/cost.ts'
@@ -9,9 +8,6 @@ import { addressKey } from '../http/limits.ts'
 import type { Services } from '../../services.ts'
 import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
 import type { PageNeeds, Query } from './page-index.ts'
-
-/** Time limit in milliseconds. After it, the page is sent without the remaining answers, and the console sends the queries itself. */
-const limitMs = 1500
 
 type Answer = Query & { data: unknown }
 
@@ -61,14 +57,14 @@ export function firstAnswerer(services: Services, schema: GraphQLSchema, documen
     await withinBudget(context, () => Promise.all(queries.map(collect)))
     known.isComplete = known.answers.length === queries.length
   }
-  /** Returns the answers, without those to queries that fail or take too long. Never throws: the page is also served if the database is down. */
+  /** Returns the answers, without those to queries that fail or do too much work. Never throws: the page is also served if the database is down. */
   return async (request: FastifyRequest, reply: FastifyReply, needs: PageNeeds): Promise<FirstAnswers> => {
     const csrf = readCookie(request, 'csrf', services.config.SERVER_URL) ?? ''
     const known: FirstAnswers = { session: csrf.slice(-sessionCharacters), answers: [], isComplete: false, isSignedIn: false }
     // A header with credentials is not from the console, or belongs to a proxy in front of it.
     if (request.method === 'GET' && request.headers.authorization === undefined)
-      await Promise.race([answerAll(request, reply, needs, known).catch(() => {}), wait(limitMs, undefined, { ref: false })])
-    return { ...known, answers: [...known.answers] } // without answers that arrive later
+      await answerAll(request, reply, needs, known).catch(() => {})
+    return known
   }
 }
 
