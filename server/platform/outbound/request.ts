@@ -36,7 +36,7 @@ export class NotFetched extends Error {
 
 /**
  * Requests a URL of another server over HTTP or HTTPS and follows redirects. Each host is resolved once, and the connection goes to an address that
- * was checked; a proxy resolves it again. Sends no cookies, no referrer, and no credentials other than `authorization`. The caller must read or destroy the returned response, whatever its status.
+ * was checked; a proxy resolves it again. Sends no cookies, no referrer, and no credentials other than `authorization`. The caller must read or destroy the returned response, whatever its status. Its `url` is that of the last redirect.
  * @throws NotFetched
  */
 export async function requestUrl(text: string, rules: RequestRules): Promise<IncomingMessage> {
@@ -50,7 +50,7 @@ export async function requestUrl(text: string, rules: RequestRules): Promise<Inc
     const answer = await orTemporary(target.href, () => send(target, { ...rules, headers }))
     const next = answer.headers.location
     const status = answer.statusCode ?? 0
-    if (status <= 300 || status >= 400 || status === 304 || next === undefined) return answer
+    if (status <= 300 || status >= 400 || status === 304 || next === undefined) return Object.assign(answer, { url: target.href })
     answer.destroy()
     const to = checkedUrl(URL.parse(next, target)?.href ?? '')
     if (rules.mayRedirect?.(target, to) === false) throw new NotFetched(`${target.host} redirects to ${to.origin}, which is not allowed`)
@@ -127,7 +127,7 @@ export function explainProxyFailure(settings: ProxySettings, url: URL, error: un
   const fail = (reason: string) => new NotFetched(reason, { isTemporary: true, cause: error })
   if (code === 'ERR_PROXY_TUNNEL') {
     const [, status] = /: HTTP\/1\.[01] (\d{3})/.exec(error.message) ?? []
-    if (status === '407') return credentialsRefused(settings, url, proxy)
+    if (status === '407' || status === '401') return credentialsRefused(settings, url, proxy, Number(status))
     if (status !== undefined) return fail(`${name} refused to connect to ${url.host} (status ${status})`)
     return fail(
       `${name} did not connect to ${url.host}: ${/timed out/.test(error.message) ? 'no answer in time' : 'it does not answer like an HTTP proxy'}`,
@@ -139,16 +139,20 @@ export function explainProxyFailure(settings: ProxySettings, url: URL, error: un
 
 /** @throws NotFetched if the answer to an http request is the rejection of a proxy. */
 export function requireProxyAccess(settings: ProxySettings, url: URL, answer: IncomingMessage): void {
-  const proxy = url.protocol === 'http:' && answer.statusCode === 407 ? proxyFor(settings, url) : null
+  const status = answer.statusCode ?? 0
+  const proxy = url.protocol === 'http:' && (status === 407 || isTinyproxy(answer)) ? proxyFor(settings, url) : null
   if (!proxy) return
   answer.destroy()
-  throw credentialsRefused(settings, url, proxy)
+  throw credentialsRefused(settings, url, proxy, status)
 }
 
-/** Returns the failure for status 407. */
-function credentialsRefused(settings: ProxySettings, url: URL, proxy: URL): NotFetched {
+/** Whether an answer is the rejection of a wrong password by Tinyproxy, which has status 401 instead of 407. */
+const isTinyproxy = ({ statusCode, headers }: IncomingMessage): boolean => statusCode === 401 && /^tinyproxy\b/i.test(String(headers.server))
+
+/** Returns the failure for rejected or missing credentials. */
+function credentialsRefused(settings: ProxySettings, url: URL, proxy: URL, status: number): NotFetched {
   const what = proxyAuthorization(proxy) === null ? 'requires a user name and password' : 'does not accept the user name and password'
-  return new NotFetched(`the proxy ${proxy.origin} ${what} (status 407): check ${variableFor(settings, url)}`, { isTemporary: true })
+  return new NotFetched(`the proxy ${proxy.origin} ${what} (status ${status}): check ${variableFor(settings, url)}`, { isTemporary: true })
 }
 
 /** Returns a look-up that answers with these addresses, so that the connection does not resolve the name again. */

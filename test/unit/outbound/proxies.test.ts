@@ -44,6 +44,27 @@ it.each(['socks5://proxy', 'http://u:secret%zz@proxy', 'http://proxy/path', 'htt
   expect(() => readConfig({ ...needed, HTTPS_PROXY: value })).toThrow(/^HTTPS_PROXY: (?!.*secret)/)
 })
 
+it('recognizes the status 401 with which Tinyproxy rejects a wrong password', async () => {
+  const server = createServer((_request, response) => void response.writeHead(401, { server: 'tinyproxy/1.11.1' }).end()).listen(
+    0,
+    '127.0.0.1',
+  )
+  server.on('connect', (_request, socket) => void socket.end('HTTP/1.0 401 Unauthorized\r\nServer: tinyproxy/1.11.1\r\n\r\n'))
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const proxy = `http://u:p@127.0.0.1:${(server.address() as AddressInfo).port}`
+  const proxies = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy }
+  for (const [scheme, setting] of [
+    ['http', 'HTTP_PROXY'],
+    ['https', 'HTTPS_PROXY'],
+  ]) {
+    const asked = { servers: ['127.0.0.1:1'], proxies, isAllowed: publicOnly, signal: AbortSignal.timeout(20_000) }
+    await expect(requestUrl(`${scheme}://packages.example/x`, asked)).rejects.toThrow(
+      `does not accept the user name and password (status 401): check ${setting}`,
+    )
+  }
+})
+
 it('sends credentials to the proxy, never asks it for private hosts, and names it in failures', async () => {
   const seen: string[] = []
   const server = createServer((request, response) => {
