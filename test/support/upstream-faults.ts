@@ -74,6 +74,17 @@ export const redirectTo =
   (_request, response) =>
     response.writeHead(status, { location }).end()
 
+/** Sends the JSON document after a change, with an ETag that does not depend on the change, and 304 to clients that have it. */
+export const alterBehindEtag =
+  // oxlint-disable-next-line typescript/no-explicit-any -- changes any field of any document
+  (change: (document: any) => void): UpstreamFault =>
+    (request, response, { status, headers, body }) => {
+      if (request.headers['if-none-match'] === '"constant"') return void response.writeHead(304).end()
+      const document: unknown = JSON.parse(body.toString())
+      change(document)
+      response.writeHead(status, { ...headers, etag: '"constant"' }).end(JSON.stringify(document))
+    }
+
 /** Closes the connection without an answer. */
 export const reset: UpstreamFault = (request) => request.socket.resetAndDestroy()
 

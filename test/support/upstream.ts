@@ -18,12 +18,14 @@ export class Upstream {
   url = ''
   private server: Server | undefined
   private port = 0
+  private host = '127.0.0.1'
   private readonly faults = new Map<string, UpstreamFault>()
   private readonly holds = new Map<string, { arrive: () => void; released: Promise<void> }>()
 
-  /** Starts a server that ends with the test. */
-  static async start(): Promise<Upstream> {
+  /** Starts a server that ends with the test, at an address of this machine. */
+  static async start(host = '127.0.0.1'): Promise<Upstream> {
     const upstream = new Upstream()
+    upstream.host = host
     await upstream.listen()
     onTestFinished(() => upstream.stop())
     return upstream
@@ -32,10 +34,10 @@ export class Upstream {
   /** Starts again on the same port after `stop`. */
   async listen(): Promise<void> {
     this.server = createServer((request, response) => void this.serve(request, response))
-    this.server.listen(this.port, '127.0.0.1')
+    this.server.listen(this.port, this.host)
     await once(this.server, 'listening')
     this.port = (this.server.address() as AddressInfo).port
-    this.url = `http://127.0.0.1:${this.port}`
+    this.url = `http://${this.host}:${this.port}`
   }
 
   /** Stops listening and closes all connections. */

@@ -3,7 +3,7 @@ import { toDate } from '../../platform/db/reads.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
 import { isScoringOn } from '../../platform/settings/scoring.ts'
-import { healthOf } from '../../registry/mirror/upstream.ts'
+import { healthOf } from '../../registry/mirror/health.ts'
 import { type AttentionCheck, countOf, counted, item, plural } from './items.ts'
 
 const [expiringDays, dayMs] = [14, 86_400_000]

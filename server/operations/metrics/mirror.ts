@@ -1,5 +1,5 @@
 import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
-import { healthOf } from '../../registry/mirror/upstream.ts'
+import { healthOf } from '../../registry/mirror/health.ts'
 import type { Services } from '../../services.ts'
 import type { Gauges } from './gauges.ts'
 

@@ -9,7 +9,6 @@ import { storedAt } from '../../platform/blobs/names.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { keepArchive } from '../../registry/mirror/archives.ts'
-import { storedText } from '../../registry/mirror/documents.ts'
 import { findEntry, mirrorStore, type MirrorServices, savedAges, saveEntry } from '../../registry/mirror/entries.ts'
 import { agesIn, agesText, type History, readDate } from '../../registry/mirror/ages.ts'
 import {
@@ -22,8 +21,8 @@ import {
   parseListing,
 } from '../../registry/mirror/listing.ts'
 import { linesOf } from '../backup/place/files.ts'
-import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './format.ts'
-import { excessOf, type Mirror, type Note, whyNotMirrored } from './services.ts'
+import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './export.ts'
+import { excessOf, type Mirror, type Note, storedText, whyNotMirrored } from './services.ts'
 
 /** `present`: files that the mirror already had, or has newer. `refused`: lines and files that were not imported. `excess`: see `excessOf`. */
 export type Imported = { imported: number; bytes: number; present: number; excess: number; skipped: Note[]; refused: Note[] }

@@ -1,10 +1,9 @@
 import { isMap, isScalar, parseDocument, type Scalar } from 'yaml'
 import { invalidInput } from '../../errors.ts'
 import { isAmongHosted, lockedHostedUrl } from '../../platform/pub/hosted-url.ts'
-import { readListing } from '../../registry/mirror/documents.ts'
 import type { MirroredListing } from '../../registry/mirror/listing.ts'
 import { type LockedPackage, readLockFile } from '../../registry/upgrades/lock-file.ts'
-import { type Mirror, type Note, whyNotMirrored } from './services.ts'
+import { type Mirror, type Note, readListing, whyNotMirrored } from './services.ts'
 
 /** A lock file and its path. */
 export type LockText = { path: string; text: string }

@@ -1,11 +1,11 @@
 import { fetchWholeArchive } from '../../registry/mirror/archives.ts'
-import { documentState, readDocument, readListing } from '../../registry/mirror/documents.ts'
+import { documentState, readDocument } from '../../registry/mirror/documents.ts'
 import { findEntry, forgetFile, mirrorStore, type MirrorServices } from '../../registry/mirror/entries.ts'
 import { isAdvised, type MirroredListing } from '../../registry/mirror/listing.ts'
 import { forEachConcurrently } from '../../platform/store/transfer.ts'
 import type { LockedPackage } from '../../registry/upgrades/lock-file.ts'
 import { hashProblem, hostedIn, isFromUpstream, type LockText } from './lock-files.ts'
-import { excessOf, type Mirror, type Note, whyNotMirrored } from './services.ts'
+import { excessOf, type Mirror, type Note, readListing, whyNotMirrored } from './services.ts'
 
 /** What the mirror has of the packages in lock files. `fetched` and `bytes`: archives that this run fetched. `excess`: see `excessOf`. */
 export type Preloaded = {

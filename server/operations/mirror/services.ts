@@ -1,3 +1,5 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { openCaches } from '../../platform/caches/caches.ts'
 import { openUnlocked } from '../../platform/db/open/orm.ts'
@@ -8,7 +10,9 @@ import { openLog } from '../../platform/http/log.ts'
 import { isExcluded, packageState } from '../../registry/mirror/access.ts'
 import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
 import { saveDecisions } from '../../registry/mirror/decisions.ts'
+import { readDocument, storedDocument } from '../../registry/mirror/documents.ts'
 import type { MirrorServices } from '../../registry/mirror/entries.ts'
+import type { MirroredListing } from '../../registry/mirror/listing.ts'
 
 /** What the commands of the mirror need. `upstream` is UPSTREAM_URL. */
 export type Mirror = { services: MirrorServices; upstream: string }
@@ -56,3 +60,17 @@ export async function whyNotMirrored(services: MirrorServices, name: string): Pr
   if ((await packageState(services, name)).isOwn) return 'This name belongs to this server and is never taken from the upstream server.'
   return isExcluded(services.config, name) ? 'UPSTREAM_NEVER excludes this name.' : null
 }
+
+/** Returns the whole listing of an upstream package, or null. @throws ApiError as `readDocument` */
+export async function readListing(services: MirrorServices, name: string) {
+  const document = await readDocument(services, 'listing', name)
+  return document && { ...document, listing: JSON.parse(await unpacked(document.packed)) as MirroredListing }
+}
+
+/** Returns the text of a stored document, or null as `storedDocument`. */
+export async function storedText(services: MirrorServices, sha256: string): Promise<string | null> {
+  const packed = await storedDocument(services, sha256)
+  return packed && unpacked(packed)
+}
+
+const unpacked = async (packed: Buffer): Promise<string> => (await promisify<Buffer, Buffer>(gunzip)(packed)).toString('utf8')

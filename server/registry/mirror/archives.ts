@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { z } from 'zod'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
@@ -9,6 +10,7 @@ import { NotFetched, orTemporary, watchPace } from '../../platform/outbound/requ
 import { hasSpace } from '../../platform/store/side-store.ts'
 import {
   claim,
+  type Entry,
   findEntry,
   forgetEtag,
   keyOf,
@@ -22,8 +24,10 @@ import {
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
 import { heedPause, inTurnForArchive, pausedError, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
-import { readListing } from './documents.ts'
-import { accessRefused, healthOf, isAccessRefused, measured, requestUpstream, timesOf } from './upstream.ts'
+import { readDocument } from './documents.ts'
+import { inThread } from './threads.ts'
+import { archiveRefused, healthOf, isArchiveRefused, measured } from './health.ts'
+import { requestUpstream, timesOf, unpackedBytes } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
@@ -79,7 +83,7 @@ async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival:
   for (let waited = 0; ; waited += pollMs) {
     const entry = await findEntry(services, key)
     if (entry?.sha256) return { sha256: entry.sha256, bytes: entry.bytes, crc32c: entry.crc32c ?? '' }
-    if (entry?.failedAt && services.now().getTime() - entry.failedAt.getTime() < failedMs) throw notSent(services, wanted, entry.failure)
+    if (entry && failedRecently(services, entry)) throw notSent(services, wanted, entry.failure)
     if (waited > timesOf(services).archiveMs) throw notSent(services, wanted, 'another instance is still fetching it')
     const isElsewhere = entry?.leasedUntil && entry.leasedUntil >= services.now() && !works.has(turn.id)
     const fetched = isElsewhere ? null : await shareTurn(works, turn, () => fetchClaimed(services, wanted, onArrival))
@@ -88,11 +92,18 @@ async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival:
   }
 }
 
-/** Fetches an archive. Returns null if another instance is fetching it. @throws ApiError */
+const failedRecently = ({ now }: MirrorServices, { failedAt }: Entry): boolean =>
+  failedAt !== null && now().getTime() - failedAt.getTime() < failedMs
+
+/** Fetches an archive. Returns null if another instance is fetching it, or has done so before the claim. @throws ApiError */
 async function fetchClaimed(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes | null> {
   const key = archiveKey(wanted)
   if (!(await claim(services, key))) return null
-  const transferred = whileClaimed(services, key, () => measured(services, () => transferOrRenew(services, wanted, onArrival)))
+  const transferred = whileClaimed(services, key, async () => {
+    const entry = await findEntry(services, key)
+    if (entry && (entry.sha256 !== null || failedRecently(services, entry))) return releaseClaim(services, key).then(() => null)
+    return measured(services, () => transferOrRenew(services, wanted, onArrival))
+  })
   return transferred.catch((error: unknown) => endFetch(services, wanted, error))
 }
 
@@ -109,8 +120,6 @@ async function endFetch(services: MirrorServices, wanted: Wanted, error: unknown
   throw notSent(services, wanted, reason, error.status)
 }
 
-const isBelowUpstream = ({ config }: MirrorServices, url: string) => url.startsWith(`${config.UPSTREAM_URL}/`)
-
 /** Statuses with which servers answer to signed URLs that have expired. */
 const expired = new Set<number | undefined>([400, 401, 403, 404, 410])
 
@@ -121,11 +130,15 @@ async function transferOrRenew(services: MirrorServices, wanted: Wanted, onArriv
   } catch (error) {
     if (!(error instanceof NotFetched) || !expired.has(error.status)) throw error
     await forgetEtag(services, { kind: 'listing', name: wanted.name })
-    const renewed = await readListing(services, wanted.name, wanted.caller, services.now()).catch(() => null)
-    const found = renewed?.listing.versions.find(({ version }) => version === wanted.version)
-    if (!found || found.archiveUrl === wanted.archiveUrl) throw error
-    return transfer(services, { ...wanted, archiveUrl: found.archiveUrl }, onArrival)
+    const archiveUrl = await renewedUrl(services, wanted).catch(() => null)
+    if (archiveUrl === null || archiveUrl === wanted.archiveUrl) throw error
+    return transfer(services, { ...wanted, archiveUrl }, onArrival)
   }
+}
+
+async function renewedUrl(services: MirrorServices, { name, version, caller }: Wanted): Promise<string | null> {
+  const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
+  return listing ? inThread(caller, unpackedBytes(listing), z.string().nullable(), { task: 'archiveUrl', listing, version }) : null
 }
 
 async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
@@ -161,7 +174,7 @@ async function receive(
 ): Promise<StoredBytes> {
   const limit = services.config.MAX_UPLOAD_BYTES
   const status = answer.statusCode ?? 0
-  if ((status === 401 || status === 403) && isBelowUpstream(services, wanted.archiveUrl)) throw accessRefused(services.config, status)
+  if (status === 401 || status === 403) throw archiveRefused(services.config, status, answer.url ?? wanted.archiveUrl)
   if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
   if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new NotFetched('the content is encoded')
   const length = answer.headers['content-length'] === undefined ? null : Number(answer.headers['content-length'])
@@ -230,9 +243,7 @@ async function* copied(answer: IncomingMessage, copy: Copy, received: (bytes: nu
 
 function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: string | null, status?: number) {
   const what = `${config.UPSTREAM_URL} did not send the archive of ${name} ${version}`
-  return status === 404 || status === 410
-    ? notFound(`${what}: it does not exist.`)
-    : isAccessRefused(reason)
-      ? serviceUnavailable(`${what} (${reason}).`, 60)
-      : serviceUnavailable(`${what}${reason ? ` (${reason})` : ''}. Try again in a moment.`, 10)
+  if (status === 404 || status === 410) return notFound(`${what}: it does not exist.`)
+  const text = `${what}${reason ? ` (${reason})` : ''}.`
+  return isArchiveRefused(reason) ? serviceUnavailable(text, 60) : serviceUnavailable(`${text} Try again in a moment.`, 10)
 }

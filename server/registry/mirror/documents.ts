@@ -1,5 +1,3 @@
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { serviceUnavailable } from '../../errors.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
@@ -24,11 +22,12 @@ import {
   whileClaimed,
 } from './entries.ts'
 import type { KnownAge } from './ages.ts'
-import { documentLimits, type MirroredListing } from './listing.ts'
+import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { fetchDocument, isAccessRefused, isTemporary, isUnreachable } from './upstream.ts'
+import { isAccessRefused, isTemporary, isUnreachable } from './health.ts'
+import { fetchDocument } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -87,7 +86,7 @@ export async function documentState(
   // A fetch that fails is a miss, too.
   if (!isHit && !hadFile) countRead(services, kind, 'miss')
   if (!isHit) {
-    const fetching = fetchOrAwait(services, key, { caller, isFact })
+    const fetching = fetchOrAwait(services, key, { caller, isFact, newerThan })
     // A failure is stored in the row.
     const settled = fetching.catch((error: unknown) => error)
     const late = hadFile ? wait(isUnreachable(services) ? 0 : patienceMs) : undefined
@@ -120,12 +119,6 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
   return { ...again, packed: renewed }
 }
 
-/** Returns the whole listing of an upstream package, or null. For commands: parsing it would delay requests. @throws ApiError as `documentState`. */
-export async function readListing(services: MirrorServices, name: string, caller?: string, newerThan?: Date) {
-  const document = await readDocument(services, 'listing', name, { caller, newerThan })
-  return document && { ...document, listing: JSON.parse(await unpacked(document.packed)) as MirroredListing }
-}
-
 /** Returns a stored document, compressed, or null if it is not in the store. Rejects if the store cannot be read. */
 export async function storedDocument(services: MirrorServices, sha256: string): Promise<Buffer | null> {
   return (await mirrorStore(services)).read(sha256).catch((error: unknown) => {
@@ -134,14 +127,6 @@ export async function storedDocument(services: MirrorServices, sha256: string): 
     return null
   })
 }
-
-/** Returns the text of a stored document, or null as `storedDocument`. */
-export async function storedText(services: MirrorServices, sha256: string): Promise<string | null> {
-  const packed = await storedDocument(services, sha256)
-  return packed && unpacked(packed)
-}
-
-const unpacked = async (packed: Buffer): Promise<string> => (await promisify<Buffer, Buffer>(gunzip)(packed)).toString('utf8')
 
 type Checked = Pick<Entry, 'sha256' | 'checkedAt'>
 
@@ -163,22 +148,24 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
 }
 
 /** Fetches a document in the caller's turn, or waits until another caller or instance has done so. */
-async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact }: Asked): Promise<void> {
+async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact, newerThan }: Asked): Promise<void> {
   if (!isFact) refuseAgain(services, caller)
   await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
   const works: SharedWorks<Fetch> = (services.state.mirrorFetches ??= new Map<string, never>())
   const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>
     inTurn(by, () => withinLimits(services, isFact ? '' : by, work, (found) => found === 'unknown'))
   const turn = { id: keyOf(key), key: caller, inTurn: inOwnTurn }
-  while ((await shareTurn(works, turn, () => fetchClaimed(services, key, caller))) === null) {
+  while ((await shareTurn(works, turn, () => fetchClaimed(services, key, caller, newerThan))) === null) {
     if (await isEndedElsewhere(services, key)) return
   }
 }
 
 /** Fetches a document unless another instance is fetching it. @throws ApiError */
-async function fetchClaimed(services: MirrorServices, key: DocumentKey, caller: string): Promise<Fetch> {
+async function fetchClaimed(services: MirrorServices, key: DocumentKey, caller: string, newerThan?: Date): Promise<Fetch> {
   if (!(await claim(services, key))) return null
-  return whileClaimed(services, key, () => fetchInto(services, key, caller)).catch((error: unknown) => endFetch(services, key, error))
+  return whileClaimed(services, key, () => fetchInto(services, key, caller, newerThan)).catch((error: unknown) =>
+    endFetch(services, key, error),
+  )
 }
 
 /** Waits until another instance does not fetch a file any longer. Returns whether it has ended, rather than stopped. */
@@ -207,9 +194,11 @@ function rejectFetch(services: MirrorServices, error: unknown): never {
   throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
 }
 
-async function fetchInto(services: MirrorServices, key: DocumentKey, caller: string): Promise<Fetch> {
+async function fetchInto(services: MirrorServices, key: DocumentKey, caller: string, newerThan?: Date): Promise<Fetch> {
   const { kind, name } = key
   const before = await findEntry(services, key)
+  // Another instance may have fetched it before the claim.
+  if (isCurrent(services, kind, before, newerThan)) return releaseClaim(services, key).then(() => 'fetched')
   const saved = kind === 'listing' ? await savedAges(services, name) : new Map<string, KnownAge>()
   const etag = before?.sha256 && saved ? before.etag : null
   const answer = await fetchDocument(services, pathOf(key), etag, documentLimits[kind].bytes)

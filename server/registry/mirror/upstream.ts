@@ -2,34 +2,17 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { ownTurn } from '../../platform/http/turn-end.ts'
-import type { Config } from '../../platform/config/config.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
-import { heedPause, requireNoPause, UpstreamPaused } from './limits.ts'
-
-/** Activity of the upstream server as seen by this process. */
-export type UpstreamHealth = {
-  requests: number
-  failures: number
-  bytes: number
-  /** Total duration of the requests, in milliseconds. */
-  latencyMs: number
-  lastSuccessAt: Date | null
-  lastFailureAt: Date | null
-  lastFailure: string | null
-  /** Since when no request was answered; null if the last one was. Status 429 and errors of the upstream server do not count as answers. */
-  failingSince: Date | null
-  /** Whether it was logged that the server does not answer. */
-  isOutageLogged: boolean
-}
+import { accessRefused, healthOf, measured, withOutageLog } from './health.ts'
+import { heedPause } from './limits.ts'
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
 export type UpstreamTimes = { documentMs: number; archiveHeadersMs: number; archiveMs: number; pace: { bytes: number; ms: number } }
 
 declare module '../../services.ts' {
   interface State {
-    upstreamHealth?: UpstreamHealth
     /** Replaces the time limits of the upstream server. */
     upstreamTimes?: UpstreamTimes
   }
@@ -43,19 +26,6 @@ const usualTimes: UpstreamTimes = {
 }
 
 export const timesOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamTimes => state.upstreamTimes ?? usualTimes
-
-export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHealth =>
-  (state.upstreamHealth ??= {
-    requests: 0,
-    failures: 0,
-    bytes: 0,
-    latencyMs: 0,
-    lastSuccessAt: null,
-    lastFailureAt: null,
-    lastFailure: null,
-    failingSince: null,
-    isOutageLogged: false,
-  })
 
 /** A response with a document, or without one: not modified since `etag`, or not there. */
 type Answer = { status: 200; content: Buffer; etag: string | null } | { status: 304 } | { status: 404 }
@@ -90,7 +60,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
       answer.destroy()
     }
   }
-  return withOutageLog(services, () => measured(services, request))
+  return withOutageLog(services, path, () => measured(services, request))
 }
 
 type Options = {
@@ -145,79 +115,10 @@ function isBelow({ origin, pathname }: URL, base: URL): boolean {
   return origin === base.origin && pathname.startsWith(prefix) && !/%(2e|2f|5c|25)/i.test(pathname)
 }
 
-/** Failure for status 401 or 403. Names the setting to correct. */
-export const accessRefused = ({ UPSTREAM_URL, UPSTREAM_TOKEN }: Pick<Config, 'UPSTREAM_URL' | 'UPSTREAM_TOKEN'>, status: 401 | 403) =>
-  new NotFetched(
-    UPSTREAM_TOKEN === undefined
-      ? `status ${status}: an administrator of this server must set UPSTREAM_TOKEN to an access token of ${UPSTREAM_URL}`
-      : `status ${status}: ${UPSTREAM_URL} does not accept UPSTREAM_TOKEN${status === 403 ? ' for this' : ''}; an administrator of this server must check it`,
-    { status },
-  )
-
-/** Whether a failure, or the text of one, was caused by missing access to the upstream server. Trying again does not help. */
-export const isAccessRefused = (failure: string | null | undefined): boolean => failure?.includes('UPSTREAM_TOKEN') === true
-
 const isOfSite = (host: string, site: string) => host === site || host.endsWith(`.${site}`)
 
 /** pub.dev redirects requests for archives to Google Cloud Storage. */
 const knownArchiveHosts = ({ hostname }: URL): string[] => (hostname === 'pub.dev' ? ['storage.googleapis.com'] : [])
-/** How long after a failure callers do not wait for the upstream server if the mirror has an older document, in milliseconds. */
-const unreachableMs = 30_000
-
-/** Returns whether the upstream server did not answer the last request, a moment ago. In a closed network, it never does. */
-export function isUnreachable(services: MirrorServices): boolean {
-  const { failingSince, lastFailureAt } = healthOf(services)
-  return failingSince !== null && lastFailureAt !== null && services.now().getTime() - lastFailureAt.getTime() < unreachableMs
-}
-
-/**
- * Runs a request for a document, and logs when the upstream server stops and starts to answer such requests. Failures of single
- * documents are not logged in the meantime. Faults of archives are reported one by one (`reportFaults`).
- */
-async function withOutageLog<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
-  const { log, stopping } = services
-  const health = healthOf(services)
-  try {
-    const result = await work()
-    if (health.isOutageLogged) log.info('the upstream server of the mirror answers again')
-    health.isOutageLogged = false
-    return result
-  } catch (error) {
-    const isRefused = error instanceof NotFetched && isAccessRefused(error.message)
-    const isOutage = (isTemporary(error) && !(error instanceof UpstreamPaused)) || isRefused
-    if (isOutage && !health.isOutageLogged && !stopping.signal.aborted) {
-      health.isOutageLogged = true
-      log.warning(`the upstream server of the mirror ${isRefused ? 'refuses access' : 'does not answer'}: ${error.message}`)
-    }
-    throw error
-  }
-}
-
-/** Whether the failure is one of the upstream server rather than of what was requested. */
-export const isTemporary = (error: unknown): error is NotFetched => error instanceof NotFetched && error.isTemporary
-
-/** Runs a request and counts it. @throws UpstreamPaused if the upstream server wants no requests */
-export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
-  await requireNoPause(services)
-  const health = healthOf(services)
-  health.requests++
-  const started = performance.now()
-  try {
-    const result = await work()
-    health.lastSuccessAt = services.now()
-    health.failingSince = null
-    return result
-  } catch (error) {
-    health.failures++
-    health.lastFailureAt = services.now()
-    health.lastFailure = error instanceof Error ? error.message : String(error)
-    if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= services.now()
-    throw error
-  } finally {
-    health.latencyMs += performance.now() - started
-  }
-}
-
 async function contentOf(services: MirrorServices, answer: IncomingMessage, limit: number): Promise<Buffer> {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') throw new NotFetched(`the content has the encoding ${encoding}`)

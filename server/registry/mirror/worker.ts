@@ -56,6 +56,8 @@ export type Task =
   | { task: 'tags'; score: Stored }
   /** Returns the description of the latest version. */
   | { task: 'description'; listing: Stored }
+  /** Returns the address of the archive of a version on the upstream server, or null. */
+  | { task: 'archiveUrl'; listing: Stored; version: string }
   /** Returns the names in a document, each between line breaks. */
   | { task: 'names'; names: Stored }
   /** Returns names as a JSON document, without own names and names that match a pattern. */
@@ -76,12 +78,16 @@ function answer(task: Task): unknown {
   if (task.task === 'names') return namesIn(textOf('names', task.names))
   if (task.task === 'completion') return completion(task)
   if (task.task === 'description') return describe(parsed('listing', task.listing) as MirroredListing)
+  if (task.task === 'archiveUrl') return archiveUrlIn(parsed('listing', task.listing) as MirroredListing, task.version)
   if (task.task === 'tags') return tagsIn(task.score)
   if (task.task === 'advisories') return describeAdvisories({ ...task, advisories: advisoriesIn(task.advisories) })
   const advisories = task.advisories && advisoriesIn(task.advisories)
   const tags = task.score && tagsIn(task.score)
   return renderListing({ ...task, listing: parsed('listing', task.listing) as MirroredListing, advisories, tags })
 }
+
+const archiveUrlIn = ({ versions }: MirroredListing, wanted: string): string | null =>
+  versions.find(({ version }) => version === wanted)?.archiveUrl ?? null
 
 function tagsIn(score: Stored): string[] | null {
   const { tags } = parsed('score', score) as { tags?: unknown }
@@ -129,7 +135,7 @@ function completion({ lines, own, never }: Task & { task: 'completion' }): strin
   const names = new Set(own)
   const packages = lines
     .split('\n')
-    .filter((name) => name !== '' && !names.has(name) && !never.some((pattern) => matchesName(pattern, name)))
+    .filter((name) => name !== '' && !names.has(name.toLowerCase()) && !never.some((pattern) => matchesName(pattern, name)))
   return JSON.stringify({ packages })
 }
 

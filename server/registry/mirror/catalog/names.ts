@@ -11,14 +11,15 @@ import { documentState, readDocument, storedDocument } from '../documents.ts'
 import { findEntry, keyOf, type MirrorServices } from '../entries.ts'
 import { callerOf } from '../limits.ts'
 import { inThread } from '../threads.ts'
-import { healthOf, isUnreachable, unpackedBytes } from '../upstream.ts'
+import { healthOf, isUnreachable } from '../health.ts'
+import { unpackedBytes } from '../upstream.ts'
 
 declare module '../../../services.ts' {
   interface State {
-    /** Names of the upstream packages, each between line breaks, with the hash of the document they are from. */
-    mirrorNames?: { sha256: string; lines: string }
+    /** Names of the upstream packages. */
+    mirrorNames?: Names
     /** Names of the packages in the mirror. */
-    mirroredNames?: { sha256: string; lines: string; madeAt: Date }
+    mirroredNames?: Names & { madeAt: Date }
     /** The completion document without own names. */
     mirrorCompletion?: { sha256: string; madeAt: Date; text: string }
   }
@@ -28,19 +29,19 @@ declare module '../../../services.ts' {
 const maxCandidates = 100
 
 /**
- * Returns names of upstream packages for a search: an exact match, then names that begin with the text, then names that contain it. Leaves out names that
- * are never taken from upstream.
+ * Returns names of upstream packages for a search: an exact match, then names that begin with the text, then names that contain it, in any spelling.
+ * Leaves out names that are never taken from upstream.
  * @throws ApiError if the caller may not read the mirror; ServiceUnavailable if the mirror is empty and the upstream server does not answer.
  */
 export async function searchNames(context: Context, text: string, first: number): Promise<string[]> {
   if (context.config.UPSTREAM_URL === undefined) return []
   requireMirror(context)
-  const wanted = text.trim().toLowerCase()
+  const wanted = text.trim()
   if (!isUpstreamName(wanted)) return []
-  const lines = await withoutBudget(context, () => currentNames(context))
-  const candidates = matching(lines, wanted).filter((name) => !isExcluded(context.config, name))
+  const names = await withoutBudget(context, () => readNames(context))
+  const candidates = (names ? matching(names, wanted) : []).filter((name) => !isExcluded(context.config, name))
   const own = await ownNames(context, candidates)
-  return candidates.filter((name) => !own.has(name)).slice(0, first)
+  return candidates.filter((name) => !own.has(name.toLowerCase())).slice(0, first)
 }
 
 /** How long a completion document is used after own names have changed, in milliseconds. */
@@ -64,10 +65,13 @@ export async function completionDocument(context: Context): Promise<string> {
   return text
 }
 
-const currentNames = async (context: Context): Promise<string> => (await readNames(context))?.lines ?? ''
+/** Names, each between line breaks, also in lower case, and the hash of what they are from. */
+type Names = { sha256: string; lines: string; lower: string }
 
-/** Names, each between line breaks, and the hash of what they are from. */
-type Names = { sha256: string; lines: string }
+const namesOf = (sha256: string, lines: string): Names => ({ sha256, lines, lower: lines.toLowerCase() })
+
+/** Whether one of the names is this one, in any spelling: the mirror takes none of these spellings from upstream if this server has one. */
+const includesName = ({ lower }: Names, name: string): boolean => lower.includes(`\n${name.toLowerCase()}\n`)
 
 /**
  * Returns the names of the upstream server's packages. Without its document, as in a closed network after an import, returns the names of the packages in
@@ -77,7 +81,7 @@ type Names = { sha256: string; lines: string }
 async function readNames(context: Context): Promise<Names | null> {
   try {
     const document = await readDocument(context, 'names', '', { caller: callerOf(context) })
-    return document ? { sha256: document.sha256, lines: await linesOf(context, document) } : await mirroredNames(context)
+    return document ? await namesIn(context, document) : await mirroredNames(context)
   } catch (error) {
     const names = error instanceof ApiError && error.status === 503 ? await mirroredNames(context) : null
     if (!names) throw error
@@ -96,17 +100,17 @@ async function mirroredNames({ database, now, state }: Context): Promise<Names |
   )
   if (rows.length === 0) return null
   const lines = `\n${rows.map(({ name }) => name).join('\n')}\n`
-  const names = { sha256: createHash('sha256').update(lines).digest('hex'), lines }
+  const names = namesOf(createHash('sha256').update(lines).digest('hex'), lines)
   state.mirroredNames = { ...names, madeAt: now() }
   return names
 }
 
-/** Returns the names of the document, each between line breaks. They are kept in memory until the document changes. */
-async function linesOf({ state }: Pick<MirrorServices, 'state'>, { sha256, packed }: { sha256: string; packed: Buffer }): Promise<string> {
-  if (state.mirrorNames?.sha256 === sha256) return state.mirrorNames.lines
+/** Returns the names of the document. They are kept in memory until the document changes. */
+async function namesIn({ state }: Pick<MirrorServices, 'state'>, { sha256, packed }: { sha256: string; packed: Buffer }): Promise<Names> {
+  if (state.mirrorNames?.sha256 === sha256) return state.mirrorNames
   const lines = await inThread('', unpackedBytes(packed), z.string(), { task: 'names', names: packed })
-  state.mirrorNames = { sha256, lines }
-  return lines
+  state.mirrorNames = namesOf(sha256, lines)
+  return state.mirrorNames
 }
 
 const loadMirroredName = batched(async (em, names) => {
@@ -136,7 +140,7 @@ export async function isKnownUpstream(context: Context, name: string): Promise<b
   if (sha256 === null) return false
   try {
     const packed = state.mirrorNames?.sha256 === sha256 ? Buffer.alloc(0) : await storedDocument(context, sha256)
-    return packed !== null && (await linesOf(context, { sha256, packed })).includes(`\n${name}\n`)
+    return packed !== null && includesName(await namesIn(context, { sha256, packed }), name)
   } catch (error) {
     log.warning(`mirror: looking up the name ${name}: ${String(error)}`)
     return false
@@ -172,9 +176,9 @@ async function askUpstream(context: Context, name: string): Promise<boolean | { 
   const { now } = context
   const caller = callerOf(context)
   const key = { kind: 'listing', name } as const
-  const lines = await currentNames(context).catch(() => null)
-  if (lines?.includes(`\n${name}\n`)) return true
-  if (lines === null && isUnreachable(context)) return { failure: healthOf(context).lastFailure ?? 'it does not answer' }
+  const names = await readNames(context).catch(() => 'unknown' as const)
+  if (names && names !== 'unknown' && includesName(names, name)) return true
+  if (names === 'unknown' && isUnreachable(context)) return { failure: healthOf(context).lastFailure ?? 'it does not answer' }
   const error = await documentState(context, 'listing', name, { newerThan: now(), caller }).then(
     () => null,
     (reason: unknown) => reason,
@@ -185,12 +189,15 @@ async function askUpstream(context: Context, name: string): Promise<boolean | { 
   return { failure: entry?.failure ?? (error instanceof Error ? error.message : 'it did not answer') }
 }
 
-/** Returns matching names: the text itself, then names that begin with it, then other names that contain it, each in the order of the document. */
-function matching(lines: string, wanted: string): string[] {
-  const exact = lines.includes(`\n${wanted}\n`) ? [wanted] : []
-  const found = new Set(exact)
-  for (const pattern of [`\n${wanted}`, wanted]) {
-    for (let at = lines.indexOf(pattern); at !== -1 && found.size < maxCandidates; at = lines.indexOf(pattern, at + 1)) {
+/**
+ * Returns matching names: the text itself, then its other spellings, names that begin with it, and other names that contain it, each in the order of the
+ * document.
+ */
+function matching({ lines, lower }: Names, text: string): string[] {
+  const wanted = text.toLowerCase()
+  const found = new Set(lines.includes(`\n${text}\n`) ? [text] : [])
+  for (const pattern of [`\n${wanted}\n`, `\n${wanted}`, wanted]) {
+    for (let at = lower.indexOf(pattern); at !== -1 && found.size < maxCandidates; at = lower.indexOf(pattern, at + 1)) {
       const start = lines.lastIndexOf('\n', pattern.startsWith('\n') ? at : at - 1) + 1
       found.add(lines.slice(start, lines.indexOf('\n', start)))
     }
@@ -198,8 +205,10 @@ function matching(lines: string, wanted: string): string[] {
   return [...found]
 }
 
-async function ownNames({ database }: Pick<MirrorServices, 'database'>, names: readonly string[]): Promise<Set<string>> {
-  if (names.length === 0) return new Set()
+/** Returns which of the names this server has, in lower case. */
+async function ownNames({ database }: Pick<MirrorServices, 'database'>, spelled: readonly string[]): Promise<Set<string>> {
+  if (spelled.length === 0) return new Set()
+  const names = spelled.map((name) => name.toLowerCase())
   const marks = names.map(() => '?').join(', ')
   const rows = await database.reads.all<{ name: string }>(
     `select name from packages where name in (${marks}) union select name from reserved_names where name in (${marks})`,

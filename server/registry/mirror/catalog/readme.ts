@@ -12,7 +12,8 @@ import { fetchWholeArchive } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
 import { openMirrored, packageState } from '../access.ts'
 import { callerOf, heedPause, inTurn as inUpstreamTurn, pausedError, UpstreamPaused, withinLimits } from '../limits.ts'
-import { measured, requestUpstream, timesOf } from '../upstream.ts'
+import { measured } from '../health.ts'
+import { requestUpstream, timesOf } from '../upstream.ts'
 import type { UpstreamPackage } from './package.ts'
 
 /** A README as it is in the archive. */
