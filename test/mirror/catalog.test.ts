@@ -137,6 +137,35 @@ it('finds names in the order exact match, prefix, part', async () => {
   expect(upstream.count('/api/package-name-completion-data')).toBe(1)
 })
 
+it('finds names with capitals and underscores in any spelling, except spellings of own and excluded names', async () => {
+  const upstream = await Upstream.start()
+  for (const name of ['Autolinker', 'Acme_Tools', 'Widgets', '_Mixed', '_fe_shared', 'autolink', 'my_autolinker'])
+    upstream.publish(name, '1.0.0')
+  await using app = await mirrorOf(upstream)
+  const member = await app.member()
+  await publishOwn(app, member, { name: 'widgets', version: '1.0.0' })
+  const names = async (query: string) => (await found(member, query)).data.searchUpstream.map(({ name }: { name: string }) => name)
+  for (const query of ['Autolinker', 'autolinker', 'AUTOLINKER']) expect(await names(query)).toEqual(['Autolinker', 'my_autolinker'])
+  for (const query of ['Autolink', 'autolink']) expect(await names(query)).toEqual(['autolink', 'Autolinker', 'my_autolinker'])
+  for (const query of ['_Mixed', '_mixed', 'ixE']) expect(await names(query)).toEqual(['_Mixed'])
+  for (const query of ['_fe', 'FE_shared']) expect(await names(query)).toEqual(['_fe_shared'])
+  for (const query of ['widgets', 'Widgets', 'acme', 'Acme_Tools']) expect(await names(query)).toEqual([])
+  const { packages } = (await member.get('/mirror/api/package-name-completion-data')).body
+  expect(packages.toSorted()).toEqual(['Autolinker', '_Mixed', '_fe_shared', 'autolink', 'my_autolinker'])
+  const refresh = 'mutation ($name: String!) { refreshMirroredPackage(input: { name: $name }) { package { name } } }'
+  expect((await (await app.admin()).graphql(refresh, { name: 'Widgets' })).body.errors[0].extensions.code).toBe('NotFound')
+})
+
+it.each(['Autolinker', 'autolinker', 'AUTO*'])('applies a policy that names %s to Autolinker', async (name) => {
+  const upstream = await Upstream.start()
+  upstream.publish('Autolinker', '1.0.0')
+  await using app = await mirrorOf(upstream)
+  const [admin, member] = [await app.admin(), await app.member()]
+  const packages = { mode: 'enforce', allow: [], deny: [{ name, publisher: null, versions: null }] }
+  expect((await admin.put('/api/admin/mirror/policies', { packages })).status).toBe(200)
+  expect((await member.get('/mirror/api/packages/Autolinker')).status).toBe(403)
+})
+
 it('lists the packages of this server that use an upstream package', async () => {
   const upstream = await Upstream.start()
   upstream.publish('colors', '1.0.0')

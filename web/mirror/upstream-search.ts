@@ -8,8 +8,8 @@ import { useMirrorHost } from './mirror.ts'
 export function useUpstreamSearch(typed: Readonly<Ref<string>>, first: number) {
   const host = useMirrorHost()
   const settled = refDebounced(typed, 150)
-  const query = computed(() => settled.value.trim().toLowerCase())
-  const isWanted = computed(() => host.value !== undefined && /^[a-z_][a-z0-9_]{0,63}$/.test(query.value))
+  const query = computed(() => settled.value.trim())
+  const isWanted = computed(() => host.value !== undefined && /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(query.value))
   const { data, ...state } = useQuery(SearchUpstreamDocument, () => ({ query: query.value, first }), isWanted, true)
   return { ...state, host, query, isWanted, matches: computed(() => (isWanted.value ? data.value?.searchUpstream : undefined)) }
 }

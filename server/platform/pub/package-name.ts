@@ -18,8 +18,12 @@ export function nameFault(name: string): string | null {
   return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null
 }
 
-/** Returns whether a name matches a pattern, in which `*` stands for any characters. Takes linear time per `*`, unlike a regular expression. */
-export function matchesName(pattern: string, name: string): boolean {
+/**
+ * Returns whether a name in any spelling matches a pattern in lower case, in which `*` stands for any characters. Takes linear time per `*`, unlike a
+ * regular expression.
+ */
+export function matchesName(pattern: string, spelled: string): boolean {
+  const name = spelled.toLowerCase()
   const [start = '', ...others] = pattern.split('*')
   const end = others.pop()
   if (end === undefined) return name === start

@@ -28,7 +28,7 @@ export const isOwnSql = '(exists (select 1 from packages where name = ?) or exis
 
 /** Returns whether UPSTREAM_NEVER excludes a name from the mirror, in any spelling. */
 export function isExcluded({ UPSTREAM_NEVER }: Pick<Config, 'UPSTREAM_NEVER'>, name: string): boolean {
-  return UPSTREAM_NEVER.some((pattern) => matchesName(pattern, name.toLowerCase()))
+  return UPSTREAM_NEVER.some((pattern) => matchesName(pattern, name))
 }
 
 /** Long enough that no package has the name of a decoy by chance. */

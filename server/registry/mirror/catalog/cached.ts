@@ -145,7 +145,8 @@ export async function refreshMirrored(context: SignedInContext, name: string): P
 }
 
 async function isNeverTaken({ em, config }: SignedInContext, name: string): Promise<boolean> {
-  const row = await readRow<{ own: boolean | number }>(em, `select ${isOwnSql} as own`, [name, name])
+  const lower = name.toLowerCase()
+  const row = await readRow<{ own: boolean | number }>(em, `select ${isOwnSql} as own`, [lower, lower])
   return Boolean(row?.own) || isExcluded(config, name)
 }
 

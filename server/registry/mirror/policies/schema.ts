@@ -100,7 +100,7 @@ builder.queryField('mirrorPolicies', (t) =>
 /** Maximum number of entries in a list. */
 const maxEntries = 500
 const tooMany = `must have at most ${maxEntries} entries`
-const namePattern = z.string().regex(/^[a-z0-9_*]{1,64}$/, 'must be a package name, in which * stands for any characters')
+const namePattern = z.string().regex(/^[a-z0-9_*]{1,64}$/i, 'must be a package name, in which * stands for any characters')
 const license = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/, 'must be an SPDX identifier of a license, such as BSD-3-Clause')
 const names = z.array(namePattern).max(maxEntries, tooMany)
 const licenseList = z.array(license).max(maxEntries, tooMany)

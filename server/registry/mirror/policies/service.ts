@@ -39,11 +39,11 @@ export async function updatePolicies(context: SignedInContext, { revision, ...ch
   })
 }
 
-/** Removes duplicates from lists. Licenses and publishers are compared in lower case. */
+/** Removes duplicates from lists. Names, licenses and publishers are compared in lower case. */
 function normalized({ minimumAge, packages, advisories, licenses }: PoliciesChange): Partial<MirrorPolicies> {
   const lower = (texts: readonly string[]) => [...new Set(texts.map((text) => text.toLowerCase()))]
   return {
-    ...(minimumAge && { minimumAge: { ...minimumAge, exempt: [...new Set(minimumAge.exempt)] } }),
+    ...(minimumAge && { minimumAge: { ...minimumAge, exempt: lower(minimumAge.exempt) } }),
     ...(packages && { packages: { ...packages, allow: distinct(packages.allow), deny: distinct(packages.deny) } }),
     ...(advisories && { advisories }),
     ...(licenses && { licenses: { ...licenses, allow: lower(licenses.allow), deny: lower(licenses.deny) } }),
@@ -51,7 +51,11 @@ function normalized({ minimumAge, packages, advisories, licenses }: PoliciesChan
 }
 
 function distinct(selectors: readonly Selector[]): Selector[] {
-  const all = selectors.map(({ publisher, ...one }) => ({ ...one, publisher: publisher?.toLowerCase() ?? null }))
+  const all = selectors.map((one) => ({
+    ...one,
+    name: one.name?.toLowerCase() ?? null,
+    publisher: one.publisher?.toLowerCase() ?? null,
+  }))
   return [...new Map(all.map((one) => [describeSelector(one), one])).values()]
 }
 
