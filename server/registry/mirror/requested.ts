@@ -27,10 +27,9 @@ export async function admittedPackage(
   kind?: DocumentKind,
 ): Promise<{ name: string; state: PackageState }> {
   requireValid(context, name, version)
-  // Callers who are not signed in get the same response after the same queries for own and for unknown names.
-  if (!context.viewer && (await isOwnName(context, name))) return actAsUnknown(context, name, version, kind)
+  if (!context.viewer) return admitStranger(context, name, version, kind)
   const state = await packageState(context, name, version)
-  if (context.viewer && (state.isOwn || isExcluded(context.config, name))) throw ownNameError(context, name, state.isOwn)
+  if (state.isOwn || isExcluded(context.config, name)) throw ownNameError(context, name, state.isOwn)
   return { name, state }
 }
 
@@ -40,16 +39,23 @@ export function requireValid(context: Context, name: string, version: string | u
   if (version !== undefined && !parseVersion(version)) throw unknown(context, `${name} ${version}`)
 }
 
-/** Requests a decoy in place of a name that is never taken from the upstream server, and throws what an unknown name leads to. */
-async function actAsUnknown(context: Context, name: string, version?: string, kind: DocumentKind = 'listing'): Promise<never> {
+/**
+ * Admits callers who are not signed in. They get the same response after the same work for own and for unknown names: in place of an own name, a decoy is
+ * requested. @throws ApiError
+ */
+async function admitStranger(context: Context, name: string, version?: string, kind: DocumentKind = 'listing') {
+  const isOwn = await isOwnName(context, name)
   const decoy = decoyName(context, name)
-  if (decoy === null) throw unknown(context, name)
+  const asked = isOwn ? decoy : name
+  if (asked === null) throw unknown(context, name)
   try {
-    const state = await packageState(context, decoy, version)
-    if (kind === 'listing') await currentListing(context, decoy, state)
-    else await readDocument(context, kind, decoy, { newerThan: newerThan(kind, state), caller: callerOf(context) })
+    const state = await packageState(context, asked, version)
+    if (!isOwn && (state.sha256 !== null || state.archive !== null)) return { name, state }
+    if (kind === 'listing') await currentListing(context, asked, state)
+    else await readDocument(context, kind, asked, { newerThan: newerThan(kind, state), caller: callerOf(context) })
+    if (!isOwn) return { name, state: await packageState(context, name, version) }
   } catch (error) {
-    throw error instanceof ApiError ? reworded(error, error.message.replaceAll(decoy, name)) : error
+    throw error instanceof ApiError ? reworded(error, error.message.replaceAll(asked, name)) : error
   }
   throw unknown(context, name)
 }
