@@ -102,7 +102,7 @@ it.each(['NO_PROXY', 'no_proxy'])('contacts hosts in %s directly', async (variab
 it.each([
   ['http', 'HTTP_PROXY'],
   ['https', 'HTTPS_PROXY'],
-])('says that the proxy does not accept the password of %s requests', async (scheme, variable) => {
+])('reports that the proxy does not accept the password of %s requests', async (scheme, variable) => {
   const { upstream } = await upstreamAt(`${scheme}://packages.example`)
   const proxy = await ForwardProxy.open({ hosts: {}, credentials })
   const env = { UPSTREAM_URL: upstream.url, [variable]: proxy.url('web proxy:old-word') }

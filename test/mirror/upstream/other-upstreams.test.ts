@@ -62,7 +62,7 @@ it('reads an expired archive URL again although the ETag of the listing is the s
   expect(upstream.requestsTo(listingPath('colors')).map(({ status }) => status)).toEqual([200, 200])
 })
 
-it.each([401, 403])('says that another host refuses access to an archive with status %i, after one more attempt', async (status) => {
+it.each([401, 403])('reports that another host refuses access to an archive with status %i, after one more attempt', async (status) => {
   const [upstream, archives] = [await Upstream.start(), await Upstream.start()]
   upstream.publish('colors', '1.0.0')
   const { host } = new URL(archives.url)
@@ -84,7 +84,7 @@ it.each([401, 403])('says that another host refuses access to an archive with st
   expect(archives.count()).toBe(2)
 })
 
-it.each([401, 403])('says that the bucket behind the upstream server refuses access with status %i', async (status) => {
+it.each([401, 403])('reports that the bucket behind the upstream server refuses access with status %i', async (status) => {
   const [upstream, archives] = [await Upstream.start(), await Upstream.start()]
   upstream.publish('colors', '1.0.0')
   upstream.fail(path, redirectTo(`${archives.url}/bucket/colors`))
