@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { AnalysisNeedsFlutter, PanaFailed } from '../../server/analysis/pana/summary.ts'
+import { AnalysisNeedsFlutter, PanaFailed } from '../../server/analysis/pana/to-report.ts'
 import { readablePackages } from '../../server/analysis/pana/invocation.ts'
 import { withJobToken } from '../../server/accounts/tokens/job-token.ts'
 import { type TestApp, testApp } from '../app.ts'

@@ -39,19 +39,6 @@ export function membersOf(shape: Shape, className: string, around: MemberAround)
   return [{ ...around, kind: memberKind(shape, line, className), name: shape.name, signature: line, isStatic }]
 }
 
-/** Returns the constructor and field that the header of an extension type declares. */
-export function primaryMembers({ name, primary, supertypes }: Head, around: Around): Member[] {
-  const [, suffix = '', parameter = ''] = /^(?:\.\s*([\w$]+))?\s*\((?:.*?\s)?([\w$]+)\s*\)$/s.exec(primary ?? '') ?? []
-  const type = supertypes.find(({ relation }) => relation === 'represents')?.type
-  if (type === undefined) return []
-  const constructor = suffix === '' || suffix === 'new' ? name : `${name}.${suffix}`
-  const own = { ...around, doc: null, deprecated: null, isStatic: false, isOverride: false }
-  return [
-    { ...own, kind: 'constructor', name: constructor, signature: `${constructor}(${type} ${parameter})` },
-    { ...own, kind: 'field', name: parameter, signature: `final ${type} ${parameter}` },
-  ]
-}
-
 /** Whether a name is public: no part of it begins with an underscore. */
 export const isPublic = (name: string): boolean => name !== '' && !name.split('.').some((part) => part.startsWith('_'))
 
@@ -93,8 +80,6 @@ function memberKind({ kind, name }: Shape & { name: string }, line: string, clas
 
 export type Head = Pick<Declaration, 'name' | 'signature' | 'supertypes'> & {
   kind: (typeof containerKinds)[number]
-  /** The part after the name of an extension type, such as `.named(int value)`. */
-  primary: string | null
 }
 
 type Word = { text: string; start: number; end: number }
@@ -113,7 +98,7 @@ export function readHead(code: string): Head | null {
   const name = isNamed ? (words[from]?.text ?? '') : ''
   const rest = words.slice(isNamed ? from + 1 : from)
   const primary = kind === 'extension type' ? primaryOf(signature, rest) : null
-  return { kind, name, signature, supertypes: [...represented(primary), ...supertypesOf(signature, rest)], primary }
+  return { kind, name, signature, supertypes: [...represented(primary), ...supertypesOf(signature, rest)] }
 }
 
 const ignoredWords = new Set(['augment', 'macro', 'external'])

@@ -1,16 +1,7 @@
 import { type Declaration, isNamedType, type Member } from './api.ts'
-import {
-  type Around,
-  declarationsOf,
-  type Head,
-  isPublic,
-  type MemberAround,
-  membersOf,
-  primaryMembers,
-  readHead,
-  withFieldTypes,
-} from './declarations.ts'
+import { type Around, declarationsOf, type Head, isPublic, type MemberAround, membersOf, readHead, withFieldTypes } from './declarations.ts'
 import { type Directives, takeDirective } from './directives.ts'
+import { expandConstructor, findPrimary, isPrimaryBody, membersOfPrimary, type Primary, withoutPrimary } from './syntax/primary.ts'
 import type { Shape } from './syntax/shapes.ts'
 import { type Chunk, indexUpTo, skim } from './syntax/skim.ts'
 import { type Grammar, type Piece, shapesOf } from './syntax/grammar.ts'
@@ -36,6 +27,7 @@ type Reading = {
   codeOf(chunk: Chunk, end?: number): string
   around(chunk: Chunk): Around
   aroundMember(chunk: Chunk): MemberAround
+  text: string
 }
 
 /** Parses a file with at most `limit` declarations and members. */
@@ -47,6 +39,7 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
     aroundMember: (chunk) => ({
       ...reading.around(chunk),
       ...(chunk.initializers !== null && superConstructorIn(text.slice(chunk.initializers.start, chunk.initializers.end))),
+    text,
       isOverride: chunk.annotations.some(({ start, end }) => /^@\s*override$/.test(text.slice(start, end))),
     }),
     around: ({ docs, annotations, start }) => ({
@@ -93,11 +86,35 @@ type Entry = { chunk: Chunk; head: Head | null; pieces: { chunk: Chunk; piece: P
 /** Whether a declaration belongs to the public API: it is public and not marked with `@nodoc`. */
 const isShown = ({ name, doc }: { name: string; doc: string | null }): boolean => isPublic(name) && !/@nodoc\b|<nodoc>/.test(doc ?? '')
 
-function entryOf({ codeOf }: Reading, chunk: Chunk): Entry {
-  const head = readHead(codeOf(chunk, chunk.body?.start))
+function entryOf(reading: Reading, chunk: Chunk): Entry {
+  const { text, codeOf } = reading
+  const end = chunk.body?.start ?? chunk.end
+  const primary = findPrimary(text, chunk.start)
+  const isHidden = primary !== null && !primary.isExtensionType
+  const head = readHead(isHidden ? withoutPrimary(text, chunk.start, end, primary) : codeOf(chunk, end))
   if (head === null) return { chunk, head, pieces: [{ chunk, piece: { code: codeOf(chunk), isMember: false } }] }
-  const pieceOf = (member: Chunk) => (member.isEnumValue ? null : { code: codeOf(member), isMember: true })
-  return { chunk, head, pieces: (chunk.body?.members ?? []).map((member) => ({ chunk: member, piece: pieceOf(member) })) }
+  const all = chunk.body?.members ?? []
+  const body = all.find((member) => !member.isEnumValue && isPrimaryBody(codeOf(member)))
+  const pieceOf = (member: Chunk) => (member.isEnumValue ? null : { code: expandConstructor(codeOf(member), head.name), isMember: true })
+  const members = all.filter((member) => member !== body).map((member) => ({ chunk: member, piece: pieceOf(member) }))
+  return { chunk, head, pieces: [...impliedPieces(reading, primary, head, { chunk, body }), ...members] }
+}
+
+type ClassChunks = { chunk: Chunk; body: Chunk | undefined }
+
+/** Returns the members that a primary constructor declares. The constructor has the comment and the initializers of its part in the body. */
+function impliedPieces(
+  { text }: Reading,
+  primary: Primary | null,
+  { kind, supertypes }: Head,
+  { chunk, body }: ClassChunks,
+): Entry['pieces'] {
+  if (primary === null) return []
+  const isConst = kind === 'enum' || primary.modifier.end > primary.modifier.start
+  const [constructor, ...fields] = membersOfPrimary(text, primary, isConst, kind !== 'extension type' && supertypes.length > 0)
+  const { docs = [], annotations = [], initializers = null } = body ?? {}
+  const implied = constructor && [{ ...constructor, chunk: { ...constructor.chunk, start: chunk.start, docs, annotations, initializers } }]
+  return [...(implied ?? []), ...fields].map(({ code, chunk: own }) => ({ chunk: own, piece: { code, isMember: true } }))
 }
 
 function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: ReadonlyMap<Piece, Shape | null>): Declaration[] {
@@ -108,15 +125,14 @@ function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: Read
     return shape === null ? [] : declarationsOf(shape, around)
   }
   const { kind, name, signature, supertypes } = head
-  const members = pieces.flatMap((member): Member[] => {
+  const all = pieces.flatMap((member): Member[] => {
     if (member.piece === null) return enumValues(reading, member.chunk)
     const shape = shapeOf(member.piece)
     return shape === null ? [] : membersOf(shape, name, reading.aroundMember(member.chunk))
   })
-  const all = [...primaryMembers(head, around), ...members]
   const shown = all.filter((member) => isShown(member) && isCallable(member, signature))
-  // A class without a body (`class A = B with C;`) takes over the constructors of another class.
-  const isRead = chunk.body !== null && pieces.every(({ piece }) => piece === null || shapeOf(piece) !== null)
+  // A mixin application (`class A = B with C;`) takes over the constructors of another class.
+  const isRead = !/ = /.test(signature) && pieces.every(({ piece }) => piece === null || shapeOf(piece) !== null)
   return [
     {
       ...around,

@@ -148,6 +148,8 @@ export function tidy(code: string, without: ReadonlySet<string> = new Set()): st
     else {
       at = end
       if (leads && without.has(token)) continue
+      // `final` and `var` before a parameter have no meaning for callers.
+      if ((token === 'final' || token === 'var') && beforeParameter.test(last)) continue
       if (last === ',' && closes.test(token)) line = line.slice(0, -1)
       line += gap(last, token, start > 0 && /\s/.test(code.charAt(start - 1))) + token
       last = token
@@ -157,9 +159,11 @@ export function tidy(code: string, without: ReadonlySet<string> = new Set()): st
 }
 
 const operatorName = /(?<![\w$])operator (?:[[\]=<>+\-*/%~&|^] ?)+(?=\()/
+const beforeParameter = /^(?:[({[,]|required|covariant)$/
 const closes = /^[)\]}>]$/
 
 function gap(last: string, next: string, wasBlank: boolean): string {
+  if (next === '.' && spaced.has(last)) return ' '
   if (last === '' || opens.has(last) || sticksToLeft.has(next)) return ''
   if (last === ',' || spaced.has(last) || spaced.has(next)) return ' '
   return wasBlank ? ' ' : ''

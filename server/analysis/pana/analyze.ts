@@ -13,8 +13,7 @@ import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../../services.ts'
 import { withJobToken } from '../../accounts/tokens/job-token.ts'
 import { prepare, type Sdk, logLine, redactPaths, readablePackages } from './invocation.ts'
-import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit, readSummary, type Summary } from './summary.ts'
-import { toReport } from './to-report.ts'
+import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit, readSummary, type Summary, toReport } from './to-report.ts'
 import { sizesOf } from '../report/unpack.ts'
 
 declare module '../../services.ts' {

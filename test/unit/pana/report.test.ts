@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { logLine } from '../../../server/analysis/pana/invocation.ts'
-import { readSummary } from '../../../server/analysis/pana/summary.ts'
-import { toReport } from '../../../server/analysis/pana/to-report.ts'
+import { readSummary, toReport } from '../../../server/analysis/pana/to-report.ts'
 import { recordedReport } from '../../support/recorded-report.ts'
 
 /** Returns the report for pana output with one section. */

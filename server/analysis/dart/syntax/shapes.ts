@@ -139,7 +139,7 @@ function objectAt(text: string, name: string, next: number, end: number, isConst
 }
 
 /** Returns the type of a placeholder, or null if the type is not evident. */
-function typeOfPlaceholder(value: string): string | null {
+export function typeOfPlaceholder(value: string): string | null {
   const simple = simpleTypes.get(value)
   if (simple !== undefined) return simple
   if (value.endsWith('()')) return value.slice(0, -2)
