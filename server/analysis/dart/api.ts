@@ -8,6 +8,8 @@ export type Api = {
   hidden: Declaration[]
   /** Paths below `lib/` of files that could not be parsed completely. The rest of such a file is still included. */
   unclear: string[]
+  /** Paths below `lib/` of files that exceed a limit, so that some or all of their declarations are missing. */
+  unread: string[]
 }
 
 export type Library = {

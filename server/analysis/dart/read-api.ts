@@ -6,42 +6,42 @@ import { openGrammar } from './syntax/grammar.ts'
 import { isNamedAt } from './declarations.ts'
 import { argumentsOf, callableOf, fillIn, nameOf, type Parameter } from './signature.ts'
 
-// Limits per package. Files that exceed one are reported as unclear.
+// Limits per package. They count work instead of time, so that the result does not depend on how busy the machine is. Files that exceed one are
+// reported as unread.
 /** Maximum number of characters per file. */
 const maxCharacters = 16 * 1024 * 1024
 /** Maximum number of declarations and members. */
 const maxDeclarations = 400_000
-
-/** Limit in milliseconds for the CPU time above the usual time, against files that are slow to parse on purpose. */
-const maxExcessMs = 10_000
-/** Generous upper bound for the parse time of normal code in milliseconds. A kilobyte usually takes a third of a millisecond. */
-const usualMs = (text: string): number => 50 + text.length / 1000
+/** Maximum number of steps of the parser above the usual number, against files that are slow to parse on purpose. */
+const maxExcessSteps = 100_000
+/** Generous upper bound for the steps of the parser in normal code. A kilobyte usually takes 25. */
+const usualSteps = (text: string): number => 500 + text.length / 10
 
 /** Reads the public API of a package from its sources below `lib/`, given by path in the archive. */
 export async function readApi(sources: ReadonlyMap<string, string>, packageName: string | null): Promise<Api> {
   const grammar = await openGrammar()
   const files = new Map<string, SourceFile>()
-  const unclear: string[] = []
-  let [left, excessMs] = [maxDeclarations, 0]
+  const [unclear, unread]: [string[], string[]] = [[], []]
+  let [left, excessSteps] = [maxDeclarations, 0]
   for (const [path, text] of dartFiles(sources)) {
-    if (text.length > maxCharacters || left <= 0 || excessMs > maxExcessMs) unclear.push(path)
+    if (text.length > maxCharacters || left <= 0 || excessSteps > maxExcessSteps) unread.push(path)
     else {
-      const began = process.cpuUsage()
       const file = readFile(grammar, path, text, left)
-      const { user, system } = process.cpuUsage(began)
-      excessMs += Math.max((user + system) / 1000 - usualMs(text), 0)
+      excessSteps += Math.max(file.steps - usualSteps(text), 0)
       left -= file.size
       files.set(path, file)
-      if (!file.isClear) unclear.push(path)
+      if (file.isCutShort) unread.push(path)
+      else if (!file.isClear) unclear.push(path)
     }
   }
-  return { ...apiOf(files, packageName), unclear: unclear.map((path) => path.slice('lib/'.length)) }
+  const belowLib = (paths: string[]) => paths.map((path) => path.slice('lib/'.length))
+  return { ...apiOf(files, packageName), unclear: belowLib(unclear), unread: belowLib(unread) }
 }
 
 const dartFiles = (sources: ReadonlyMap<string, string>): [string, string][] =>
   [...sources].filter(([path]) => path.startsWith('lib/') && path.endsWith('.dart')).sort(([a], [b]) => (a < b ? -1 : 1))
 
-function apiOf(files: ReadonlyMap<string, SourceFile>, packageName: string | null): Omit<Api, 'unclear'> {
+function apiOf(files: ReadonlyMap<string, SourceFile>, packageName: string | null): Omit<Api, 'unclear' | 'unread'> {
   const libraries = withParts(files, packageName)
   typeSuperParameters(libraries.values())
   const names = namespacesOf(libraries, packageName)

@@ -18,28 +18,32 @@ export type SourceFile = Directives & {
   hidden: Declaration[]
   /** Number of declarations and members in the file. */
   size: number
+  /** Number of steps that the parser took. */
+  steps: number
   isClear: boolean
+  /** Whether a limit was reached, so that declarations are missing. */
+  isCutShort: boolean
 }
 
 /** Access to the text of a file. */
 type Reading = {
+  text: string
   /** Returns the code of a chunk up to `end`, as passed to the grammar. */
   codeOf(chunk: Chunk, end?: number): string
   around(chunk: Chunk): Around
   aroundMember(chunk: Chunk): MemberAround
-  text: string
 }
 
 /** Parses a file with at most `limit` declarations and members. */
 export function readFile(grammar: Grammar, path: string, text: string, limit: number): SourceFile {
-  const { chunks, code, toCode, isClear } = skim(text, limit)
+  const { chunks, code, toCode, isClear, isCutShort } = skim(text, limit)
   const newlines = Array.from(text.matchAll(/\n/g), ({ index }) => index)
   const reading: Reading = {
+    text,
     codeOf: ({ start, end: all }, end = all) => code.slice(toCode(start), toCode(end)),
     aroundMember: (chunk) => ({
       ...reading.around(chunk),
       ...(chunk.initializers !== null && superConstructorIn(text.slice(chunk.initializers.start, chunk.initializers.end))),
-    text,
       isOverride: chunk.annotations.some(({ start, end }) => /^@\s*override$/.test(text.slice(start, end))),
     }),
     around: ({ docs, annotations, start }) => ({
@@ -54,7 +58,7 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
   const documented = leading.find((chunk) => reading.codeOf(chunk).startsWith('library')) ?? leading[0]
   const entries = chunks.slice(leading.length).map((chunk) => entryOf(reading, chunk))
   const pieces = entries.flatMap((entry) => entry.pieces.flatMap(({ piece }) => piece ?? []))
-  const shapes = shapesOf(grammar, pieces)
+  const { shapes, steps, ...parsed } = shapesOf(grammar, pieces)
   const byPiece = new Map(pieces.map((piece, index) => [piece, shapes[index] ?? null]))
   const all = entries.flatMap((entry) => declared(reading, entry, byPiece))
   return {
@@ -64,7 +68,9 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
     declarations: all.filter(isShown),
     hidden: all.filter((each) => !isShown(each) && isNamedType(each)),
     size: entries.length + pieces.length,
+    steps,
     isClear: isClear && !shapes.includes(null),
+    isCutShort: isCutShort || parsed.isCutShort,
   }
 }
 

@@ -46,13 +46,15 @@ export const surfaceSchema = z.object({
   hidden: z.array(declaration).optional(),
   /** Imports of the libraries below `lib/`. Missing in surfaces of older server versions. */
   files: files.optional(),
+  /** Set if files exceeded a limit, so that declarations are missing. */
+  isIncomplete: z.literal(true).optional(),
 })
 export type Surface = z.infer<typeof surfaceSchema>
 export type SurfaceDeclaration = z.infer<typeof declaration>
 export type SurfaceMember = z.infer<typeof member>
 
 /** Converts an API to the form that is stored, without documentation and source locations. */
-export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'libraries' | 'hidden' | 'files'>): Surface {
+export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'libraries' | 'hidden' | 'files'>, isIncomplete = false): Surface {
   const declarations = [...new Set(libraries.flatMap((library) => library.declarations))]
   const places = new Map(declarations.map((each, place) => [each, place]))
   return {
@@ -66,6 +68,7 @@ export function surfaceOf({ libraries, hidden, files: read }: Pick<Api, 'librari
     })),
     hidden: hiddenDependencies(declarations, hidden),
     files: read.map(({ path, imports }) => ({ path, imports: imports.map(({ uri, conditions }) => ({ uri, conditions })) })),
+    ...(isIncomplete && { isIncomplete }),
   }
 }
 
@@ -121,6 +124,12 @@ export function readSurface<T>(gzipped: Uint8Array, schema: z.ZodType<T>): T | n
   } catch {
     return null
   }
+}
+
+/** Reads a gzipped surface for a comparison. Returns null if it is incomplete or has the format of another server version. */
+export function readComplete(gzipped: Uint8Array): Surface | null {
+  const surface = readSurface(gzipped, surfaceSchema)
+  return surface?.isIncomplete ? null : surface
 }
 
 /** Reads the imports of other packages. */

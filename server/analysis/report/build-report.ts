@@ -13,7 +13,7 @@ import { type Report, type Section, sumOf } from './report.ts'
 import { leftoversIn, type PackageContents, sizesOf } from './unpack.ts'
 
 /** Increase when the same package may get a different report than before. */
-const engineVersion = '2'
+const engineVersion = '3'
 
 /** Maximum number of unknown packages in a report. */
 const maxUnknownPackages = 200
@@ -38,9 +38,13 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
     notes: [...changes, ...notesOn(subject)],
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),
+    ...(isIncomplete(subject) && { isIncomplete: true }),
     unknownPackages: support.unknownPackages.filter(isUpstreamName).slice(0, maxUnknownPackages),
   }
 }
+
+/** Whether files exceed a limit of the analysis, so that parts of the public API are missing. */
+export const isIncomplete = ({ contents, api }: Subject): boolean => contents.tooLarge.length + api.unread.length > 0
 
 const withoutSdk = 'The built-in engine has no Dart SDK to analyze code with.'
 const unanalyzed: Finding[] = [
@@ -68,6 +72,7 @@ function notesOn({ contents, api }: Subject): string[] {
   )
   if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
   if (contents.notText.length > 0) notes.push(`Not text: ${firstOf(contents.notText.map(code))}. Their API is missing here.`)
+  if (api.unread.length > 0) notes.push(`Too complex to be read: ${firstOf(api.unread.map(code))}. Some of their API is missing here.`)
   const unclear = firstOf(api.unclear.map(code))
   if (api.unclear.length > 0) notes.push(`Some code in ${counted(api.unclear.length, 'file')} could not be parsed: ${unclear}.`)
   return notes

@@ -39,6 +39,8 @@ export const reportSchema = z.object({
   documented: z.object({ documented: z.number().int(), total: z.number().int() }).nullable(),
   /** Sizes of the unpacked files in bytes by kind, such as `dart`, `image`, `font`, `other`; largest first. */
   sizes: z.array(z.object({ kind: z.string(), files: z.number().int(), bytes: z.number().int() })),
+  /** Set if files exceeded a limit of the analysis, so that parts of the public API are missing. */
+  isIncomplete: z.literal(true).optional(),
   /** Packages that must be known to determine the supported platforms. Internal, not shown to users. */
   unknownPackages: z.array(z.string()).optional(),
   /** Packages of this server that the report could name when it was stored. Internal, not shown to users. */

@@ -3,11 +3,11 @@ import { gzipSync } from 'node:zlib'
 import { buildPages } from '../api-pages/build.ts'
 import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
-import { readPackages, readSurface, type Surface, surfaceOf, surfaceSchema } from '../dart/surface.ts'
+import { readComplete, readPackages, type Surface, surfaceOf } from '../dart/surface.ts'
 import { ApiError } from '../../errors.ts'
 import { type ApiChanges, apiVerdictOf, counted, judgeVersion } from '../dart/changes.ts'
 import { compareSurfaces } from '../dart/compare/compare.ts'
-import { buildReport } from './build-report.ts'
+import { buildReport, isIncomplete } from './build-report.ts'
 import { code, firstOf, type Subject } from './judge.ts'
 import { type AnalysisTask, type Answer, archiveName, docsName, type Question } from './task.ts'
 import { unpack } from './unpack.ts'
@@ -26,7 +26,7 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
     contents.sources.clear()
     const subject: Subject = { contents, facts, api, packages: readPackages(facts.packages) }
     usage.sample()
-    const outline = surfaceOf(api)
+    const outline = surfaceOf(api, isIncomplete(subject))
     const changes = changesSince(earlier, outline)
     const change = earlier && changes && apiChangeNote(earlier.version, facts.version, changes)
     const apiVerdict = earlier && changes && apiVerdictOf(earlier.version, facts.version, changes)
@@ -79,9 +79,9 @@ function measure() {
   }
 }
 
-/** Compares the public API with that of the earlier version; null if it is unknown. */
+/** Compares the public API with that of the earlier version; null if either is incomplete or unknown. */
 function changesSince(earlier: AnalysisTask['earlier'], surface: Surface): ApiChanges | null {
-  const before = earlier && readSurface(earlier.surface, surfaceSchema)
+  const before = surface.isIncomplete ? null : earlier && readComplete(earlier.surface)
   return before && compareSurfaces(before, surface)
 }
 

@@ -90,7 +90,7 @@ function storeReport(services: Services, work: Work, { run, result, dependentsOf
   const surface = Buffer.from(result.surface)
   return services.database.fork().transactional(async (em) => {
     const isStored = keepsPanaReport
-      ? await storeSurface(em, services.config, versionId, { generation, surface, apiVerdict })
+      ? await storeSurface(em, services.config, versionId, { generation, surface, apiVerdict, isIncomplete: report.isIncomplete ?? false })
       : await storeFindings(em, services.config, versionId, { generation, report, surface, apiVerdict })
     if (isStored && panaFollows) await requestPana(em, work, services.now())
     if (isStored && dependentsOf) await requestRepeats(em, await versionsToRepeat(em, services.config, dependentsOf), services.now())

@@ -29,6 +29,8 @@ export const ScoreReport = defineEntity({
     tags: p.text().default(''),
     /** Why the last analysis failed; null if it succeeded. */
     error: p.string().length(1000).nullable(),
+    /** Whether files exceeded a limit of the analysis, so that parts of the public API are missing. */
+    isIncomplete: p.boolean().default(false),
     /** Log output of the analysis engine. */
     log: p.text().nullable(),
   },

@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 /** The response of pub.dev, extended by the state of the analysis. */
 const counts = 'likeCount downloads @flatten { downloadCount30Days: last30Days }'
-const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints } }'
+const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints isIncomplete } }'
 const points = 'grantedPoints maxPoints'
 
 export const scoreRoutes = [
@@ -21,7 +21,7 @@ export const scoreRoutes = [
   route(
     'GET /api/packages/:pkg/versions/:version/scoring-report',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { score {
-      status error engine engineVersion startedAt finishedAt ${points}
+      status error isIncomplete engine engineVersion startedAt finishedAt ${points}
       report {
         sections { id: key title ${points} status criteria { id: key title ${points} reason remedy } }
         notMeasured { id: key title reason } tags notes documented { documented total } sizes { kind files bytes }

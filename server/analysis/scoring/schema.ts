@@ -153,6 +153,10 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
       nullable: true,
       description: 'Percentage of points, from 0 to 100, rounded down. Used for sorting and filtering searches.',
     }),
+    isIncomplete: t.exposeBoolean('isIncomplete', {
+      description:
+        'Whether files exceeded a limit of the analysis. Parts of the public API are then missing, and the version is not compared with others.',
+    }),
     engine: t.exposeString('engine', { nullable: true, description: 'Analysis engine: `built-in` or `pana`.' }),
     engineVersion: t.exposeString('engineVersion', { nullable: true, description: 'Version of the engine.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When the last analysis began.' }),

@@ -8,7 +8,7 @@ import { loadScoringSettings } from '../../platform/settings/scoring.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 
-/** The score of a version. `error`: why the last analysis failed. `awaitsPana`: whether an analysis by pana is waiting or running. */
+/** The score of a version. `isIncomplete`: files exceeded a limit, so that parts of the public API are missing. `error`: why the last analysis failed. `awaitsPana`: whether an analysis by pana is waiting or running. */
 export type Score = Awaited<ReturnType<typeof scoreOf>>
 
 type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
@@ -35,6 +35,7 @@ export async function scoreOf(reader: Reader, versionId: string) {
     percent: row?.percent ?? null,
     engine: row?.engine ?? null,
     engineVersion: row?.engine_version ?? null,
+    isIncomplete: Boolean(row?.is_incomplete),
     startedAt: dateOrNull(row?.started_at),
     finishedAt: dateOrNull(row?.finished_at),
     awaitsPana: isOnNow && (pana?.state === 'queued' || pana?.state === 'running'),
@@ -62,6 +63,7 @@ type Result = {
   error: string | null
   started_at: number | string | null
   finished_at: number | string | null
+  is_incomplete: boolean | number
 }
 type Job = { subject: string; state: 'queued' | 'running' | 'failed'; error: string | null }
 
@@ -71,7 +73,7 @@ const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
 const loadResult = batched(async (em, ids) => {
   const rows = await readRows<Result>(
     em,
-    `select version_id, engine, engine_version, granted, maximum, percent, error, started_at, finished_at
+    `select version_id, engine, engine_version, granted, maximum, percent, error, started_at, finished_at, is_incomplete
      from score_reports where version_id in (${marks(ids)})`,
     ids,
   )

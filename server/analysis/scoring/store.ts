@@ -58,18 +58,19 @@ export async function storeSurface(
   em: EntityManager,
   here: Here,
   versionId: string,
-  { generation, surface, apiVerdict }: Surface,
+  { generation, surface, apiVerdict, isIncomplete }: Surface,
 ): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
-  const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
-  if ((await changeRows(em, update, [generation, currentTimeOf(em), versionId, generation])) === 0) return false
+  const update = `update score_reports set generation = ?, finished_at = ?, error = null, is_incomplete = ?
+    where version_id = ? and generation < ?`
+  if ((await changeRows(em, update, [generation, currentTimeOf(em), isIncomplete, versionId, generation])) === 0) return false
   await writeSurface(em, versionId, surface, apiVerdict)
   if (about.isLatest) await refreshIndex(em, here, about.packageId)
   return true
 }
 
-type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null }
+type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null; isIncomplete: boolean }
 
 /** Returns whether the last report of a version is by this engine. */
 export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
@@ -112,8 +113,8 @@ async function withRemarks(em: EntityManager, versionId: string, report: Report)
   const earlier = await readReport(em, versionId)
   if (!earlier) return report
   const notes = earlier.notes.filter((note) => !note.startsWith(notJudged) && !report.notes.includes(note))
-  const { leadsTo } = earlier
-  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented, leadsTo }
+  const { leadsTo, isIncomplete } = earlier
+  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented, leadsTo, isIncomplete }
 }
 
 async function readReport(em: EntityManager, versionId: string): Promise<Report | null> {
@@ -152,12 +153,23 @@ async function writeReport(
   if (text.length > maxReportLength)
     throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
   const { name, version } = report.engine
+  const isIncomplete = report.isIncomplete ?? false
   const result = [name, version.slice(0, 64), granted, maximum, percent]
   const written = await changeRows(
     em,
     `update score_reports set generation = ?, finished_at = ?, engine = ?, engine_version = ?, granted = ?, maximum = ?, percent = ?,
-       report = ?, tags = ?, error = null, log = ? where version_id = ? and generation < ?`,
-    [generation, currentTimeOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
+       report = ?, tags = ?, error = null, log = ?, is_incomplete = ? where version_id = ? and generation < ?`,
+    [
+      generation,
+      currentTimeOf(em),
+      ...result,
+      text,
+      searchableTags(report.tags).join(' '),
+      log ?? null,
+      isIncomplete,
+      versionId,
+      generation,
+    ],
   )
   if (written === 0) return false
   if (surface) await writeSurface(em, versionId, surface, apiVerdict ?? null)

@@ -5,19 +5,28 @@ import { type Shape, shapeOf } from './shapes.ts'
 /** The code of a declaration or member. `isMember` means that the code is only valid inside a class. */
 export type Piece = { code: string; isMember: boolean }
 
+/** The shapes of pieces of code, and the work that it took to parse them. `isCutShort`: the parser reached a limit, so shapes are missing. */
+export type Parsed = { shapes: (Shape | null)[]; steps: number; isCutShort: boolean }
+
 /**
  * Parses pieces of code and returns their shapes in the same order; null for pieces that cannot be parsed. Parses all pieces together, then those
  * with a syntax error individually, so that the error does not affect others.
  */
-export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | null)[] {
+export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): Parsed {
   const { code, starts } = join(pieces)
-  const shapes = grammar.read(code, (root) => shapesAmong(nodesBy(root, starts), pieces, code, starts))
-  const until = performance.now() + maxIndividualMs
-  return pieces.map((piece, index) => shapes?.[index] ?? (performance.now() < until ? parseIndividually(grammar, piece) : null))
+  const whole: Effort = { left: maxSteps(code), steps: 0 }
+  const shapes = grammar.read(code, whole, (root) => shapesAmong(nodesBy(root, starts), pieces, code, starts))
+  const single: Effort = { left: maxSteps(''), steps: 0 }
+  const found = pieces.map((piece, index) => shapes?.[index] ?? (single.left > 0 ? parseIndividually(grammar, single, piece) : null))
+  const isCutShort = single.left <= 0 && found.includes(null)
+  return { shapes: found, steps: whole.steps + single.steps, isCutShort }
 }
 
-/** Time limit per file for parsing pieces individually, in milliseconds: enough for thousands of normal pieces. */
-const maxIndividualMs = 1000
+/**
+ * Limit for parsing a text, in steps of the parser. A kilobyte usually takes 25 steps, and a step less than 0.1 ms; deliberately ambiguous code can take
+ * far more steps. The limit counts steps instead of time, so that the result does not depend on how busy the machine is.
+ */
+export const maxSteps = (code: string): number => 10_000 + code.length / 5
 const opening = 'class _{\n'
 
 /** Joins all pieces into one text, with members wrapped in classes. Also returns the start of each piece. */
@@ -59,20 +68,23 @@ function shapesAmong(nodes: readonly Node[][], pieces: readonly Piece[], code: s
 }
 
 /** Parses a single piece, even if it contains errors, without `external` and `augment`, which the grammar does not accept everywhere. */
-function parseIndividually(grammar: Grammar, { code, isMember }: Piece): Shape | null {
+function parseIndividually(grammar: Grammar, effort: Effort, { code, isMember }: Piece): Shape | null {
   const plain = code.replace(/^(?:(?:external|augment)\s+)+/, '')
   const from = isMember ? opening.length : 0
   const text = isMember ? `${opening}${plain}\n}` : plain
-  return grammar.read(text, (root) => {
+  return grammar.read(text, effort, (root) => {
     const nodes = root.namedChildren.flatMap((child) => (isMember && child.type === 'class_definition' ? membersIn(child) : [child]))
     return shapeOf(nodes, text, from)
   })
 }
 
+/** The steps of the parser that are left and those that were taken. No steps are left after a text that exceeded the limit. */
+type Effort = { left: number; steps: number }
+
 /** The tree-sitter grammar of Dart. */
 export type Grammar = {
-  /** Parses code and returns the result of `take` for the root node. Returns null if parsing exceeds the time limit. */
-  read<T>(code: string, take: (root: Node) => T): T | null
+  /** Parses code and returns the result of `take` for the root node. Returns null if no steps of `effort` are left. */
+  read<T>(code: string, effort: Effort, take: (root: Node) => T): T | null
 }
 
 /** Returns the grammar. Loads it on the first call. */
@@ -84,9 +96,13 @@ async function load(): Promise<Grammar> {
   const language = await Language.load(fileURLToPath(import.meta.resolve('tree-sitter-dart-orchard/tree-sitter-dart_orchard.wasm')))
   const parser = new Parser().setLanguage(language)
   return {
-    read(code, take) {
-      const until = performance.now() + timeLimitMs(code)
-      const tree = parser.parse(code, null, { progressCallback: () => performance.now() > until })
+    read(code, effort, take) {
+      // The parser calls back after every hundred operations.
+      const progressCallback = () => {
+        effort.steps++
+        return --effort.left <= 0
+      }
+      const tree = parser.parse(code, null, { progressCallback })
       if (tree === null) parser.reset()
       try {
         return tree && take(tree.rootNode)
@@ -96,6 +112,3 @@ async function load(): Promise<Grammar> {
     },
   }
 }
-
-/** Time limit for parsing in milliseconds. A kilobyte usually takes a third of a millisecond; deliberately ambiguous code can take far longer. */
-const timeLimitMs = (code: string): number => 500 + code.length / 250

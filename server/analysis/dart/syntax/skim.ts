@@ -20,6 +20,8 @@ export type Skimmed = {
   /** Converts an offset in the text to an offset in `code`. */
   toCode(at: number): number
   isClear: boolean
+  /** Whether the text has more declarations than the limit. */
+  isCutShort: boolean
 }
 
 /** Splits a text into at most `limit` declarations and members. */
@@ -32,7 +34,7 @@ export function skim(text: string, limit: number): Skimmed {
     state.at = plainTokenAt(text, state.at).end
     chunks.push(...takeChunks(state, 'file'))
   }
-  return { chunks, ...cutOut(state), isClear: state.isClear && state.left > 0 }
+  return { chunks, ...cutOut(state), isClear: state.isClear, isCutShort: state.left <= 0 }
 }
 
 type State = {

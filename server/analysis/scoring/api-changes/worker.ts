@@ -1,7 +1,6 @@
-import { gunzipSync } from 'node:zlib'
 import { type ApiChanges, judgeVersion } from '../../dart/changes.ts'
 import { compareSurfaces } from '../../dart/compare/compare.ts'
-import { type Surface, surfaceSchema } from '../../dart/surface.ts'
+import { readComplete } from '../../dart/surface.ts'
 import { answerQuestions } from '../../../platform/threads/worker.ts'
 
 type Side = { version: string; surface: Uint8Array }
@@ -9,11 +8,9 @@ type Side = { version: string; surface: Uint8Array }
 export type Task = { earlier: Side; later: Side }
 
 const maxListed = 500
-/** Maximum unpacked size of an API surface in bytes. */
-const maxBytes = 64 * 1024 ** 2
 
 answerQuestions(({ earlier, later }: Task) => {
-  const [before, after] = [read(earlier), read(later)]
+  const [before, after] = [readComplete(earlier.surface), readComplete(later.surface)]
   if (!before || !after) return null
   const changes = compareSurfaces(before, after)
   const { isHonest = null, sentence = null } = judgeVersion(earlier.version, later.version, changes) ?? {}
@@ -24,8 +21,3 @@ const counted = ({ added, removed, changed }: ApiChanges) => ({
   counts: { added: added.length, removed: removed.length, changed: changed.length },
   changes: { added: added.slice(0, maxListed), removed: removed.slice(0, maxListed), changed: changed.slice(0, maxListed) },
 })
-
-/** Unpacks an API surface. Returns null for another format, written by an earlier engine. */
-function read({ surface }: Side): Surface | null {
-  return surfaceSchema.safeParse(JSON.parse(gunzipSync(surface, { maxOutputLength: maxBytes }).toString())).data ?? null
-}

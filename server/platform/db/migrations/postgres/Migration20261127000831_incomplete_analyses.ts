@@ -1,0 +1,7 @@
+import { Migration } from '@mikro-orm/migrations'
+
+export class Migration20261127000831_incomplete_analyses extends Migration {
+  override up() {
+    this.addSql('alter table "score_reports" add column "is_incomplete" boolean not null default false;')
+  }
+}
