@@ -130,9 +130,16 @@ export function argumentsOf(declaration: Pick<Declaration, 'name' | 'signature'>
   )
 }
 
-/** Replaces type parameters in code by type arguments. */
+/** Replaces type parameters in code by type arguments. An argument that accepts null takes no second `?`. */
 export const fillIn = (code: string, typeArguments: ReadonlyMap<string, string>): string =>
-  typeArguments.size === 0 ? code : code.replace(/(?<![\w$.])[\w$]+/g, (word) => typeArguments.get(word) ?? word)
+  typeArguments.size === 0
+    ? code
+    : code.replace(/(?<![\w$.])([\w$]+)(\?)?/g, (written, word: string, mark = '') => {
+        const type = typeArguments.get(word)
+        return type === undefined ? written : acceptsNull.test(type) ? type : type + mark
+      })
+
+const acceptsNull = /\?$|^(?:dynamic|void|Null)$/
 
 /** Formats code on one line, without comments, annotations, trailing commas, and leading words that are in `without`. */
 export function tidy(code: string, without: ReadonlySet<string> = new Set()): string {

@@ -27,6 +27,18 @@ it.each([
   ],
   ['an alias of another package', 'void f(Create<int> c) {}', 'void f(int Function(BuildContext context) c) {}'],
   ['a renamed type of another package', 'Future<LibraryElement2> f() => x;', 'Future<LibraryElement> f() => x;'],
+  ['a class that gets a type parameter', 'class A { A({Object? x}); }', 'class A<T> { A({T? x}); T? get y => x; }'],
+  [
+    'a generic superclass that is parametrized',
+    'class B<T> { B(T? x); } class A extends B<Object?> { A(super.x); }',
+    'class B<T> { B(T? x); } class A<T> extends B<T> { A(super.x); }',
+  ],
+  ['a class with generic methods that gets a type parameter', 'class A { T f<T>(T a) => a; }', 'class A<S> { T f<T>(T a) => a; }'],
+  [
+    'an extension that gets a type parameter',
+    'extension E on Object { void f(Object a) {} }',
+    'extension E<T extends Object> on T { void f(T a) {} }',
+  ],
   ['a subtype that is returned', 'Future<List<int>> f() => x;', 'Future<Uint8List> f() => x;'],
   ['a subtype of its own that is returned', 'class A {} class B extends A {} A f() => x;', 'class A {} class B extends A {} B f() => x;'],
   ['a subtype of a getter', 'EventSink<int> get a => x;', 'StreamSink<int> get a => x;'],

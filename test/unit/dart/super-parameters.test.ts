@@ -49,3 +49,17 @@ it('knows the key of widgets, but no types of unknown classes', async () => {
 it('terminates for classes that extend each other', async () => {
   expect(await constructorsOf('class A extends B { A(super.x); } class B extends A { B(super.x); }')).toEqual(['A(super.x)'])
 })
+
+it.each([
+  ['Object?', 'Object?'],
+  ['int', 'int?'],
+  ['dynamic', 'dynamic'],
+  ['void', 'void'],
+  ['void Function()?', 'void Function()?'],
+  ['int Function()', 'int Function()?'],
+  ['Map<int, String?>', 'Map<int, String?>?'],
+  ['(int, int?)?', '(int, int?)?'],
+])('substitutes %s in a nullable type', async (argument, expected) => {
+  const code = `class B<T> { B(T? x, {List<T?>? y}); } class A extends B<${argument}> { A(super.x, {super.y}); }`
+  expect(await constructorsOf(code)).toEqual([`A(${expected} x, {List<${expected}>? y})`])
+})

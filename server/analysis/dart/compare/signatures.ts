@@ -8,10 +8,7 @@ export function callBreaks(before: string, after: string, typing: Typing): strin
   if (Math.max(before.length, after.length) > maxSignatureLength) return []
   const [earlier, later] = [callableOf(before), callableOf(after)]
   if (earlier === null || later === null) return []
-  const own =
-    earlier.typeParameters.length === 0
-      ? { ...typing, lookUp: inferring(later.typeParameters, typing.lookUp) }
-      : inside(typing, earlier.typeParameters, later.typeParameters)
+  const own = inside(typing, earlier.typeParameters, later.typeParameters)
   return [
     ...modifierBreaks(earlier, later),
     ...typeParameterBreaks(earlier.typeParameters, later.typeParameters, own),
@@ -36,11 +33,10 @@ const maxSignatureLength = 50_000
 export type Typing = { before: readonly string[]; after: readonly string[]; lookUp: TypeLookup; steps: { left: number } }
 
 /** Returns the context inside a declaration with type parameters of its own. */
-export const inside = (typing: Typing, before: readonly string[], after: readonly string[]): Typing => ({
-  ...typing,
-  before: [...typing.before, ...before],
-  after: [...typing.after, ...after],
-})
+export const inside = (typing: Typing, before: readonly string[], after: readonly string[]): Typing =>
+  before.length === 0
+    ? { ...typing, lookUp: inferring(after, typing.lookUp) }
+    : { ...typing, before: [...typing.before, ...before], after: [...typing.after, ...after] }
 
 /** Whether a value of the later type certainly cannot replace a value of the earlier type that callers receive. */
 export const isIncompatibleResult = (before: string, after: string, typing: Typing): boolean =>
