@@ -6,7 +6,8 @@ import { readRow, withoutSync } from '../../platform/db/statements.ts'
 import { handler, PermanentFailure, type Work, untilAborted } from '../../platform/jobs/handler.ts'
 import { makeJobFolder } from '../../platform/sandbox/job-folder.ts'
 import type { Services } from '../../services.ts'
-import { storeDocs, beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
+import { versionsAfter } from './api-changes/verdict.ts'
+import { storeDocs, beginRun, hasReportOf, readSurfaceOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 import { fetchArchive, readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
 import { analysisPayload, requestRepeats, versionsToRepeat } from './requests.ts'
@@ -89,10 +90,13 @@ function storeReport(services: Services, work: Work, { run, result, dependentsOf
   const { report, apiVerdict } = result
   const surface = Buffer.from(result.surface)
   return services.database.fork().transactional(async (em) => {
+    const hasChanged = !surface.equals((await readSurfaceOf(em, versionId)) ?? Buffer.alloc(0))
     const isStored = keepsPanaReport
       ? await storeSurface(em, services.config, versionId, { generation, surface, apiVerdict, isIncomplete: report.isIncomplete ?? false })
       : await storeFindings(em, services.config, versionId, { generation, report, surface, apiVerdict })
     if (isStored && panaFollows) await requestPana(em, work, services.now())
+    // Versions that were compared with the former API, or with an earlier version because this one had none, have another result now.
+    if (isStored && hasChanged) await requestRepeats(em, await versionsAfter(em, versionId), services.now())
     if (isStored && dependentsOf) await requestRepeats(em, await versionsToRepeat(em, services.config, dependentsOf), services.now())
   })
 }

@@ -39,7 +39,8 @@ const columnOf = <Value>(column: string, condition: string) =>
     const sql = `select version_id, ${column} as value from score_reports where version_id in (${marks}) and ${condition}`
     return new Map((await readRows<{ version_id: string; value: Value }>(em, sql, ids)).map((row) => [row.version_id, row.value]))
   })
-const loadGeneration = columnOf<number>('generation', 'granted is not null')
+/** Loads the number of the last successful analysis, which every later one increases. */
+export const loadGeneration = columnOf<number>('generation', 'granted is not null')
 const loadText = columnOf<string>('report', 'report is not null')
 const loadTags = columnOf<string>('tags', "tags <> ''")
 /** Returns the engine's output of the last successful analysis, or null. */

@@ -70,6 +70,12 @@ export async function storeSurface(
   return true
 }
 
+/** Returns the stored public API of a version, or null. */
+export async function readSurfaceOf(em: EntityManager, versionId: string): Promise<Buffer | null> {
+  const row = await readRow<{ surface: Uint8Array }>(em, 'select surface from version_surfaces where version_id = ?', [versionId])
+  return row ? Buffer.from(row.surface) : null
+}
+
 type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null; isIncomplete: boolean }
 
 /** Returns whether the last report of a version is by this engine. */

@@ -9,6 +9,7 @@ import type { PackageVersion } from '../../../registry/packages/entity.ts'
 import { loadPackage } from '../../../registry/packages/service.ts'
 import { findVersion, previousVersion } from '../../../registry/packages/versions/service.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
+import { loadGeneration } from '../report.ts'
 import { ThreadFailed, openThreadPool } from '../../../platform/threads/pool.ts'
 import type { Task } from './worker.ts'
 
@@ -24,7 +25,7 @@ export type Comparison = z.infer<typeof answer> & { from: string }
 
 declare module '../../../platform/caches/caches.ts' {
   interface CachedValues {
-    /** Comparisons of two versions, keyed by both version ids. */
+    /** Comparisons of two versions, keyed by the ids and the last analyses of both. */
     api_changes: Comparison
   }
 }
@@ -39,7 +40,8 @@ export async function compareVersions(context: Context, version: PackageVersion,
   // `previousVersion` and `findVersion` only return versions that the caller may read.
   const earlier = from === null ? await previousVersion(context, pkg, version) : await findVersion(context, pkg, from)
   if (!earlier) return null
-  const key = `${earlier.id} ${version.id}`
+  const [before, after] = await Promise.all([earlier, version].map(({ id }) => loadGeneration(context, id)))
+  const key = `${earlier.id} ${before} ${version.id} ${after}`
   let comparison = context.caches.api_changes.get(key)
   if (!comparison) {
     const found = await compare(context, earlier, version)

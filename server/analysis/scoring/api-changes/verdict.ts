@@ -21,6 +21,21 @@ export async function versionsComparedWith(em: EntityManager, versionId: string)
   return (await readRows<{ id: string }>(em, sql, [versionId])).map(({ id }) => id)
 }
 
+/**
+ * Returns the ids of the versions whose analysis compares them with this version: the next one, and the next stable one. Versions in between without a
+ * known API do not count, as in `readEarlier`.
+ */
+export async function versionsAfter(em: EntityManager, versionId: string): Promise<string[]> {
+  const sql = `select v.id from package_versions e join package_versions v on v.package_id = e.package_id and v.sort_key > e.sort_key
+      and (v.is_prerelease or not e.is_prerelease)
+    join score_reports r on r.version_id = v.id and r.generation > 0
+    where e.id = ? and not exists (
+      select 1 from package_versions b join version_surfaces s on s.version_id = b.id
+      where b.package_id = e.package_id and b.sort_key > e.sort_key and b.sort_key < v.sort_key and b.retracted_at is null
+        and (v.is_prerelease or not b.is_prerelease))`
+  return (await readRows<{ id: string }>(em, sql, [versionId])).map(({ id }) => id)
+}
+
 /** Loads how the public API of a version changed, by version id. Versions without a comparison with a version that still exists are missing. */
 export const loadApiVerdict = batched(async (em, ids) => {
   const sql = `select a.version_id, a.compared_with, a.verdict, a.is_honest from version_api_verdicts a join package_versions v on v.id = a.version_id
