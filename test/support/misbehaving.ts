@@ -63,6 +63,8 @@ const behaviors: Record<string, () => unknown> = {
     afterReport(() => {
       for (;;) kept.length = 0
     }),
+  // Like a process that gets little CPU time.
+  late: () => void setTimeout(() => process.send?.({ refused: `process ${process.pid}`, ...usage }), 1500),
   well: () => ({ refused: `process ${process.pid}`, ...usage }),
 }
 

@@ -8,7 +8,7 @@ import { excludeFirstCpu } from '../../platform/sandbox/command.ts'
 export type ProcessLimits = {
   /** Creates the process's own folder, which is removed when the process ends. */
   makeFolder: () => Promise<string>
-  /** Time limit for an answer in milliseconds. A process that exceeds it is killed. */
+  /** Limit for the CPU time of an answer in milliseconds. A process that exceeds it is killed. */
   deadlineMs: number
   /** Memory limit in bytes. */
   memoryBytes: number
@@ -32,6 +32,8 @@ export type AnalysisProcess = {
 
 /** Time limit for starting the process. Generous, since a busy machine is not an error. */
 const maxStartMs = 60_000
+/** A process that gets less CPU time than one part in this number fails transiently, so that the analysis is repeated later. */
+const slowestPart = 30
 /** Interval of memory checks. A process cannot allocate a dangerous amount of memory in this time. */
 const watchEveryMs = 25
 /** Size of a memory page on nearly every Linux system. */
@@ -156,8 +158,14 @@ async function nextMessage(running: Running, { deadlineMs, memoryBytes }: Bounds
     waiting.reject(new AnalysisFailed(message))
     running.child.kill('SIGKILL')
   }
-  const deadline = setTimeout(() => fail(`The analysis took longer than ${deadlineMs / 1000} seconds.`), deadlineMs)
+  const spentBefore = cpuMsOf(running.child.pid)
+  const starve = () => {
+    waiting.reject(new AnalysisFailed('The machine was too busy for the analysis.', { isTransient: true }))
+    running.child.kill('SIGKILL')
+  }
+  const patience = setTimeout(starve, deadlineMs * slowestPart)
   const watch = setInterval(() => {
+    if (cpuMsOf(running.child.pid) - spentBefore > deadlineMs) fail(`The analysis took more than ${deadlineMs / 1000} seconds of CPU time.`)
     running.peakBytes = Math.max(running.peakBytes, residentBytes(running.child.pid))
     if (running.peakBytes > memoryBytes) fail(memoryExceeded(memoryBytes))
   }, watchEveryMs)
@@ -167,7 +175,7 @@ async function nextMessage(running: Running, { deadlineMs, memoryBytes }: Bounds
   } catch (error) {
     throw outOfHeap.test(running.stderr) ? new AnalysisFailed(memoryExceeded(memoryBytes), { cause: error }) : error
   } finally {
-    clearTimeout(deadline)
+    clearTimeout(patience)
     clearInterval(watch)
     running.waiting = undefined
     setReferenced(running.child, false)
@@ -183,6 +191,17 @@ function residentBytes(pid: number | undefined): number {
     return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * pageBytes
   } catch {
     return 0
+  }
+}
+
+/** Returns the CPU time of a process in milliseconds. Where /proc is not available, returns the time of the clock. */
+function cpuMsOf(pid: number | undefined): number {
+  try {
+    // The name in parentheses, the second field, may contain spaces. User and system time are the fields 14 and 15, in hundredths of a second.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? []
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  } catch {
+    return process.platform === 'linux' ? 0 : performance.now()
   }
 }
 

@@ -40,7 +40,8 @@ export function highlight(loaded: HighlighterCore, code: string, lang: Language,
   let grammarState: GrammarState | undefined
   while (made.length < lines.length && spentCpu() < deadline) {
     const part = lines.slice(made.length, made.length + linesAtOnce)
-    const options = { lang, theme: theme.name ?? '', tokenizeMaxLineLength: highlightLimits.charactersPerLine, tokenizeTimeLimit: 500 }
+    // No limit per line: it would be one of the clock, so that on a busy machine, lines would have no colors.
+    const options = { lang, theme: theme.name ?? '', tokenizeMaxLineLength: highlightLimits.charactersPerLine, tokenizeTimeLimit: 0 }
     const tokens = loaded.codeToTokensBase(part.join('\n'), { ...options, ...(grammarState && { grammarState }) })
     grammarState = loaded.getLastGrammarState(tokens)
     made.push(...tokens.map(lineHtml))

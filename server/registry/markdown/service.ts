@@ -90,7 +90,7 @@ async function renderOnce(caller: Caller, hash: string, task: Task, persist: boo
   const turn = caller.viewer?.id ?? turnKey(caller.ip)
   const rendered = await renderInThread(turn, task)
   if (rendered === null && 'links' in task && /^ *(```|~~~)/m.test(task.source)) {
-    // Without colors, a document takes less time. The result is not persisted, because the machine may have been busy.
+    // Without colors, a document takes less time. The result is not persisted, because a document near the limit may have colors the next time.
     const plain = await renderInThread(turn, { ...task, withoutColors: true })
     if (plain !== null && Buffer.byteLength(plain) <= maxHtmlBytes) return plain
   }
@@ -104,9 +104,10 @@ const plainCode = ({ source }: CodeTask): string => splitLines(source).map(escap
 const plainDocument = ({ source }: TextTask): string =>
   `<p><em>This text takes too long to render, so it is shown as plain text.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`
 
-// A thread takes about 50 MB with the grammars of a README. Normal texts take milliseconds to render, and users are waiting.
+// A thread takes about 50 MB with the grammars of a README. Normal texts take milliseconds to render. Of the deadline, up to a second is for the
+// grammars of a text with many languages, and up to 0.9 s for its colors.
 const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 1500,
+  deadlineMs: 3000,
   idleMs: 30_000,
   memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
 })
@@ -144,7 +145,7 @@ type Store = Pick<Services, 'database' | 'log' | 'now'>
 const maxBytes = 256 * 1024 ** 2
 /** Number of new texts after which the total size is checked. */
 const trimEvery = 100
-/** Time after which a text that took too long is rendered again, because the machine may have been busy. */
+/** Time after which a text that took too long is rendered again, because CPU times vary. */
 const retryMs = 24 * 3_600_000
 
 let added = 0

@@ -9,7 +9,9 @@ const script = `import { parentPort, threadId } from 'node:worker_threads'
 parentPort.on('message', (question) => {
   if (question === 'throw') throw new Error('thrown')
   if (question === 'exit') process.exit(1)
-  if (question !== 'hang') parentPort.postMessage(threadId)
+  if (question === 'loop') for (;;);
+  if (question === 'late') return setTimeout(() => parentPort.postMessage(threadId), 1500)
+  parentPort.postMessage(threadId)
 })
 parentPort.postMessage('ready')`
 const module = new URL(`data:text/javascript,${encodeURIComponent(script)}`)
@@ -27,7 +29,7 @@ it('reuses a thread, and starts another only for concurrent requests', async () 
 it.each([
   ['throw', 'thrown'],
   ['exit', 'The thread exited without an answer.'],
-  ['hang', 'There was no answer within 1000 ms.'],
+  ['loop', 'There was no answer within 1000 ms.'],
 ])('rejects if a thread fails (%s), and replaces the thread', async (question, message) => {
   const ask = openThreadPool(module, { ...limits, deadlineMs: 1000 })
   const first = await ask('a')
@@ -35,6 +37,13 @@ it.each([
   const second = await ask('b')
   expect(second).not.toBe(first)
   expect(await ask('c')).toBe(second)
+})
+
+it('waits for a thread that gets little CPU time', async () => {
+  const ask = openThreadPool(module, { ...limits, deadlineMs: 500 })
+  const first = await ask('a')
+  expect(await ask('late')).toBe(first)
+  expect(await ask('b')).toBe(first)
 })
 
 it('rejects if no thread can be started', async () => {
