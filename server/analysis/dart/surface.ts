@@ -46,7 +46,7 @@ export const surfaceSchema = z.object({
   hidden: z.array(declaration).optional(),
   /** Imports of the libraries below `lib/`. Missing in surfaces of older server versions. */
   files: files.optional(),
-  /** Set if files exceeded a limit, so that declarations are missing. */
+  /** Set if declarations are missing, because files exceeded a limit or have unknown syntax. */
   isIncomplete: z.literal(true).optional(),
 })
 export type Surface = z.infer<typeof surfaceSchema>

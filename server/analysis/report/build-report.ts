@@ -43,8 +43,8 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
   }
 }
 
-/** Whether files exceed a limit of the analysis, so that parts of the public API are missing. */
-export const isIncomplete = ({ contents, api }: Subject): boolean => contents.tooLarge.length + api.unread.length > 0
+/** Whether parts of the public API are missing, because files exceed a limit of the analysis or have syntax that it does not know. */
+export const isIncomplete = ({ contents, api }: Subject): boolean => contents.tooLarge.length + api.unread.length + api.unclear.length > 0
 
 const withoutSdk = 'The built-in engine has no Dart SDK to analyze code with.'
 const unanalyzed: Finding[] = [

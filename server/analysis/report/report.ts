@@ -39,7 +39,7 @@ export const reportSchema = z.object({
   documented: z.object({ documented: z.number().int(), total: z.number().int() }).nullable(),
   /** Sizes of the unpacked files in bytes by kind, such as `dart`, `image`, `font`, `other`; largest first. */
   sizes: z.array(z.object({ kind: z.string(), files: z.number().int(), bytes: z.number().int() })),
-  /** Set if files exceeded a limit of the analysis, so that parts of the public API are missing. */
+  /** Set if parts of the public API are missing, because files exceeded a limit or have unknown syntax. */
   isIncomplete: z.literal(true).optional(),
   /** Packages that must be known to determine the supported platforms. Internal, not shown to users. */
   unknownPackages: z.array(z.string()).optional(),

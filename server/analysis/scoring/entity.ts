@@ -29,7 +29,7 @@ export const ScoreReport = defineEntity({
     tags: p.text().default(''),
     /** Why the last analysis failed; null if it succeeded. */
     error: p.string().length(1000).nullable(),
-    /** Whether files exceeded a limit of the analysis, so that parts of the public API are missing. */
+    /** Whether parts of the public API are missing, because files exceeded a limit or have unknown syntax. */
     isIncomplete: p.boolean().default(false),
     /** Log output of the analysis engine. */
     log: p.text().nullable(),

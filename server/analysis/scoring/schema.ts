@@ -155,7 +155,7 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
     }),
     isIncomplete: t.exposeBoolean('isIncomplete', {
       description:
-        'Whether files exceeded a limit of the analysis. Parts of the public API are then missing, and the version is not compared with others.',
+        'Whether parts of the public API are missing, because files exceed a limit of the analysis or could not be parsed. The version is then not compared with others.',
     }),
     engine: t.exposeString('engine', { nullable: true, description: 'Analysis engine: `built-in` or `pana`.' }),
     engineVersion: t.exposeString('engineVersion', { nullable: true, description: 'Version of the engine.' }),

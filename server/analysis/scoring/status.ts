@@ -8,7 +8,7 @@ import { loadScoringSettings } from '../../platform/settings/scoring.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 
-/** The score of a version. `isIncomplete`: files exceeded a limit, so that parts of the public API are missing. `error`: why the last analysis failed. `awaitsPana`: whether an analysis by pana is waiting or running. */
+/** The score of a version. `isIncomplete`: parts of the public API are missing. `error`: why the last analysis failed. `awaitsPana`: whether an analysis by pana is waiting or running. */
 export type Score = Awaited<ReturnType<typeof scoreOf>>
 
 type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }

@@ -39,14 +39,17 @@ it.each([
   expect(libraries.find(({ path }) => path === 'sound.dart')?.declarations.map(({ name }) => name)).toEqual(['g'])
 })
 
-it('does not compare an incomplete API with another version, on either side', async () => {
-  const files = { 'lib/sound.dart': ambiguous(1200) }
+it.each([
+  ['a limit', ambiguous(1200), 'Too complex to be read: `sound.dart`. Some of their API is missing here.'],
+  ['unknown syntax', 'class A { int a; ## wat }', 'Some code in 1 file could not be parsed: `sound.dart`.'],
+])('does not compare an incomplete API with another version, on either side: %s', async (_, code, note) => {
+  const files = { 'lib/sound.dart': code }
   const whole = gzipSync(JSON.stringify(surfaceOf(await read({ 'lib/sound.dart': 'int f() => 1; int g() => 1;' }))))
   const incomplete = await analyzePackage({ files }, {}, { version: '1.1.0', surface: whole })
   if ('refused' in incomplete) throw new Error(incomplete.refused)
   expect(incomplete.apiVerdict).toBeNull()
   expect(incomplete.report.isIncomplete).toBe(true)
-  expect(incomplete.report.notes).toEqual(['Too complex to be read: `sound.dart`. Some of their API is missing here.'])
+  expect(incomplete.report.notes).toEqual([note])
   expect(readComplete(incomplete.surface)).toBeNull()
   const next = await analyzePackage({}, { version: '1.3.0' }, { version: '1.2.0', surface: incomplete.surface })
   expect(next).toMatchObject({ apiVerdict: null, report: { notes: [] } })

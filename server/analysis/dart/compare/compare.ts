@@ -133,8 +133,11 @@ function reportChange(
 ): void {
   const signatures = (all: readonly Named[]): string => all.map(({ signature }) => signature).join('; ')
   const [before, after] = [signatures(was), signatures(is)]
-  if (before !== after) changed.push({ library, kind: is[0]?.kind ?? '', name, before, after, breaks })
+  if (withoutPrefixes(before) !== withoutPrefixes(after)) changed.push({ library, kind: is[0]?.kind ?? '', name, before, after, breaks })
 }
+
+/** Import prefixes before types have no meaning for callers, and generated code renumbers them. */
+const withoutPrefixes = (signature: string): string => signature.replace(/(?<![\w$.'"])[a-z_][\w$]*\.(?=_*[A-Z])/g, '')
 
 function compareTypes(comparing: Comparing, library: string, before: SurfaceDeclaration, after: SurfaceDeclaration): void {
   const { types, changes } = comparing

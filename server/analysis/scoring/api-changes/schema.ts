@@ -76,7 +76,8 @@ builder.objectField(PackageVersionRef, 'apiChanges', (t) =>
     extensions: { cost: 240 },
     type: ApiChangesRef,
     nullable: true,
-    description: 'Differences to the public API of another version. Null if either version was not analyzed or is not visible to you.',
+    description:
+      'Differences to the public API of another version. Null if the analysis of either version is missing or incomplete, or if either is not visible to you.',
     args: {
       from: t.arg({ type: 'SemVer', description: 'The version to compare with. Defaults to the previous one, as for `comparison`.' }),
     },
@@ -108,7 +109,7 @@ builder.objectField(PackageVersionRef, 'apiVerdict', (t) =>
     type: ApiVerdictRef,
     nullable: true,
     description:
-      'How the public API changed since the previous version. Null until the version is analyzed, and without an earlier version. Cheaper than `apiChanges`.',
+      'How the public API changed since the previous version. Null until the version is analyzed, if that analysis or the earlier one is incomplete, and without an earlier version. Cheaper than `apiChanges`.',
     resolve: ({ id }, _args, context) => loadApiVerdict(context, id),
   }),
 )
