@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { highlight, loadLanguages } from '../../../server/registry/markdown/highlight.ts'
 import { grammars, type Language, languageNamed, languageOfFile } from '../../../server/registry/markdown/languages.ts'
 
@@ -17,6 +17,21 @@ describe('highlighting', () => {
     const lines = highlight(await loadLanguages([language]), `${source}\n`, language)
     expect(lines.map(textOf).join('\n')).toBe(source)
     expect(lines.join('').replaceAll(/<span class="hl-[ckntfgsd]">|<\/span>/g, '')).not.toContain('<')
+  })
+
+  it.each(['dart', 'yaml', 'json', 'markdown'] as const)('gives %s the same colors however long it takes', async (language) => {
+    const loaded = await loadLanguages([language])
+    const code = 'final a = "b"; // c\n{ "d": [1, true] }\n# `e` *f*\n'.repeat(100)
+    const usual = highlight(loaded, code, language)
+    // Every look at the clock takes a minute, as on a machine that does something else in the meantime.
+    let now = 0
+    const clocks = [performance, Date].map((clock) =>
+      vi.spyOn(clock as Pick<typeof Date, 'now'>, 'now').mockImplementation(() => (now += 60_000)),
+    )
+    const late = highlight(loaded, code, language)
+    for (const clock of clocks) clock.mockRestore()
+    expect(late).toEqual(usual)
+    expect(usual.join('')).toContain('<span')
   })
 
   it('marks the tokens of Dart', async () => {
