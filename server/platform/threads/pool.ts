@@ -77,7 +77,7 @@ async function cpuTimeOf({ worker }: Thread): Promise<number | null> {
 async function nextMessage(thread: Thread, deadlineMs: number, spent: Promise<number | null> | null = null): Promise<unknown> {
   const waiting = (thread.waiting = Promise.withResolvers<unknown>())
   const giveUpAt = performance.now() + Math.max(deadlineMs, maxWaitMs)
-  let timer: NodeJS.Timeout
+  let timer: NodeJS.Timeout | undefined
   const check = async () => {
     const [before = null, now = null] = spent ? await Promise.all([spent, cpuTimeOf(thread)]) : []
     const used = before === null || now === null ? deadlineMs : now - before

@@ -78,7 +78,7 @@ function parseIndividually(grammar: Grammar, effort: Effort, { code, isMember }:
   })
 }
 
-/** The steps of the parser that are left and those that were taken. No steps are left after a text that exceeded the limit. */
+/** Number of steps of the parser that are left, and that were taken. No steps are left after a text that exceeded the limit. */
 type Effort = { left: number; steps: number }
 
 /** The tree-sitter grammar of Dart. */
