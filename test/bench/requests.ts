@@ -10,7 +10,14 @@ import { type Backend, makeStock, openStock, type Stock } from './stock.ts'
 export const mostCpuMs = 20
 const repetitions = 10
 
-export type Options = { packages: string; versions: string; database: string; postgres?: string | undefined; folder?: string | undefined }
+export type Options = {
+  packages: string
+  versions: string
+  database: string
+  postgres?: string | undefined
+  folder?: string | undefined
+  only?: string | undefined
+}
 type Cost = { cpu: number; took: number; bytes: number }
 type Read = { name: string; path: string; query?: string }
 
@@ -22,17 +29,18 @@ const reads: Read[] = [
 /** Fills servers and measures every read. Returns a table with a column per server. */
 export async function measureRequests(folder: string, options: Options): Promise<string> {
   const servers: [string, Map<string, Cost | string>][] = []
+  const chosen = reads.filter(({ name }) => new RegExp(options.only ?? '').test(name))
   for (const packages of options.packages.split(',').map(Number)) {
     for (const backend of options.database.split(',') as Backend[]) {
       const stock = await reopenStock(folder, backend, packages, options)
       try {
-        servers.push([`${backend}, ${packages.toLocaleString('en')} × ${options.versions}`, await measureAll(stock)])
+        servers.push([`${backend}, ${packages.toLocaleString('en')} × ${options.versions}`, await measureAll(stock, chosen)])
       } finally {
         await stock.end()
       }
     }
   }
-  return render(servers)
+  return render(servers, chosen)
 }
 
 /** Fills a server, or returns the server left in the folder by an earlier run. */
@@ -50,14 +58,14 @@ export async function reopenStock(
   return stock
 }
 
-async function measureAll(stock: Stock): Promise<Map<string, Cost | string>> {
+async function measureAll(stock: Stock, chosen: Read[]): Promise<Map<string, Cost | string>> {
   const env = { ...stock.env, UPSTREAM_URL: 'http://127.0.0.1:9', PUBLIC_PACKAGES_ENABLED: 'true', METRICS_TOKEN: stock.token }
   const registry = await openStock({ ...stock, env })
   const found = new Map<string, Cost | string>()
   try {
     await setPublic(registry)
     await untilQuiet(registry)
-    for (const read of reads) found.set(read.name, await measure(registry, read))
+    for (const read of chosen) found.set(read.name, await measure(registry, read))
   } finally {
     await stopServer(registry)
   }
@@ -109,10 +117,10 @@ function mainThreadMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
 }
 
-function render(servers: [string, Map<string, Cost | string>][]): string {
+function render(servers: [string, Map<string, Cost | string>][], chosen: Read[]): string {
   const show = (cost: Cost | string | undefined) =>
     typeof cost === 'object' ? `${cost.cpu.toFixed(1)}${cost.cpu > mostCpuMs ? ' (!)' : ''}` : (cost ?? '')
   const head = ['CPU time, ms', ...servers.map(([name]) => name)]
-  const lines = reads.map(({ name }) => [`\`${name}\``, ...servers.map(([, found]) => show(found.get(name)))])
+  const lines = chosen.map(({ name }) => [`\`${name}\``, ...servers.map(([, found]) => show(found.get(name)))])
   return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }

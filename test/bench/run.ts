@@ -22,7 +22,7 @@ import { holds, renderTable, type Row } from './table.ts'
 // npm run bench -- --mirror [--quick]: compares reads of mirrored packages with reads of own packages.
 // npm run bench -- --capacity [--packages 1000,10000,100000]: measures servers of these sizes, with twenty versions per package, on both databases.
 // npm run bench -- --requests [--packages 20000] [--versions 5] [--database sqlite] [--postgres <url of an empty database>]: measures the CPU time of
-// the main thread for every read.
+// the main thread for every read. --only <regular expression> selects reads by name; --folder <folder> keeps the servers for the next run.
 // npm run bench -- --memory [same options]: measures the server's memory after every listing, 400 package pages and 400 searches.
 const switches = {
   memory: { type: 'boolean', default: false },
@@ -31,6 +31,7 @@ const switches = {
   database: { type: 'string', default: 'sqlite,postgres' },
   postgres: { type: 'string' },
   folder: { type: 'string' },
+  only: { type: 'string' },
   capacity: { type: 'boolean', default: false },
   packages: { type: 'string', default: '1000,10000,100000' },
   quick: { type: 'boolean', default: false },

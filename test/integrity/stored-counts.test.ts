@@ -16,11 +16,16 @@ async function derived({ services: { database } }: TestApp) {
     `select p.name, count(*) as versions, sum(v.archive_bytes) as bytes from packages p join package_versions v on v.package_id = p.id
      group by p.name order by p.name`,
   )
+  const requirements = await database.reads.all<object>(
+    `select d.name, p.name as dependent, d.kind, d."constraint", p.visibility, count(*) as versions from package_dependencies d
+     join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id where d.sdk is null group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4`,
+  )
   const counts = Map.groupBy(dependents, ({ name }) => name)
   return {
     dependents: Object.fromEntries([...counts].map(([name, rows]) => [name, rows.map(({ dependent }) => dependent)])),
     counts: Object.fromEntries([...counts].map(([name, rows]) => [name, rows.length])),
     totals: totals.map(({ name, versions, bytes }) => [name, Number(versions), Number(bytes)]),
+    requirements: requirements.map((row) => Object.values(row).join(' ')),
   }
 }
 
@@ -36,10 +41,15 @@ async function stored({ services: { database } }: TestApp) {
   const totals = await reads.all<{ name: string; versions: number | string; bytes: number | string }>(
     'select name, versions, archive_bytes as bytes from package_totals order by name',
   )
+  const requirements = await reads.all<object>(
+    `select name, package_name, kind, "constraint", case when is_public then 'public' else 'private' end, versions
+     from package_requirements order by 1, 2, 3, 4`,
+  )
   return {
     dependents: Object.fromEntries(rows.map(([name, dependents]) => [name, dependents])),
     counts: Object.fromEntries(rows.map(([name, , count]) => [name, count])),
     totals: totals.map(({ name, versions, bytes }) => [name, Number(versions), Number(bytes)]),
+    requirements: requirements.map((row) => Object.values(row).join(' ')),
   }
 }
 
@@ -61,6 +71,13 @@ it('stores dependents and totals that match the versions after every change', as
   await holds('a retraction')
   await admin.put('/api/packages/shop/versions/2.0.0/options', { isRetracted: false })
   await holds('the end of a retraction')
+  const visible = (visibility: string) =>
+    admin.put('/api/packages/shop/visibility', { visibility, confirm: 'shop', closure: [], acceptBreakage: true })
+  expect((await visible('public')).status).toBe(200)
+  expect((await stored(app)).requirements).toContain('icons shop direct ^1.0.0 public 2')
+  await holds('a public package')
+  expect((await visible('private')).status).toBe(200)
+  await holds('a private package')
   await admin.delete('/api/admin/packages/shop/versions/2.0.0')
   await holds('the deletion of the latest version')
   await admin.delete('/api/admin/packages/app')
@@ -106,6 +123,9 @@ it('corrects stored counts that do not match the versions, and leaves others alo
     'update dependent_counts set dependents = 7',
     'delete from dependent_counts',
     "insert into dependent_counts values ('nothing', '', '-', 3)",
+    "delete from package_requirements where name = 'icons'",
+    'update package_requirements set versions = 3',
+    'update package_requirements set is_public = true',
     'update package_totals set versions = 7',
     'delete from package_totals',
   ]) {

@@ -9,6 +9,7 @@ const ownTables = {
   daily_totals: 'publications and downloads per day, counted from the packages',
   dependent_counts: 'numbers of dependents, counted from the packages',
   package_dependents: 'dependencies of latest versions, derived from the packages',
+  package_requirements: 'dependencies of all versions of a package, derived from the versions',
   package_totals: 'versions and bytes of packages, counted from the packages',
   package_search_brief: 'the search index, rebuilt from the packages',
   package_search_documents: 'the search index, rebuilt from the packages',

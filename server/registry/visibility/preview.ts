@@ -74,9 +74,8 @@ export async function visibilityState(context: SignedInContext, pkg: Package): P
 /** Returns the private dependencies that must become public too, or the public packages that would break. */
 export async function previewVisibility(context: SignedInContext, pkg: Package, visibility: Visibility): Promise<VisibilityPreview> {
   await requireAdministration(context, pkg)
-  const { em, config } = context
   if (visibility === 'private') {
-    return { visibility, closure: [], breaks: pkg.visibility === 'public' ? await publicDependents(em, config, [pkg.name]) : [] }
+    return { visibility, closure: [], breaks: pkg.visibility === 'public' ? await publicDependents(context, [pkg.name]) : [] }
   }
   return { visibility, closure: await companionsOf(context, pkg), breaks: [] }
 }

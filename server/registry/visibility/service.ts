@@ -44,7 +44,7 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
 async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
   return changePackage(context, name, canChangeVisibility, async (em, pkg) => {
     if (pkg.visibility === 'private') return unchanged([])
-    const broken = await publicDependents(em, context.config, [name])
+    const broken = await publicDependents({ em, config: context.config, database: context.database }, [name])
     if (broken.length > 0 && !acceptBreakage) {
       throw conflict(
         `Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break (acceptBreakage: true).`,
@@ -136,9 +136,9 @@ export type Closure = {
 /** Returns the transitive `hosted:` dependencies here of all versions of a package. One recursive statement, which ends on cycles. */
 export async function closureOf(em: EntityManager, here: Here, name: string): Promise<Closure> {
   const edges = await em.execute<Edge[]>(
-    `with recursive needed(name) as (
-       select name from packages where name = ?
-       union select q.name from needed n ${dependenciesOfNeeded}
+    `with recursive needed(id, name) as (
+       select id, name from packages where name = ?
+       union select q.id, q.name from needed n ${dependenciesOfNeeded}
      )
      select distinct n.name as dependent, q.name as dependency, q.visibility from needed n ${dependenciesOfNeeded} order by n.name, q.name`,
     [name, hostedHere(here), hostedHere(here)],
@@ -157,7 +157,5 @@ export async function closureOf(em: EntityManager, here: Here, name: string): Pr
 
 type Edge = { dependent: string; dependency: string; visibility: Visibility }
 
-const dependenciesOfNeeded = `join packages p on p.name = n.name
-  join package_versions v on v.package_id = p.id
-  join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHostedHere('d.hosted_url')}
-  join packages q on q.name = d.name`
+const dependenciesOfNeeded = `join package_requirements r on r.package_id = n.id and r.kind = 'direct' and ${isHostedHere('r.source')}
+  join packages q on q.name = r.name`

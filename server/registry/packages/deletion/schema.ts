@@ -47,15 +47,10 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
       description:
         'All packages that depend on this one, or on just one version of it, including private packages, by name. For administrators.',
       args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }) },
-      resolve: async (pkg, { version, ...page }, { em, config }) => {
-        await requireVersion(em, pkg, version)
-        const all = await affectedByDeletion(em, config, pkg.name, version)
-        return pageByKey(page, {
-          keyOf: (dependent: AffectedDependent) => dependent.name,
-          isKey: anyText,
-          load: async (limit, after) => all.filter((dependent) => after === undefined || dependent.name > after).slice(0, limit),
-          count: async () => all.length,
-        })
+      resolve: async (pkg, { version, ...page }, context) => {
+        await requireVersion(context.em, pkg, version)
+        const affected = await affectedByDeletion(context, pkg.name, version)
+        return pageByKey(page, { keyOf: ({ name }: AffectedDependent) => name, isKey: anyText, ...affected })
       },
     },
     { description: 'A page of affected packages.' },

@@ -66,12 +66,12 @@ export function deleteVersion(context: SignedInContext, deletion: VersionDeletio
 /** Returns the dependency chains of public packages that would break if a package, or one of its versions, were deleted. */
 export async function brokenBy(
   em: EntityManager,
-  { config }: Pick<SignedInContext, 'config'>,
+  { config, database }: Pick<SignedInContext, 'config' | 'database'>,
   pkg: Package,
   version?: string | null,
 ): Promise<Chain[]> {
-  if (version == null || (await isOnly(em, pkg))) return publicDependents(em, config, [pkg.name])
-  return dependentsOfVersion(em, config, pkg.name, version)
+  if (version == null || (await isOnly(em, pkg))) return publicDependents({ em, config, database }, [pkg.name])
+  return dependentsOfVersion({ em, config, database }, pkg.name, version)
 }
 
 /** Throws NotFound if a version is given and the package does not have it. */

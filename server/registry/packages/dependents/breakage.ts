@@ -1,8 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { Database } from '../../../platform/db/open/orm.ts'
+import { readRow, readRows } from '../../../platform/db/statements.ts'
 import { type Here, hostedHere, isHostedHere } from '../hosting.ts'
-import { isPublicPackage } from '../policy.ts'
 import { allows, parseConstraint } from '../../../platform/pub/constraint.ts'
-import type { Dependent } from './service.ts'
+import { type Dependent, thisServer } from './service.ts'
 import type { Visibility } from '../entity.ts'
 
 /** Package names from the package that breaks to its broken dependency, such as `['app', 'ui', 'icons']`. */
@@ -10,25 +11,22 @@ export type Chain = string[]
 
 /**
  * Returns the public packages that depend on any of `names` by `hosted:` dependencies of any version, directly or through other public packages,
- * each with a shortest chain, ordered by name. Uses one recursive statement, which also terminates on cycles.
+ * each with a shortest chain, ordered by name. Sends a statement per level of the chains.
  */
-export async function publicDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<Chain[]> {
-  return chainsTo(await publicEdges(em, here, names), names)
+export async function publicDependents(reader: Reader, names: readonly string[]): Promise<Chain[]> {
+  const edges = names.length > 0 ? await publicEdges(reader, names) : []
+  return chainsTo(names, edges, reader)
 }
 
 /** Like `publicDependents`, but only packages whose constraint no other version satisfies that is not retracted. */
-export async function dependentsOfVersion(em: EntityManager, here: Here, name: string, version: string): Promise<Chain[]> {
-  const edges = await publicEdges(em, here, [name])
+export async function dependentsOfVersion(reader: Reader, name: string, version: string): Promise<Chain[]> {
+  const edges = await publicEdges(reader, [name])
   if (edges.length === 0) return []
-  const effectOn = await effectOfDeletion(em, name, version)
-  const stated: { dependent: string; constraint: string }[] = await em.execute(
-    `select distinct p.name as dependent, d."constraint" from package_dependencies d ${ofPublic} where d.name = ? and ${statedHere}`,
-    [name, hostedHere(here)],
-  )
-  const broken = new Set(stated.filter((one) => effectOn(one.constraint) === 'broken').map(({ dependent }) => dependent))
+  const effectOn = await effectOfDeletion(reader.em, name, version)
   return chainsTo(
-    edges.filter((edge) => edge.dependency !== name || broken.has(edge.dependent)),
     [name],
+    edges.filter(({ constraint }) => effectOn(constraint) === 'broken'),
+    reader,
   )
 }
 
@@ -38,34 +36,41 @@ export function describeChains(chains: readonly Chain[]): string {
   return shown.join(', ') + (chains.length > maxShown ? ` and ${chains.length - maxShown} more` : '')
 }
 
-type Edge = { dependent: string; dependency: string }
+type Reader = { em: EntityManager; config: Here; database: Pick<Database, 'backend'> }
+type Edge = { dependent: string; dependency: string; constraint: string }
 
 const maxShown = 20
-const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${isPublicPackage('p')}`
-const statedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 
-/** Returns the dependency edges between public packages that lead to any of `names`. */
-async function publicEdges(em: EntityManager, here: Here, names: readonly string[]): Promise<Edge[]> {
-  if (names.length === 0) return []
-  return em.execute<Edge[]>(
-    `with recursive broken(name) as (
-       select name from packages where name in (${names.map(() => '?').join(', ')})
-       union select p.name from broken b join package_dependencies d on d.name = b.name and ${statedHere} ${ofPublic}
-     )
-     select distinct p.name as dependent, b.name as dependency
-     from broken b join package_dependencies d on d.name = b.name and ${statedHere} ${ofPublic} order by p.name, b.name`,
-    [...names, hostedHere(here), hostedHere(here)],
+/** Returns the dependencies of public packages on any of `names`. */
+async function publicEdges({ em, config, database }: Reader, names: readonly string[]): Promise<Edge[]> {
+  return readRows<Edge>(
+    em,
+    `select r.package_name as dependent, r.name as dependency, r."constraint" from package_requirements r
+     where r.name ${isAmong(database)} and r.is_public = true and r.kind = 'direct' and ${isHostedHere('r.source')}
+     order by r.package_name, r.name`,
+    [JSON.stringify(names), hostedHere(config)],
   )
 }
 
-function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
-  const paths = shortestPaths(
-    names,
-    edges.map(({ dependency, dependent }) => [dependency, dependent]),
-  )
-  const chains = [...paths.values()].filter(({ length }) => length > 1).map((path) => path.toReversed())
-  return chains.sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
+/** Follows edges to `names` up to packages on which no public package depends, level by level. */
+async function chainsTo(names: readonly string[], edges: readonly Edge[], reader: Reader): Promise<Chain[]> {
+  const chains = new Map(names.map((name) => [name, [name]]))
+  for (let level = edges; level.length > 0;) {
+    const added: string[] = []
+    for (const { dependent, dependency } of level) {
+      if (chains.has(dependent)) continue
+      chains.set(dependent, [dependent, ...(chains.get(dependency) ?? [])])
+      added.push(dependent)
+    }
+    level = added.length > 0 ? await publicEdges(reader, added) : []
+  }
+  const found = [...chains.values()].filter(({ length }) => length > 1)
+  return found.sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
 }
+
+/** Returns an SQL condition: the value is one of the strings in a bound JSON array. PostgreSQL uses an index for an array, but not for a subquery. */
+const isAmong = ({ backend }: Reader['database']): string =>
+  backend === 'sqlite' ? 'in (select value from json_each(?))' : '= any(array(select jsonb_array_elements_text(?::jsonb)))'
 
 /** Returns a shortest path to each node that edges lead to from any of `starts`, by node, by breadth-first search. */
 export function shortestPaths(starts: readonly string[], edges: readonly (readonly [from: string, to: string])[]): Map<string, string[]> {
@@ -82,8 +87,9 @@ export function shortestPaths(starts: readonly string[], edges: readonly (readon
 export type Effect = 'served' | 'broken' | 'none'
 
 /** Returns a function that computes the effect of deleting a version on a constraint. Retracted versions do not satisfy constraints. */
-export async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
-  const others = await em.execute<{ version: string }[]>(
+async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
+  const others = await readRows<{ version: string }>(
+    em,
     `select v.version from package_versions v join packages p on p.id = v.package_id
      where p.name = ? and v.version <> ? and v.retracted_at is null`,
     [name, version],
@@ -106,43 +112,63 @@ export async function effectOfDeletion(em: EntityManager, name: string, version:
 export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: boolean }
 
 /**
- * Returns every package that depends, in any version, on a package or on one version of it, once each and ordered by name. With `version`, only
- * constraints that allow it count. Reports a broken constraint first, then that of the latest version, then that of the highest version.
- * Dependencies without a registry URL count too: clients whose default registry is this server resolve them here.
+ * Finds the packages that depend, in any version, on a package or on one version of it. With `version`, only constraints that allow it count. `load`
+ * returns a page of them, once each and ordered by name: with a broken constraint if there is one, then that of the latest version, then that of the
+ * highest version. Dependencies without a registry URL count too: clients whose default registry is this server resolve them here.
  */
-export async function affectedByDeletion(
-  em: EntityManager,
-  here: Here,
-  name: string,
-  version?: string | null,
-): Promise<AffectedDependent[]> {
-  const rows = await em.execute<AffectedRow[]>(affectedSql, [name, hostedHere(here), name])
-  const dependents = rows.map(({ isBare, ...row }) => ({ ...row, isBare: Boolean(isBare) }))
-  if (version == null) {
-    const first = dependents.filter(({ name: one }, at) => dependents[at - 1]?.name !== one)
-    return first.map((dependent) => ({ ...dependent, isBroken: true }))
+export async function affectedByDeletion({ em, config, database }: Reader, name: string, version?: string | null) {
+  const { sql, values } = thisServer(config)
+  const among = isAmong(database)
+  const all = `from package_requirements r where r.name = ? and r.package_name <> ? and r.source in ${sql}`
+  const bound = [name, name, ...values]
+  const effects = version == null ? null : await effectsOn(em, { name, version }, { sql: `select distinct r."constraint" ${all}`, bound })
+  const matching = effects ? `${all} and r."constraint" ${among}` : all
+  const parameters = effects ? [...bound, JSON.stringify([...effects.keys()])] : bound
+  return {
+    async load(limit: number, after = ''): Promise<AffectedDependent[]> {
+      const page = `select distinct r.package_name as name ${matching} and r.package_name > ? order by r.package_name limit ?`
+      const names = (await readRows<{ name: string }>(em, page, [...parameters, after, limit])).map((row) => row.name)
+      const rows = await readRows<AffectedRow>(em, affectedSql(among, sql), [JSON.stringify(names), name, ...values])
+      return firstOfEach(rows, (constraint) => (effects ? effects.get(constraint) : 'broken'))
+    },
+    async count(): Promise<number> {
+      const row = await readRow<{ total: number | string }>(em, `select count(distinct r.package_name) as total ${matching}`, parameters)
+      return Number(row?.total)
+    },
   }
-  const effectOn = await effectOfDeletion(em, name, version)
+}
+
+/** Returns the effects of deleting a version on those of the selected constraints that allow it. */
+async function effectsOn(em: EntityManager, deleted: { name: string; version: string }, { sql, bound }: { sql: string; bound: string[] }) {
+  const constraints = await readRows<{ constraint: string }>(em, sql, bound)
+  const effectOn = await effectOfDeletion(em, deleted.name, deleted.version)
+  return new Map(constraints.map(({ constraint }) => [constraint, effectOn(constraint)] as const).filter(([, effect]) => effect !== 'none'))
+}
+
+function firstOfEach(rows: AffectedRow[], effectOn: (constraint: string) => Effect | undefined): AffectedDependent[] {
   const affected = new Map<string, AffectedDependent>()
-  for (const dependent of dependents) {
-    const effect = effectOn(dependent.constraint)
-    if (effect === 'none') continue
+  for (const { isBare, ...row } of rows) {
+    const effect = effectOn(row.constraint)
+    if (effect === undefined) continue
     const isBroken = effect === 'broken'
-    const known = affected.get(dependent.name)
-    if (!known || (isBroken && !known.isBroken)) affected.set(dependent.name, { ...dependent, isBroken })
+    const known = affected.get(row.name)
+    if (!known || (isBroken && !known.isBroken)) affected.set(row.name, { ...row, isBare: Boolean(isBare), isBroken })
   }
   return [...affected.values()]
 }
 
 type AffectedRow = Omit<AffectedDependent, 'isBare' | 'isBroken'> & { isBare: boolean | number }
 
-/** Selects each constraint of each dependent once, ordered by package name, with the constraint of the latest version first. */
-const affectedSql = `select "packageId", name, version, "constraint", kind, visibility, "isBare" from (
+/**
+ * Selects each constraint of each of these dependents once, ordered by package name, with the constraint of the latest version first. `= true` keeps
+ * SQLite from starting with all dependents of the package.
+ */
+const affectedSql = (among: string, here: string) => `select "packageId", name, version, "constraint", kind, visibility, "isBare" from (
     select p.id as "packageId", p.name, p.visibility, v.version, d."constraint", d.kind, d.hosted_url is null as "isBare",
       case when v.version = p.latest_version then 0 else 1 end as age, v.sort_key,
       case when d.kind = 'direct' then 0 else 1 end as need,
       row_number() over (partition by p.id, d."constraint" order by
         case when v.version = p.latest_version then 0 else 1 end, v.sort_key desc, case when d.kind = 'direct' then 0 else 1 end) as rank
-    from package_dependencies d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
-    where d.name = ? and d.sdk is null and (${isHostedHere('d.hosted_url')} or d.hosted_url is null) and p.name <> ?
+    from packages p join package_versions v on v.package_id = p.id join package_dependencies d on d.version_id = v.id and d.kind in ('direct', 'dev')
+    where p.name ${among} and (d.name = ?) = true and d.sdk is null and coalesce(d.hosted_url, '') in ${here}
   ) stated where rank = 1 order by name, age, sort_key desc, need`

@@ -71,14 +71,14 @@ function dependentOf({ packageId, name, version, isDirect, ...row }: Row): Depen
 /**
  * Compares the stored dependents, their counts and the totals of packages with the versions they are derived from, and corrects differences. Triggers
  * keep them equal; differences remain after a move from SQLite, which disables triggers, and after the upgrade of one of several instances. Safe to
- * run at any time: it reads a hundred packages at a time, and a transaction locks only packages that it corrects.
+ * run at any time: it reads a few packages at a time, and a transaction locks only packages that it corrects.
  */
 export async function repairCounts(database: Database): Promise<void> {
   for (let last = ''; ;) {
-    const ids = await keysOf(database, 'select id as key from packages where id > ? order by id limit 100', [last || nilId])
+    const ids = await keysOf(database, 'select id as key from packages where id > ? order by id limit 25', [last || nilId])
     if (ids.length === 0) break
     last = ids.at(-1) ?? ''
-    for (const table of [storedDependents, storedTotals]) await repair(database, table, [ids[0] ?? '', last])
+    for (const table of [storedDependents, storedRequirements, storedTotals]) await repair(database, table, [ids[0] ?? '', last])
   }
   for (let last = ''; ;) {
     const names = await keysOf(database, namesAfter, [last, last])
@@ -102,6 +102,17 @@ const storedDependents: Derived = {
       max(case d.kind when 'dev' then d."constraint" end), coalesce(max(case d.kind when 'dev' then coalesce(d.hosted_url, '') end), '-')
     from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version join package_dependencies d on d.version_id = v.id
     where d.sdk is null and p.id ${condition} group by d.name, p.name, p.id, v.version`,
+  lock: lockPackages,
+}
+
+const storedRequirements: Derived = {
+  table: 'package_requirements',
+  columns: 'name, package_name, package_id, kind, source, "constraint", is_public, versions',
+  key: 'package_id',
+  rows: (condition) => `select d.name, p.name as package_name, p.id as package_id, d.kind, coalesce(d.hosted_url, ''), d."constraint",
+      p.visibility = 'public', count(*)
+    from packages p join package_versions v on v.package_id = p.id join package_dependencies d on d.version_id = v.id
+    where d.sdk is null and p.id ${condition} group by d.name, p.name, p.id, d.kind, coalesce(d.hosted_url, ''), d."constraint", p.visibility`,
   lock: lockPackages,
 }
 
