@@ -9,8 +9,10 @@ import type { Services } from '../../services.ts'
 import { hostedHere } from '../packages/hosting.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { hasPublicVersion, isListed, isPublicVersion } from '../packages/policy.ts'
+import { newestVersionsSql, type OfPackages } from '../packages/versions/releases.ts'
 import { findPublisher } from '../publishers/list.ts'
 import { unknownPublisher } from '../publishers/service.ts'
+import { watchedBy } from '../watching/service.ts'
 import { type Entry, type Feed, renderAtom } from './atom.ts'
 
 const type = 'application/atom+xml'
@@ -89,11 +91,15 @@ export const newestVersions = (reader: Reader, audience: Audience): Promise<Entr
 
 /** Returns the newest versions of a publisher's listed packages, newest first, without retracted ones. */
 export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
-  read(reader, 'members', `p.publisher_id = ? and ${isListed('p')}`, id)
+  newestOf(reader, { condition: `p.publisher_id = ? and ${isListed('p')}`, values: [id] })
 
 /** Returns the newest versions of the packages that a user watches, newest first, without retracted ones. */
-export const newestWatched = (reader: Reader, userId: string): Promise<Entry[]> =>
-  read(reader, 'members', 'p.id in (select package_id from package_watches where user_id = ?)', userId)
+export const newestWatched = (reader: Reader, userId: string): Promise<Entry[]> => newestOf(reader, watchedBy(userId))
+
+async function newestOf(reader: Reader, packages: OfPackages): Promise<Entry[]> {
+  const { sql, values } = newestVersionsSql('p.name, v.version, v.created_at, v.pubspec', packages, maxEntries)
+  return entriesOf(reader, await reader.database.reads.all<Row>(sql, ...values))
+}
 
 /**
  * Returns the newest versions of one package, listed or not; null if the package does not exist for this audience. For the public audience, private
@@ -114,7 +120,8 @@ export async function newestOfPackage(reader: Reader, audience: Audience, name: 
 }
 
 /** Reads the newest matching versions. Ids increase over time and are indexed, so ordering by id is ordering by age. */
-async function read({ database, config }: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
+async function read(reader: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
+  const { database, config } = reader
   const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isPublicVersion}`, [hostedHere(config)]]
   const rows = await database.reads.all<Row>(
     `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
@@ -122,13 +129,16 @@ async function read({ database, config }: Reader, audience: Audience, condition:
     ...parameters,
     ...hosted,
   )
-  return rows.map((row) => ({
+  return entriesOf(reader, rows)
+}
+
+const entriesOf = ({ config }: Reader, rows: Row[]): Entry[] =>
+  rows.map((row) => ({
     page: `${config.SERVER_URL}/packages/${row.name}/versions/${row.version}`,
     title: `${row.name} ${row.version}`,
     at: toDate(row.created_at),
     summary: descriptionOf(row.pubspec),
   }))
-}
 
 function descriptionOf(pubspec: string): string {
   const { description } = JSON.parse(pubspec) as { description?: unknown }

@@ -62,7 +62,7 @@ export const PackageVersion = defineEntity({
   indexes: [
     { properties: ['package', 'sortKey'] },
     { properties: ['package', 'archiveBytes'] },
-    { properties: ['package', 'retractedAt'] },
+    { properties: ['package', 'retractedAt', 'id'] },
     { properties: ['createdAt'] },
   ],
 })

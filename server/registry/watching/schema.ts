@@ -1,10 +1,10 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { anyText, newestFirst, pageByKey } from '../../platform/graphql/connections.ts'
+import { anyText, pageByKey } from '../../platform/graphql/connections.ts'
 import { payload } from '../../platform/graphql/payload.ts'
-import { PackageVersion } from '../packages/entity.ts'
+import type { PackageVersion } from '../packages/entity.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from '../packages/refs.ts'
 import { PackageWatch } from './entity.ts'
-import { listWatches, loadWatching, setWatching, watchedPackageIds } from './service.ts'
+import { countWatchedVersions, listWatchedVersions, listWatches, loadWatching, setWatching } from './service.ts'
 
 const WatchRef = builder.objectRef<PackageWatch>('PackageWatch').implement({
   description: 'A package that you watch.',
@@ -47,8 +47,12 @@ builder.queryField('watchedVersions', (t) =>
       type: PackageVersionRef,
       description:
         'Versions of the packages that you watch, newest first, without retracted ones. Also available as a feed: `/me/feed.atom`.',
-      resolve: async (_root, args, { em, viewer }) =>
-        newestFirst(em, PackageVersion, { package: { $in: await watchedPackageIds(em, viewer.id) }, retractedAt: null }, args),
+      resolve: (_root, args, { em, viewer }) =>
+        pageByKey(args, {
+          keyOf: ({ id }: PackageVersion) => id,
+          load: (limit, before) => listWatchedVersions(em, viewer.id, limit, before),
+          count: () => countWatchedVersions(em, viewer.id),
+        }),
     },
     { description: 'A page of versions of packages that you watch.' },
     { description: 'A version of a package that you watch, in a page.' },

@@ -3,8 +3,10 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
-import { Package } from '../packages/entity.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
+import { Package, PackageVersion } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
+import { newestVersionsSql, type OfPackages } from '../packages/versions/releases.ts'
 import { PackageWatch } from './entity.ts'
 
 /** Maximum number of packages that a user can watch. */
@@ -43,10 +45,27 @@ export function listWatches(em: EntityManager, userId: string, limit: number, af
   )
 }
 
-/** Returns the ids of the packages that a user watches. */
-export async function watchedPackageIds(em: EntityManager, userId: string): Promise<string[]> {
-  const watches = await em.find(PackageWatch, { user: userId })
-  return watches.map((watch) => watch.package.id)
+/** The packages that a user watches. */
+export const watchedBy = (userId: string): OfPackages => ({
+  condition: 'p.id in (select package_id from package_watches where user_id = ?)',
+  values: [userId],
+})
+
+/** Returns the newest versions of the packages that a user watches, newest first, without retracted ones. `before` is an id. */
+export async function listWatchedVersions(em: EntityManager, userId: string, limit: number, before?: string): Promise<PackageVersion[]> {
+  const { sql, values } = newestVersionsSql('v.id', watchedBy(userId), limit, before)
+  const ids = (await readRows<{ id: string }>(em, sql, values)).map(({ id }) => id)
+  return em.find(PackageVersion, { id: { $in: ids } }, { orderBy: { id: 'desc' } })
+}
+
+export async function countWatchedVersions(em: EntityManager, userId: string): Promise<number> {
+  const row = await readRow<{ total: number | string }>(
+    em,
+    `select count(*) as total from package_watches w join package_versions v on v.package_id = w.package_id and v.retracted_at is null
+     where w.user_id = ?`,
+    [userId],
+  )
+  return Number(row?.total)
 }
 
 /** Loads whether a user watches a package, by `<package id> <user id>`. */

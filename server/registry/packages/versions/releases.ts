@@ -86,3 +86,26 @@ export async function versionGroups(reader: Pick<Context, 'em' | 'viewer' | 'con
     }),
   )
 }
+
+/** Packages `p`: an SQL condition and its values. */
+export type OfPackages = { condition: string; values: readonly string[] }
+
+/**
+ * Returns a query of the newest versions `v` of packages `p`, newest first, without retracted ones. `before` is the id after which the page starts. A
+ * page needs no other packages than those with the newest versions, and none of their versions older than all of these.
+ */
+export function newestVersionsSql(columns: string, { condition, values }: OfPackages, limit: number, before?: string) {
+  const older = (id: string) => (before === undefined ? '' : ` and ${id} < ?`)
+  const bound = before === undefined ? [] : [before]
+  const sql = `with newest as (
+      select * from (
+        select p.id as package_id, p.name, (
+          select v.id from package_versions v where v.package_id = p.id and v.retracted_at is null${older('v.id')} order by v.id desc limit 1
+        ) as id from packages p where ${condition}
+      ) found where id is not null order by id desc limit ${limit}
+    )
+    select ${columns} from newest p join package_versions v on v.package_id = p.package_id and v.retracted_at is null${older('v.id')}
+      and v.id >= coalesce((select id from newest order by id desc limit 1 offset ${limit - 1}), '00000000-0000-0000-0000-000000000000')
+    order by v.id desc limit ${limit}`
+  return { sql, values: [...bound, ...values, ...bound] }
+}
