@@ -62,6 +62,11 @@ export const isPublishedBy = (alias: string): string =>
   `(${alias}.id in (select package_id from package_uploaders where user_id = ?)
     or ${alias}.publisher_id in (select publisher_id from publisher_members where user_id = ?))`
 
+/** `isPublishedBy` for users with many packages, as a condition that is checked package by package. Binds the user's id twice. */
+export const isPublishedByEach = (alias: string): string =>
+  `(exists (select 1 from package_uploaders pu where pu.package_id = ${alias}.id and pu.user_id = ?)
+    or exists (select 1 from publisher_members pm where pm.publisher_id = ${alias}.publisher_id and pm.user_id = ?))`
+
 /** Uploaders, admins of the owning publisher and server admins manage the package. */
 const isManager: PackageRule = async (em, actor, pkg) =>
   isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInPublisher(em, actor, pkg)) === 'admin'

@@ -6,9 +6,9 @@ import type { Context } from '../../platform/access/context.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
 import { hostedHere } from './hosting.ts'
-import { isListed, hasPublicVersion, listed, isPublicPackage, isPublishedBy } from './policy.ts'
-import { inOrderOf, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
-import { readRows } from '../../platform/db/statements.ts'
+import { isListed, hasPublicVersion, listed, isPublicPackage, isPublishedBy, isPublishedByEach } from './policy.ts'
+import { anyText, inOrderOf, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
 import type { Publisher } from '../publishers/entity.ts'
 import { countByPublisher } from '../publishers/list.ts'
 
@@ -89,34 +89,74 @@ const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): Readonl
 
 export type OwnOrder = 'name' | 'published'
 
+/** Number of packages above which checking packages in the order of the list is cheaper than sorting those of the user. */
+const manyPackages = 2000
+
 /** Returns the packages that a user can publish to, as an uploader or as a member of the owning publisher, as a connection. */
-export const listOwnPackages = (em: EntityManager, userId: string, order: OwnOrder, page: PageArguments) =>
-  order === 'published'
-    ? newestPublishedBy(em, userId, page)
-    : inOrderOf(em, Package, 'name', { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }, page)
+export async function listOwnPackages(em: EntityManager, userId: string, order: OwnOrder, page: PageArguments, many = manyPackages) {
+  const total = await countOwnPackages(em, userId)
+  const count = async () => total
+  const load = order === 'published' ? loadByPublication(em, userId, total > many) : loadByName(em, userId, total > many)
+  return pageByKey(page, { ...load, count })
+}
+
+async function countOwnPackages(em: EntityManager, userId: string): Promise<number> {
+  const ofPublishers = `select count(*) from packages p where p.publisher_id in (select publisher_id from publisher_members where user_id = ?)
+    and not exists (select 1 from package_uploaders u where u.package_id = p.id and u.user_id = ?)`
+  const sql = `select (select count(*) from package_uploaders where user_id = ?) + (${ofPublishers}) as total`
+  return Number((await readRow<{ total: number | string }>(em, sql, [userId, userId, userId]))?.total)
+}
+
+function loadByName(em: EntityManager, userId: string, hasMany: boolean) {
+  const condition = hasMany ? isPublishedByEach : isPublishedBy
+  return {
+    keyOf: ({ name }: Package) => name,
+    isKey: anyText,
+    load: (limit: number, after: string | undefined) => {
+      const own: FilterQuery<Package> = { [raw((alias) => condition(alias), [userId, userId])]: [] }
+      const later = after === undefined ? {} : { name: { $gt: after } }
+      return em.find(Package, { $and: [own, later] }, { orderBy: { name: 'asc' }, limit })
+    },
+  }
+}
 
 /** Sorts by the newest publication, which the search index stores. The few packages that are not indexed yet come last. */
-function newestPublishedBy(em: EntityManager, userId: string, page: PageArguments) {
-  const time = '(select coalesce(max(d.published_at), 0) from package_search_documents d where d.package_id = p.id)'
+function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) {
   const keys = new Map<string, string>()
-  return pageByKey(page, {
+  async function newest(limit: number, after: string | undefined): Promise<Published[]> {
+    const [at = '', document = '', id = ''] = after?.split(' ') ?? []
+    if (hasMany && document !== '0') {
+      const beyond = after === undefined ? '' : 'and (d.published_at, d.id) < (?, ?)'
+      const sql = `select p.id, d.published_at as at, d.id as document from package_search_documents d left join packages p on p.id = d.package_id
+        where ${isPublishedByEach('p')} ${beyond} order by d.published_at desc, d.id desc limit ?`
+      const rows = await readRows<Published>(em, sql, [
+        userId,
+        userId,
+        ...(after === undefined ? [] : [Number(at), Number(document)]),
+        limit,
+      ])
+      if (rows.length === limit) return rows
+    }
+    const place = 'coalesce(d.published_at, 0), coalesce(d.id, 0), p.id'
+    const beyond = after === undefined ? '' : `and (${place}) < (?, ?, ?)`
+    const sql = `select p.id, coalesce(d.published_at, 0) as at, coalesce(d.id, 0) as document
+      from packages p left join package_search_documents d on d.package_id = p.id
+      where ${isPublishedBy('p')} ${beyond} order by 2 desc, 3 desc, p.id desc limit ?`
+    return readRows<Published>(em, sql, [userId, userId, ...(after === undefined ? [] : [Number(at), Number(document), id]), limit])
+  }
+  return {
     keyOf: ({ id }: Package) => keys.get(id) ?? '',
-    isKey: (key) => /^\d{1,15} [\da-f-]{36}$/.test(key),
-    load: async (limit, after) => {
-      const [from = '0', id = ''] = after?.split(' ') ?? []
-      const rows = await readRows<{ id: string; at: number | string }>(
-        em,
-        `select p.id, ${time} as at from packages p where ${isPublishedBy('p')} ${after === undefined ? '' : `and (${time}, p.id) < (?, ?)`}
-         order by at desc, p.id desc limit ?`,
-        [userId, userId, ...(after === undefined ? [] : [Number(from), id]), limit],
-      )
-      for (const row of rows) keys.set(row.id, `${row.at} ${row.id}`)
+    isKey: (key: string) => /^\d{1,15} \d{1,15} [\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(key),
+    load: async (limit: number, after: string | undefined) => {
+      const rows = await newest(limit, after)
+      for (const { id, at, document } of rows) keys.set(id, `${at} ${document} ${id}`)
       const found = byKey(await em.find(Package, { id: { $in: rows.map((row) => row.id) } }), (pkg) => pkg.id)
       return rows.flatMap((row) => found.get(row.id) ?? [])
     },
-    count: () => em.count(Package, { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }),
-  })
+  }
 }
+
+type Published = { id: string; at: number | string; document: number | string }
 
 /** Loads whether users have published versions of packages that they can publish to. Needs no index on who published a version. */
 export const loadHasPublished = async (request: { em: EntityManager }, userId: string): Promise<boolean> =>
