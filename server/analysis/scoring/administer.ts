@@ -54,7 +54,7 @@ export const defaultSdk = (em: EntityManager): Promise<SdkInstall | null> =>
 /** Counts all versions, and the versions that have a report. */
 export async function countCoverage({ database }: Pick<Context, 'database'>): Promise<{ versions: number; scored: number }> {
   const row = await database.reads.get<{ versions: number | string; scored: number | string }>(
-    'select (select count(*) from package_versions) as versions, (select count(*) from score_reports where granted is not null) as scored',
+    'select (select sum(versions) from package_totals) as versions, (select count(*) from score_reports where granted is not null) as scored',
   )
   return { versions: Number(row?.versions ?? 0), scored: Number(row?.scored ?? 0) }
 }
