@@ -2,6 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { Package } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { PackageLike } from './entity.ts'
@@ -64,11 +65,23 @@ export const loadLikeCount = batched(async (em, packageIds) => {
 })
 
 /** Loads whether a user likes a package, by `<package id> <user id>`. */
-export const loadLiked = batched(async (em, keys) => {
-  const pairs = keys.map((key) => key.split(' '))
-  const likes = await em.find(PackageLike, { $or: pairs.map(([pkg = '', user = '']) => ({ package: pkg, user })) })
-  return new Map(likes.map((like) => [`${like.package.id} ${like.user.id}`, true]))
-})
+export const loadLiked = batched((em, keys) => findPairs(em, 'package_likes', keys))
+
+/** Returns which of the pairs `<package id> <user id>` a table has. */
+export async function findPairs(em: EntityManager, table: 'package_likes' | 'package_watches', keys: string[]): Promise<Map<string, true>> {
+  const ofUsers = Map.groupBy(keys, (key) => key.split(' ')[1] ?? '')
+  const found = new Map<string, true>()
+  for (const [user, pairs] of ofUsers) {
+    const marks = pairs.map(() => '?').join(', ')
+    const rows = await readRows<{ package_id: string }>(
+      em,
+      `select package_id from ${table} where user_id = ? and package_id in (${marks})`,
+      [user, ...pairs.map((pair) => pair.split(' ')[0] ?? '')],
+    )
+    for (const row of rows) found.set(`${row.package_id} ${user}`, true)
+  }
+  return found
+}
 
 const insertLike = `insert into package_likes (user_id, package_id, created_at) values (?, ?, ?)
   on conflict (user_id, package_id) do nothing returning package_id`

@@ -4,6 +4,7 @@ import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
+import { findPairs } from '../likes/service.ts'
 import { Package, PackageVersion } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { newestVersionsSql, type OfPackages } from '../packages/versions/releases.ts'
@@ -69,8 +70,4 @@ export async function countWatchedVersions(em: EntityManager, userId: string): P
 }
 
 /** Loads whether a user watches a package, by `<package id> <user id>`. */
-export const loadWatching = batched(async (em, keys) => {
-  const pairs = keys.map((key) => key.split(' '))
-  const watches = await em.find(PackageWatch, { $or: pairs.map(([pkg = '', user = '']) => ({ package: pkg, user })) })
-  return new Map(watches.map((watch) => [`${watch.package.id} ${watch.user.id}`, true]))
-})
+export const loadWatching = batched((em, keys) => findPairs(em, 'package_watches', keys))
