@@ -41,6 +41,46 @@ const expected: Record<string, string[]> = {
   jwt: ['jwt_decoder'],
 }
 
+/** Queries whose words occur in another form, are misspelled, or do not all occur. */
+const expectedOfWords: Record<string, string[]> = {
+  geolocation: ['geolocator'],
+  'web view': ['webview_flutter'],
+  'google map': ['google_maps_flutter'],
+  share: ['share_plus'],
+  camera: ['camera'],
+  'url launcher': ['url_launcher'],
+  permission: ['permission_handler'],
+  'retry with backoff': ['retry'],
+  'retry back off': ['retry'],
+  'exponential backoff': ['retry'],
+  'push notifications': ['onesignal_flutter'],
+  'push notification': ['onesignal_flutter'],
+  'image processing': ['image'],
+  'htp client': ['http'],
+  'htpp clinet': ['http'],
+  'stat managment': ['flutter_bloc'],
+  'locl notifcations': ['flutter_local_notifications'],
+  'sharing content': ['share_plus'],
+  cookies: ['cookie_jar'],
+  'a library for charts': ['fl_chart'],
+  'how to parse yaml': ['yaml'],
+  'web socket': ['web_socket_channel'],
+  'web-socket': ['web_socket_channel'],
+  'type ahead': ['flutter_typeahead'],
+  'sign in with apple': ['sign_in_with_apple'],
+  'signin google': ['google_sign_in'],
+  'speech recognitions': ['speech_to_text'],
+  'sqlite databases': ['sqflite'],
+  animation: ['animations'],
+  'barcodes scanning': ['mobile_scanner'],
+  'drag and drop': ['desktop_drop'],
+  'loading spinners': ['flutter_spinkit'],
+  'geolocaton plugin': ['geolocator'],
+  'key-value storage': ['shared_preferences'],
+  'dependency injecton': ['get_it'],
+  'the environment variables': ['flutter_dotenv'],
+}
+
 const member = { id: '00000000-0000-7000-8000-000000000000', scopes: new Set(['read'] as const) }
 
 async function find({ services }: TestApp, query: string, searcher: typeof member | null, limit = 50, offset = 0): Promise<string[]> {
@@ -56,6 +96,38 @@ it('ranks the expected packages first for signed-in and anonymous users', async 
     for (const [query, names] of Object.entries(expected)) found[query] = (await find(app, query, searcher)).slice(0, names.length)
     expect(found).toEqual(expected)
   }
+})
+
+it('finds words in other forms, corrects each word and leaves out words', async () => {
+  await using app = await testApp()
+  await addRealPackages(app)
+  for (const searcher of [member, null]) {
+    const found: Record<string, string[]> = {}
+    for (const [query, names] of Object.entries(expectedOfWords)) found[query] = (await find(app, query, searcher)).slice(0, names.length)
+    expect(found).toEqual(expectedOfWords)
+    for (const query of ['push notifications', 'push notification'])
+      expect(await find(app, query, searcher)).toContain('firebase_messaging')
+  }
+})
+
+it('ranks the parts of federated plugins after the plugin', async () => {
+  await using app = await testApp()
+  await addRealPackages(app)
+  for (const [query, plugin] of Object.entries({
+    geolocation: 'geolocator',
+    'google maps': 'google_maps_flutter',
+    webview: 'webview_flutter',
+    permission: 'permission_handler',
+    'image picker': 'image_picker',
+    'files path': 'path_provider',
+  })) {
+    const names = await find(app, query, member)
+    const places = names.flatMap((name, index) => (name.startsWith(`${plugin}_`) ? [index] : []))
+    expect({ query, first: names.indexOf(plugin), parts: places.length > 0 }).toEqual({ query, first: expect.any(Number), parts: true })
+    expect(Math.min(...places)).toBeGreaterThan(names.indexOf(plugin))
+    expect(names.indexOf(plugin)).toBeGreaterThan(-1)
+  }
+  expect((await find(app, 'geolocator android', member))[0]).toBe('geolocator_android')
 })
 
 it('keeps the order across pages and for any order of indexing', async () => {

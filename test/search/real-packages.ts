@@ -30,7 +30,8 @@ export async function addRealPackages(
         "insert into packages (id, created_at, name, skeleton, updated_at, description, latest_version) values (?, ?, ?, ?, ?, ?, '1.0.0')",
         [packageId, moment, texts.name, skeletonOf(texts.name), moment, texts.description],
       )
-      await storeDocument(em, { packageId, ...texts, tags: ['is:public'], shownTo: 2, createdAt: at, updatedAt: at })
+      const implemented = platformParts.exec(texts.name)?.[1] ?? null
+      await storeDocument(em, { packageId, ...texts, tags: ['is:public'], implemented, shownTo: 2, createdAt: at, updatedAt: at })
       await em.execute(
         'update package_search_documents set likes = ?, downloads = ?, dependents = ?, public_dependents = ? where package_id = ?',
         [likes, downloads, dependents, dependents, packageId],
@@ -38,6 +39,10 @@ export async function addRealPackages(
     }
   })
 }
+
+/** Names of packages that implement a plugin for a platform, as their pubspecs declare. */
+const platformParts =
+  /^(camera|firebase_(?:auth|core)|geolocator|google_(?:maps_flutter|sign_in)|image_picker|local_auth|path_provider|permission_handler|shared_preferences|url_launcher|video_player|webview_flutter)_(?:android|apple|avfoundation|for_web|foundation|ios|linux|web|windows|wkwebview)$/
 
 function realPackages(): RealPackage[] {
   const text = readFileSync(new URL('real-packages.txt', import.meta.url), 'utf8')

@@ -76,16 +76,16 @@ it('ranks packages with more likes higher, then shorter names', async () => {
   expect(await names(alice, 'router')).toEqual(['router_b', 'router_a', 'acme_router', 'router_annotations'])
 })
 
-it('corrects one typo, reports it and keeps filters', async () => {
+it('corrects one typo per word, reports it and keeps filters', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'http_client', version: '1.0.0', pubspec: 'topics: [network]' })
   await publish(alice, { name: 'other', version: '1.0.0', files: { 'README.md': 'Mind the htpp of others.' } })
-  for (const typed of ['htpp', 'htttp', 'httpp', 'hhttp', 'Htpp clients', 'topic:network htpp'])
+  for (const typed of ['htpp', 'htttp', 'httpp', 'hhttp', 'Htpp clients', 'htpp clinet', 'htp client', 'topic:network htpp'])
     expect({ typed, found: (await names(alice, typed))[0] }).toEqual({ typed, found: 'http_client' })
   expect(await names(alice, 'htpp')).toEqual(['http_client', 'other'])
   expect(await names(alice, 'topic:none htpp')).toEqual([])
-  for (const typed of ['htxxp', 'htpp clinet', 'xhtp', 'htp'])
+  for (const typed of ['htxxp', 'xhtp', 'htp'])
     expect({ typed, found: (await names(alice, typed))[0] }).not.toEqual({ typed, found: 'http_client' })
   const ask = async (query: string, sort: string) => {
     const { body } = await alice.graphql(

@@ -26,6 +26,7 @@ export const graphql: Record<string, Access> = {
   'Query.packageNames': 'read',
   'Query.searchPackages': 'read',
   'Query.completePackageNames': 'read',
+  'Query.similarPackageNames': 'read',
   'Query.publisher': 'read',
   'Query.publishers': 'read',
   'Query.completeSearch': 'read',

@@ -22,6 +22,8 @@ export type Pubspec = {
   platforms: string[]
   /** Platforms for which a Flutter plugin has native code; null if the package is not a plugin. */
   pluginPlatforms: string[] | null
+  /** The federated plugin that the package implements for a platform. */
+  implementedPlugin: string | null
   /** Pictures of the package. Paths are those of the archive. */
   screenshots: { path: string; description: string }[]
   /** Whether the package requires Flutter: it has a Flutter constraint or depends on a package of the Flutter SDK. */
@@ -49,6 +51,7 @@ export function describePubspec(document: JsonObject): Pubspec {
     executables: Object.keys(fieldsOf(document.executables)),
     platforms: Object.keys(fieldsOf(document.platforms)),
     pluginPlatforms: pluginPlatformsOf(fieldsOf(document.flutter).plugin),
+    implementedPlugin: textOf(fieldsOf(fieldsOf(document.flutter).plugin).implements),
     screenshots: screenshotsOf(document.screenshots),
     needsFlutter: 'flutter' in fieldsOf(document.environment) || direct.some(({ sdk }) => sdk === 'flutter'),
   }

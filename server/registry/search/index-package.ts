@@ -1,7 +1,7 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
-import { type DocumentTerms, documentTerms, type IndexedTexts, spellingTerms, summaryOf } from './terms.ts'
+import { type DocumentTerms, documentTerms, type IndexedTexts, spellingsOf, summaryOf } from './terms.ts'
 
 /**
  * Who finds a package in search by all of its texts and tags: 0 its administrators only, 1 signed-in users, 2 everyone, because all of its versions are
@@ -13,6 +13,8 @@ export type ShownTo = 0 | 1 | 2
 export type SearchDocument = IndexedTexts & {
   packageId: string
   tags: readonly Tag[]
+  /** The plugin that the package implements (`flutter.plugin.implements` of its pubspec). */
+  implemented?: string | null
   shownTo: ShownTo
   /** Percentage of points in the latest version's report, from 0 to 100; null without a report. */
   score?: number | null
@@ -27,7 +29,7 @@ export type SearchDocument = IndexedTexts & {
  * length of the texts, not on the number of packages.
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
-  const { packageId, name, tags, shownTo, score, createdAt, updatedAt, publishedAt = createdAt } = document
+  const { packageId, name, tags, implemented = null, shownTo, score, createdAt, updatedAt, publishedAt = createdAt } = document
   const terms = documentTerms(document)
   const row = await readRow<{ id: number | string }>(
     em,
@@ -42,7 +44,7 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
       shownTo,
       score ?? -1,
       ` ${tags.join(' ')} `,
-      summaryOf(terms),
+      summaryOf(terms, { implemented, endorsed: endorsedBy(name, tags) }),
     ],
   )
   if (!row) throw new Error(`No search document for ${name}`)
@@ -51,6 +53,10 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
   await storeTexts(em, row.id, terms, tagTerms)
   await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
 }
+
+/** Returns the dependencies whose name continues the package's own name: parts of the package, such as `geolocator_android` of `geolocator`. */
+const endorsedBy = (name: string, tags: readonly Tag[]): string[] =>
+  tags.filter((tag) => tag.startsWith(`dependency:${name}_`)).map((tag) => tag.slice('dependency:'.length))
 
 /**
  * Locks a package's search document until the end of the transaction, creating an empty one if needed. Call it before reading the data that the
@@ -97,8 +103,9 @@ export async function removeFromIndex(em: EntityManager, packageId: string): Pro
 }
 
 async function storeTexts(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
-  const { words, parts, description, topics, all } = terms
-  const brief = [words, parts, description, topics, [...tagTerms, ...words.flatMap(spellingTerms)]].map((list) => list.join(' '))
+  const { words, parts, description, topics, pairs, all } = terms
+  const shortTexts = [words, parts, [...description, ...pairs.description], [...topics, ...pairs.topics]]
+  const brief = [...shortTexts, [...tagTerms, ...spellingsOf(terms)]].map((list) => list.join(' '))
   await changeRows(
     em,
     'insert or replace into package_search_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)',
@@ -110,7 +117,7 @@ async function storeTexts(em: EntityManager, id: number | string, terms: Documen
 async function storeVectors(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const tags = tagTerms.map(quoted).join(' ')
   const vectors = {
-    package_search_brief: `${labelled(terms)} ${tags} ${terms.words.flatMap(spellingTerms).map(quoted).join(' ')}`,
+    package_search_brief: `${labelled(terms)} ${tags} ${spellingsOf(terms).map(quoted).join(' ')}`,
     package_search_full: `${terms.all.map(quoted).join(' ')} ${tags}`,
   }
   for (const [table, vector] of Object.entries(vectors)) {
@@ -126,8 +133,9 @@ async function storeVectors(em: EntityManager, id: number | string, terms: Docum
 const quoted = (term: string) => `'${term}'`
 
 /** Formats terms as tsvector text, with positions and weight labels (server/registry/search/dialects.ts). */
-function labelled({ words, parts, description, topics }: DocumentTerms): string {
-  const terms = [words, description, topics, parts].flatMap((list, text) => list.map((term) => ({ term, label: 'ACDB'[text] })))
+function labelled({ words, parts, description, topics, pairs }: DocumentTerms): string {
+  const lists = [words, [...description, ...pairs.description], [...topics, ...pairs.topics], parts]
+  const terms = lists.flatMap((list, text) => list.map((term) => ({ term, label: 'ACDB'[text] })))
   return terms
     .slice(0, 16_000)
     .map(({ term, label }, index) => `'${term}':${index + 1}${label}`)

@@ -1,6 +1,6 @@
 import { type Breadth, dialectOf, foundByName, rowConditions, type Statement } from './dialects.ts'
 import { documentConditions } from './listing.ts'
-import { type Candidate, rarityOf, relevanceOf, signalOf } from './relevance.ts'
+import { type Candidate, rankParts, rarityOf, relevanceOf, signalOf } from './relevance.ts'
 import type { Reach, Selection, Source } from './selection.ts'
 import type { QueryTerms } from './terms.ts'
 
@@ -12,11 +12,16 @@ export type WordSelection = Selection & { terms: QueryTerms }
 /** A matching package. `isOnlyMentioned`: some words occur only in its README. */
 export type Ranked = { id: string; name: string; score: number; isOnlyMentioned: boolean }
 
-/** Returns up to `limit` selected packages, best first. Runs at most three statements. */
+/** Returns up to `limit` selected packages, best first. Runs at most four statements. */
 export async function rankPackages(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
+  const { words, leftOut = [] } = selection.terms
   // Words are counted only in packages that the caller can see, so that weights reveal nothing about others.
-  const weights = selection.terms.words.length === 1 ? [1] : (await countWords(source, selection)).map(rarityOf)
-  const scored = (await candidatesOf(source, selection)).map((row) => rankedRow(row, selection, weights)).toSorted(compareRanked)
+  const weights =
+    words.length + leftOut.length === 1
+      ? [1]
+      : (await countWords(source, { ...selection, terms: { ...selection.terms, words: [...words, ...leftOut] } })).map(rarityOf)
+  const rows = await candidatesOf(source, selection)
+  const scored = rankParts(rows.map((row) => rankedRow(row, selection, weights))).toSorted(compareRanked)
   // If there are fewer candidates than the limit per kind, there are no further matches.
   if (scored.length < maxCandidatesPerKind || limit <= scored.length) return scored.slice(0, limit)
   const known = new Set(scored.map(({ id }) => id))
@@ -25,10 +30,16 @@ export async function rankPackages(source: Source, selection: WordSelection, lim
 }
 
 /** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement. */
-export async function countWords(source: Source, { terms, reach }: WordSelection): Promise<number[]> {
-  const each = terms.words.map((word) =>
-    dialectOf(source.backend).matching({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] }, 'brief'),
+export const countWords = (source: Source, { terms, reach }: WordSelection): Promise<number[]> =>
+  countEach(
+    source,
+    terms.words.map((word) => ({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] })),
+    'brief',
   )
+
+/** Counts the packages of each selection, up to `maxCounted`. Runs one statement. */
+export async function countEach(source: Source, selections: readonly Selection[], breadth: Breadth): Promise<number[]> {
+  const each = selections.map((selection) => dialectOf(source.backend).matching(selection, breadth))
   const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${maxCounted}) c) as n${index}`)
   const row = await source.reads.get<Record<string, number | string>>(
     `select ${columns.join(', ')}`,
@@ -59,12 +70,16 @@ const compareRanked = (a: Ranked, b: Ranked) => b.score - a.score || a.name.leng
 type Count = number | string
 type Row = { id: string; name: string; summary: string; dependents: Count; likes: Count; downloads: Count; kind: Count }
 
-function rankedRow({ id, name, summary, ...row }: Row, { terms, reach }: WordSelection, weights: readonly number[]): Ranked {
+function rankedRow(
+  { id, name, summary, ...row }: Row,
+  { terms, reach }: WordSelection,
+  weights: readonly number[],
+): Ranked & { summary: string } {
   const found = (['api', 'readme', 'brief'] as const)[Number(row.kind)] ?? 'api'
   const counts = { dependents: Number(row.dependents), likes: Number(row.likes) }
   const signal = signalOf(isAnonymous(reach) ? counts : { ...counts, downloads: Number(row.downloads) })
   const candidate: Candidate = { name, summary, found, signal }
-  return { id, name, score: relevanceOf(terms, weights, candidate), isOnlyMentioned: found === 'readme' }
+  return { id, name, score: relevanceOf(terms, weights, candidate), isOnlyMentioned: found === 'readme', summary }
 }
 
 /** Returns whether the caller is anonymous. Anonymous callers must not learn download counts or what private packages depend on. */
@@ -76,16 +91,29 @@ function byPopularity(reach: Reach): string {
   return `${popularity} desc, length(d.name), d.name`
 }
 
-/** Returns the candidates for scoring: packages with the exact name, and the most popular packages of each kind of match. */
+/**
+ * Returns the candidates for scoring: packages with the exact name, and the most popular packages of each kind of match. READMEs and API names are read
+ * only if the short texts yield fewer packages than the limit: common words occur in most READMEs, and these matches are the worst.
+ */
 async function candidatesOf(source: Source, selection: WordSelection): Promise<Row[]> {
-  const { reach, terms } = selection
   const dialect = dialectOf(source.backend)
   const byName = foundByName(dialect, selection)
-  const found = kindsOfMatch(terms).map((match) => ({
-    ...match,
-    from: joined(source, dialect.withTerms(selection, match.breadth, match), selection),
-  }))
-  const kinds = [...found, ...(byName ? [{ breadth: 'name', kind: 2, from: byName }] : [])].map(({ breadth, kind, from }, index) => {
+  const [best, others] = kindsOfMatch(selection.terms).map((kinds) =>
+    kinds.map((match) => ({ ...match, from: joined(source, dialect.withTerms(selection, match.breadth, match), selection) })),
+  )
+  const rows = await readKinds(source, selection, [
+    ...(best ?? []),
+    ...(byName ? [{ breadth: 'name' as const, kind: briefKind, from: byName }] : []),
+  ])
+  if (!others || rows.length >= maxCandidatesPerKind) return rows
+  const known = new Set(rows.map(({ id }) => id))
+  return [...rows, ...(await readKinds(source, selection, others)).filter(({ id }) => !known.has(id))]
+}
+
+type Kind = { breadth: Breadth; kind: number; from: Statement }
+
+async function readKinds(source: Source, { reach, terms, byName }: WordSelection, found: readonly Kind[]): Promise<Row[]> {
+  const kinds = found.map(({ breadth, kind, from }, index) => {
     const exactFirst = breadth === 'name' ? `case when d.name in (${terms.names.map(() => '?').join(', ')}) then 0 else 1 end, ` : ''
     return {
       sql: `select * from (select d.id, ${kind} as kind from ${from.sql} order by ${exactFirst}${byPopularity(reach)} limit ${maxCandidatesPerKind}) k${index}`,
@@ -93,7 +121,7 @@ async function candidatesOf(source: Source, selection: WordSelection): Promise<R
     }
   })
   const dependents = isAnonymous(reach) ? 'd.public_dependents' : 'd.dependents'
-  const summary = byName ? "case when d.shown_to = 2 then d.summary else '' end" : 'd.summary'
+  const summary = byName === undefined ? 'd.summary' : "case when d.shown_to = 2 then d.summary else '' end"
   return source.reads.all<Row>(
     `select d.package_id as id, d.name, ${summary} as summary, ${dependents} as dependents, d.likes, d.downloads, c.kind
      from (select id, max(kind) as kind from (${kinds.map(({ sql }) => sql).join(' union all ')}) every group by id) c
@@ -102,15 +130,18 @@ async function candidatesOf(source: Source, selection: WordSelection): Promise<R
   )
 }
 
-/** Kinds of match. Higher numbers are better matches. */
-function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: number; api: boolean }[] {
-  const name = { breadth: 'name', kind: 2, api: false } as const
-  if (namesOnly) return [name]
+const briefKind = 2
+
+/** Kinds of match: in the short texts, then in others. Higher numbers are better matches. */
+function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: number; api: boolean }[][] {
+  const name = { breadth: 'name', kind: briefKind, api: false } as const
+  if (namesOnly) return [[name]]
   return [
-    name,
-    { breadth: 'brief', kind: 2, api: false },
-    { breadth: 'full', kind: 1, api: false },
-    { breadth: 'full', kind: 0, api: true },
+    [name, { breadth: 'brief', kind: briefKind, api: false }],
+    [
+      { breadth: 'full', kind: 1, api: false },
+      { breadth: 'full', kind: 0, api: true },
+    ],
   ]
 }
 

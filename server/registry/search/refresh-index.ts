@@ -47,6 +47,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     topics: latest.pubspec.topics,
     readme: latest.readme,
     api: latest.api,
+    implemented: latest.pubspec.implementedPlugin,
     tags: tagsOf({ ...facts, ...latest, hasRetracted: Boolean(row.has_retracted) }),
     shownTo: row.shown_to,
     score: latest.score,

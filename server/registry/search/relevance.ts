@@ -1,11 +1,11 @@
-import type { QueryTerms, QueryWord } from './terms.ts'
+import { isPairable, type QueryTerms, type QueryWord } from './terms.ts'
 
 // Scores how well a package matches the words of a query, identically on both databases. Each query word is scored separately, as in BM25F: the
 // points of all fields that contain it are summed and then saturated, so a rare mention cannot outweigh a match in the name. Rare words weigh more
 // than common ones. The databases' own ranking functions are unsuitable: they count words across all packages, which would reveal private packages to
 // anonymous callers, and the two databases rank differently.
 
-/** A possible match. The terms of `summary` are separated by spaces (see `summaryOf`). */
+/** A possible match. The lines of `summary` contain terms and names, separated by spaces (see `summaryOf`). */
 export type Candidate = {
   name: string
   summary: string
@@ -18,32 +18,41 @@ export type Candidate = {
 /** Points for a word by field. Points for the name also depend on how much of the name the words cover. */
 const points = { name: 8, topic: 4, description: 2.5, readme: 1.2, api: 0.6 }
 /** Factors for inexact matches: a different word with the same stem, and a substring of the name. */
-const quality = { begins: 0.75, inside: 0.45 }
+const quality = { begins: 0.6, inside: 0.45 }
 /** Share of the name's points that depends on coverage. */
 const byCoverage = 0.6
 /** Number of points at which a word reaches half of its maximum score. */
 const saturation = 1.5
 const maxWordScore = saturated(points.name + points.topic + points.description)
+/** Weight of a word that was left out, compared with a word that matches must contain. */
+const byLeftOut = 0.5
 /** Share of the score that a package without any popularity loses. */
 const bySignal = 0.5
 /** Upper bound for every match other than the exact name, which scores 1. */
 const belowExact = 0.99
 
-/** Returns the score, from 0 to 1, of a package that contains all words. `weights` has one number per query word. */
-export function relevanceOf({ names, words }: QueryTerms, weights: readonly number[], candidate: Candidate): number {
+/** Returns the score, from 0 to 1, of a package that contains all words. `weights` has one number per query word, then per word that was left out. */
+export function relevanceOf(
+  { names, words: required, leftOut = [] }: QueryTerms,
+  weights: readonly number[],
+  candidate: Candidate,
+): number {
   if (names.includes(candidate.name)) return 1
   const nameWords = candidate.name.split('_')
   const joined = nameWords.join('')
-  const [topics = [], description = []] = candidate.summary.split('\n').map((terms) => terms.split(' '))
+  const words = [...required, ...leftOut]
+  const [topics = [], description = []] = candidate.summary.split('\n', 2).map((terms) => terms.split(' '))
   const inName = words.map((word) => nameMatch(word, nameWords, joined))
   const covered = Math.min(1, inName.reduce((sum, { letters }) => sum + letters, 0) / joined.length)
   const ofName = points.name * (1 - byCoverage + byCoverage * covered)
   let [score, total] = [0, 0]
+  const elsewhere = candidate.found === 'api' ? points.api : points.readme
   for (const [index, word] of words.entries()) {
+    const isRequired = index < required.length
     const brief =
       ofName * (inName[index]?.quality ?? 0) + points.topic * bestIn(word, topics) + points.description * bestIn(word, description)
-    const weight = weights[index] ?? 1
-    score += weight * saturated(brief > 0 ? brief : candidate.found === 'api' ? points.api : points.readme)
+    const weight = (weights[index] ?? 1) * (isRequired ? 1 : byLeftOut)
+    score += weight * saturated(brief > 0 || !isRequired ? brief : isInPairs(word, candidate) ? points.description : elsewhere)
     total += weight
   }
   return belowExact * (score / total / maxWordScore) * (1 - bySignal + bySignal * candidate.signal)
@@ -73,7 +82,58 @@ function nameMatch({ exact, prefixes }: QueryWord, nameWords: readonly string[],
   return inside === undefined ? { quality: 0, letters: 0 } : { quality: quality.inside, letters: inside.length }
 }
 
+/** Whether the short texts contain the word as two adjacent words. */
+function isInPairs({ exact }: QueryWord, { found, summary }: Candidate): boolean {
+  if (found !== 'brief') return false
+  const joined = summary.replaceAll(' ', '')
+  return exact.some((term) => isPairable(term) && joined.includes(term))
+}
+
 function bestIn({ exact, prefixes }: QueryWord, terms: readonly string[]): number {
   if (exact.some((term) => terms.includes(term))) return 1
   return prefixes.some((prefix) => terms.some((term) => term.startsWith(prefix))) ? quality.begins : 0
+}
+
+/** Share of its score that a part of a federated plugin keeps. */
+const ofPart = 0.6
+/** Maximum depth of parts of parts. */
+const maxDepth = 3
+
+type Scored = { name: string; score: number; summary: string }
+
+/**
+ * Adjusts the scores of the parts of federated plugins: a package that implements another match, or that another match endorses, counts for that one
+ * and comes after it. Packages whose name is the query keep their score.
+ */
+export function rankParts<Match extends Scored>(matches: readonly Match[]): Match[] {
+  const wholes = wholesOf(matches)
+  const scores = new Map(matches.map(({ name, score }) => [name, score]))
+  const chainOf = (name: string) => {
+    const chain = [name]
+    for (let whole = wholes.get(name); whole !== undefined && !chain.includes(whole) && chain.length <= maxDepth; whole = wholes.get(whole))
+      chain.push(whole)
+    return chain.slice(1)
+  }
+  const chains = matches.map(({ name, score }) => (score < 1 ? chainOf(name) : []))
+  for (const [index, { score }] of matches.entries())
+    for (const whole of chains[index] ?? []) scores.set(whole, Math.max(scores.get(whole) ?? 0, score))
+  return matches.map((match, index) => ({ ...match, score: (scores.get(match.name) ?? 0) * ofPart ** (chains[index]?.length ?? 0) }))
+}
+
+/** Returns the match that each part belongs to, by name. */
+function wholesOf(matches: readonly Scored[]): Map<string, string> {
+  const names = new Set(matches.map(({ name }) => name))
+  const wholes = new Map<string, string>()
+  const lines = matches.map(({ name, summary }) => ({ name, ofParts: summary.split('\n').slice(2) }))
+  for (const {
+    name,
+    ofParts: [, endorsed = ''],
+  } of lines)
+    for (const part of endorsed.split(' ')) if (part !== name && names.has(part)) wholes.set(part, name)
+  for (const {
+    name,
+    ofParts: [implemented = ''],
+  } of lines)
+    if (implemented !== name && names.has(implemented)) wholes.set(name, implemented)
+  return wholes
 }

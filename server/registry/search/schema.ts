@@ -6,8 +6,9 @@ import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import { type Excerpt, excerptOf, type Segment } from './excerpt.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
-import type { Searcher } from './selection.ts'
+import { reachOf, type Searcher } from './selection.ts'
 import type { QueryTerms } from './terms.ts'
+import { suggestNames } from './typos.ts'
 import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
 
 export const PackageSort = builder.enumType('PackageSort', {
@@ -113,7 +114,7 @@ builder.queryField('searchPackages', (t) =>
       ...browseAccess,
       type: PackageRef,
       description:
-        'Searches packages whose name, topics, description, README or public API contain all words. A blank query returns all packages. If a word is unknown, the search may correct one letter of it (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of points from 0 to 100. A leading `-` excludes matches.',
+        'Searches packages whose name, topics, description, README or public API contain all words, except words such as `the`. A blank query returns all packages. If hardly anything matches, the search corrects one letter of each unknown word; if nothing does, it leaves out the word that excludes most packages (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of points from 0 to 100. A leading `-` excludes matches.',
       args: searchArguments,
       resolve: (_root, args, context) => findPage(context, args),
     },
@@ -159,6 +160,19 @@ builder.queryField('completePackageNames', (t) =>
   }),
 )
 
+builder.queryField('similarPackageNames', (t) =>
+  t.stringList({
+    ...browseAccess,
+    extensions: { cost: 5, size: 3 },
+    description: 'Up to three package names that differ from a name by few letters, nearest first. For pages of missing packages.',
+    args: { name: t.arg.string({ required: true, description: 'The name.', extensions: { maxLength: 64 } }) },
+    resolve: async (_root, { name }, { database, ...caller }) => {
+      const found = await suggestNames(database, name.toLowerCase(), reachOf(searcherOf(caller)))
+      return found.filter((similar) => similar !== name)
+    },
+  }),
+)
+
 const CompletionRef = builder.objectRef<Completion>('SearchCompletion').implement({
   description: 'A completion of a query.',
   fields: (t) => ({
@@ -185,7 +199,7 @@ builder.queryField('completeSearch', (t) =>
   }),
 )
 
-const searcherOf = ({ viewer, scopes }: Context): Searcher => viewer && { id: viewer.id, scopes }
+const searcherOf = ({ viewer, scopes }: Pick<Context, 'viewer' | 'scopes'>): Searcher => viewer && { id: viewer.id, scopes }
 
 type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher' | 'here'>
 

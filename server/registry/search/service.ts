@@ -3,10 +3,10 @@ import type { Here } from '../packages/hosting.ts'
 import { dialectOf } from './dialects.ts'
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
 import { countMatches, listPackages, type ListRange, type ListSort, readRank, type SearchMatch, writeCursor } from './listing.ts'
-import { completeIn, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
-import { everything, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
+import { completeIn, countEach, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
+import { everything, parseQuery, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
-import { correct, suggestNames } from './typos.ts'
+import { correct, type Instead, leaveOut, suggestNames } from './typos.ts'
 
 export type SearchSort = 'relevance' | ListSort
 
@@ -75,22 +75,52 @@ async function findWords(source: Source, typed: WordSelection, { query, order, r
   const isRanked = order === 'relevance'
   const skipped = isRanked ? range.offset + (range.after ? readRank(range.after) : 0) : 0
   const wanted = isRanked ? skipped + range.limit : 0
-  const ranked = await rankPackages(source, typed, Math.max(wanted, minRanked))
-  const corrected = await correct(source, typed, { query, ranked, limit: Math.max(wanted, minRanked) })
-  const selection = corrected?.selection ?? typed
-  const best = corrected?.ranked ?? ranked
+  const { selection, query: searchedFor, matches, isUnknown } = await findBest(source, typed, query, { isRanked, limit: wanted })
   return {
     selection,
-    searchedFor: corrected?.query ?? null,
-    unknown: ranked.length === 0 ? (typed.terms.names[0] ?? null) : null,
-    matches: isRanked ? best.slice(skipped, wanted).map(matchFrom(skipped)) : await listPackages(source, selection, sortOf(order), range),
+    searchedFor: searchedFor === query ? null : searchedFor,
+    unknown: isUnknown ? (typed.terms.names[0] ?? null) : null,
+    matches: isRanked
+      ? matches.slice(skipped, wanted).map(matchFrom(skipped))
+      : await listPackages(source, selection, sortOf(order), range),
   }
+}
+
+/** The best matches, and the selection and query that they belong to. `isUnknown`: the query as typed has no matches. */
+type Best = Instead & { matches: readonly Ranked[]; isUnknown: boolean }
+
+/** Ranks the matches of a query. Corrects misspelled words if hardly anything matches, and leaves out words if nothing matches. */
+async function findBest(source: Source, typed: WordSelection, query: string, options: { isRanked: boolean; limit: number }): Promise<Best> {
+  const limit = Math.max(options.limit, minMatches)
+  const asTyped = { selection: typed, query }
+  if (!options.isRanked && (await hasMatches(source, typed))) return { ...asTyped, matches: [], isUnknown: false }
+  const matches = await rankPackages(source, typed, limit)
+  const best: Best = { ...asTyped, matches, isUnknown: matches.length === 0 }
+  if (matches.length >= minMatches || matches.some(({ isOnlyMentioned }) => !isOnlyMentioned)) return best
+  const corrected = await correct(source, typed, query)
+  const found = corrected ? await rankPackages(source, corrected.selection, limit) : []
+  if (corrected && found.length > matches.length) return { ...best, ...corrected, matches: found }
+  // The parts of a name are no words that could be left out.
+  if (!best.isUnknown || isPartOfName.test(parseQuery(query).text)) return best
+  const shorter = await leaveOut(source, corrected ?? asTyped)
+  const others = shorter ? await rankPackages(source, shorter.selection, limit) : []
+  // A single word in a README says little about the others.
+  const isEnough = others.some(({ isOnlyMentioned }) => !isOnlyMentioned) || (shorter?.selection.terms.words.length ?? 0) > 1
+  return shorter && isEnough ? { ...best, ...shorter, matches: others } : best
+}
+
+const isPartOfName = /\w_\w/
+
+/** Returns whether enough packages contain all words in their short texts. */
+async function hasMatches(source: Source, selection: WordSelection): Promise<boolean> {
+  const [count = 0] = await countEach(source, [selection], selection.terms.namesOnly ? 'name' : 'brief')
+  return count >= minMatches
 }
 
 const isByWords = (selection: Selection): selection is WordSelection => selection.terms !== null
 
-/** Minimum number of matches to read, enough to decide whether to correct the query (typos.ts). */
-const minRanked = 3
+/** Number of matches with which a query is not corrected (typos.ts). */
+const minMatches = 3
 
 const sortOf = (order: SearchSort): ListSort => (order === 'relevance' ? 'updated' : order)
 

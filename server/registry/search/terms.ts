@@ -1,11 +1,19 @@
-/** The indexed terms of a package. `all` is the union of the other fields, the README's terms, and the API names as encoded by `apiTerm`. */
-export type DocumentTerms = { words: string[]; parts: string[]; description: string[]; topics: string[]; all: string[] }
+/**
+ * The indexed terms of a package. `pairs`: adjacent words joined, by text (see `pairTerm`). `all` is the union of these fields, the README's terms, and
+ * the API names as encoded by `apiTerm`.
+ */
+export type DocumentTerms = Record<'words' | 'parts' | 'description' | 'topics' | 'all', string[]> & {
+  pairs: Record<'description' | 'topics', string[]>
+}
 
 /** A word of a query: the word as typed with its alternative spellings, and prefixes of other matching terms. */
 export type QueryWord = { exact: string[]; prefixes: string[] }
 
-/** A query as terms. `names`: package names that the query spells. `namesOnly`: the words are too short for searching other texts. */
-export type QueryTerms = { names: string[]; words: QueryWord[]; namesOnly: boolean }
+/**
+ * A query as terms. `names`: package names that the query spells. `namesOnly`: the words are too short for searching other texts. `leftOut`: words that
+ * matches need not contain, but which make them better.
+ */
+export type QueryTerms = { names: string[]; words: QueryWord[]; namesOnly: boolean; leftOut?: QueryWord[] }
 
 /** The searchable texts of a package. `api`: names declared by the public API. */
 export type IndexedTexts = { name: string; description: string; topics: readonly string[]; readme: string | null; api?: readonly string[] }
@@ -18,17 +26,50 @@ export function documentTerms({ name, description, topics, readme, api = [] }: I
     description: termsOf(description),
     topics: topics.flatMap(termsOf),
   }
-  const all = new Set([...brief.words, ...brief.parts, ...brief.description, ...brief.topics])
-  for (const term of termsOf(withoutMarkup((readme ?? '').slice(0, maxReadmeLength)))) {
-    if (all.size >= maxTerms) break
-    all.add(term)
+  const pairs = { description: pairsOf(description), topics: topics.flatMap(pairsOf) }
+  const all = new Set([...Object.values(brief), ...Object.values(pairs)].flat())
+  const text = withoutMarkup((readme ?? '').slice(0, maxReadmeLength))
+  for (const terms of [termsOf(text), (text.match(hyphenated) ?? []).flatMap(pairsOf)]) {
+    for (const term of terms) if (all.size < maxTerms) all.add(term)
   }
-  return { ...brief, all: [...all, ...apiTerms(api)] }
+  return { ...brief, pairs, all: [...all, ...apiTerms(api)] }
 }
 
-/** Formats the terms for scoring (relevance.ts): those of the topics, a line feed, those of the description. */
-export const summaryOf = ({ topics, description }: DocumentTerms): string =>
-  `${topics.join(' ')}\n${description.slice(0, maxDescriptionTerms).join(' ')}`
+/** Returns the spelling terms of a package: of the words of its name and topics, and of the long words of its description. */
+export function spellingsOf({ words, topics, description }: DocumentTerms): string[] {
+  const long = description.filter((term) => term.length >= minSpelledLength && !stopWords.has(term)).slice(0, maxSpelled)
+  return [...new Set([...words, ...topics, ...long])].flatMap(spellingTerms)
+}
+
+/**
+ * Encodes two adjacent words as one term, so that `backoff` finds `back-off` and `back off`. The mark keeps prefixes from matching across words.
+ */
+export const pairTerm = (joined: string): string => `⁀${singularOf(joined)}`
+
+/** Whether a word may also be written as two. Shorter ones consist of words too short to mean anything. */
+export const isPairable = (term: string): boolean => /^[a-z][a-z0-9]{4,63}$/.test(term)
+
+function pairsOf(text: string): string[] {
+  const runs = wordsOf(text).map((run) => run.toLowerCase())
+  const joined = runs.slice(1).map((run, index) => `${runs[index]}${run}`)
+  const whole = runs.length === 3 ? [runs.join('')] : []
+  return [...new Set([...joined, ...whole].filter(isPairable).map(pairTerm))]
+}
+
+/**
+ * Formats what scoring needs (relevance.ts), in lines: the terms of the topics, those of the description, the plugin that the package
+ * implements, and the packages that it endorses.
+ */
+export const summaryOf = ({ topics, description }: DocumentTerms, { implemented, endorsed }: Federation): string =>
+  [
+    topics.join(' '),
+    description.slice(0, maxDescriptionTerms).join(' '),
+    /^\w{1,64}$/.exec(implemented ?? '')?.[0] ?? '',
+    endorsed.slice(0, maxEndorsed).join(' '),
+  ].join('\n')
+
+/** The parts of a federated plugin: the plugin that a package implements, and the packages that implement the package itself. */
+export type Federation = { implemented: string | null; endorsed: readonly string[] }
 
 /**
  * Returns the word and all variants with one letter deleted, as index terms. Two words that differ by one letter share at least one of these terms
@@ -55,18 +96,33 @@ function apiTerms(names: readonly string[]): string[] {
   return [...terms]
 }
 
-/** Converts a query to terms. Returns null when there is nothing to search for. `imagePicker` is searched as two words and as one. */
+/**
+ * Converts a query to terms. Returns null when there is nothing to search for. `imagePicker`, `image-picker` and `image picker` are searched as two
+ * words and as one. Words such as `with` and `the` are ignored, unless there are no others.
+ */
 export function queryTerms(query: string): QueryTerms | null {
-  const runs = wordsOf(query.slice(0, maxQueryLength)).slice(0, maxWords)
-  const terms = runs.flatMap((run) => splitTerms(run).map((term) => ({ term, joined: run.toLowerCase() }))).slice(0, maxWords)
+  const runs = wordsOf(query.slice(0, maxQueryLength)).slice(0, 2 * maxWords)
+  const isIgnored = runs.map((run) => stopWords.has(run.toLowerCase()))
+  const areAllIgnored = !isIgnored.includes(false)
+  const terms = runs
+    .flatMap((run, index) => splitTerms(run).map((term) => ({ term, index, ignored: !areAllIgnored && isIgnored[index] === true })))
+    .filter(({ ignored }) => !ignored)
+    .slice(0, maxWords)
   if (terms.length === 0) return null
-  const words = terms.map(({ term, joined }, index): QueryWord => {
-    const others = joined !== term && !unspaced.test(joined) ? [joined] : []
-    const prefixes = isShort(term) && index < terms.length - 1 ? [] : stemsOf(term)
-    return { exact: [term, ...others], prefixes: [...new Set([...prefixes, ...others])] }
+  const words = terms.map(({ term, index }, at): QueryWord => {
+    const whole = runs[index]?.toLowerCase() ?? term
+    const others = whole !== term && !unspaced.test(whole) ? [whole] : joinedAt(runs, index)
+    const prefixes = isShort(term) && at < terms.length - 1 ? [] : stemsOf(term)
+    return { exact: [...new Set([term, ...others])], prefixes: [...new Set([...prefixes, ...others.flatMap(stemsOf)])] }
   })
-  const names = new Set([terms.map(({ term }) => term), runs.map((run) => run.toLowerCase())].map((parts) => parts.join('_')))
-  return { names: [...names], words, namesOnly: terms.every(({ term }) => isShort(term)) }
+  const named = [runs.flatMap(splitTerms), runs.map((run) => run.toLowerCase())].map((parts) => parts.join('_'))
+  return { names: [...new Set(named)], words, namesOnly: terms.every(({ term }) => isShort(term)) }
+}
+
+/** Returns the word joined with the word before it and with the word after it. */
+function joinedAt(runs: readonly string[], index: number): string[] {
+  const joined = [index - 1, index].map((start) => `${runs[start] ?? ' '}${runs[start + 1] ?? ' '}`.toLowerCase())
+  return joined.filter(isPairable)
 }
 
 /** Returns the query with an alternative spelling added for one word. The typed spelling still matches. */
@@ -81,6 +137,14 @@ export function respelled(terms: QueryTerms, index: number, spelling: string): Q
       .map((part) => (part === typed ? spelling : part))
       .join('_')
   return { ...terms, words, names: [...new Set([...terms.names.map(asNamed), ...terms.names])] }
+}
+
+/** Returns the query without these words, which then only make matches better. */
+export function withoutWords({ words, leftOut = [], ...terms }: QueryTerms, indexes: readonly number[]): QueryTerms {
+  const kept = words.filter((_, index) => !indexes.includes(index))
+  const dropped = words.filter((_, index) => indexes.includes(index))
+  const names = [...terms.names, kept.map(({ exact: [word = ''] }) => word).join('_')]
+  return { names, words: kept, leftOut: [...leftOut, ...dropped], namesOnly: kept.every(({ exact: [word = ''] }) => isShort(word)) }
 }
 
 /** Whether any of the terms is the query's word, one of its spellings, or starts like it. */
@@ -123,6 +187,10 @@ const maxReadmeLength = 65_536
 const maxTerms = 3000
 const maxApiTerms = 1000
 const maxDescriptionTerms = 100
+const maxEndorsed = 20
+/** Minimum length of a word of a description for correcting to it, and the maximum number of these words. */
+const minSpelledLength = 5
+const maxSpelled = 20
 const maxApiNameLength = 200
 /** Minimum length of a name's suffix. Shorter ones match by chance. */
 const minPartLength = 4
@@ -131,6 +199,14 @@ const word = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]+|[[\p{L}\p{N}\p{M}]-
 const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]/v
 const camelCase = /^(?=.*[a-z])(?=.+[A-Z])[A-Za-z0-9]+$/
 const camelPart = /[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z0-9]+/g
+
+const hyphenated = /(?<![\p{L}\p{N}])[\p{L}\p{N}]+(?:[-‐‑][\p{L}\p{N}]+)+/gu
+
+/** English words that say nothing about a package. */
+const stopWords: ReadonlySet<string> = new Set(
+  `a about an and are as at be by can for from has have how i if in into is it its my of on or our so some that the their them then there these they
+   this those to using was we what when where which while who will with without you your`.split(/\s+/),
+)
 
 function characterPairs(run: string): string[] {
   const characters = Array.from(run)
@@ -152,13 +228,14 @@ export const withoutMarkup = (markdown: string): string => markdown.replace(/htt
 function stemsOf(term: string): string[] {
   if (!/^[a-z]{4,}$/.test(term)) return [term]
   const singular = singularOf(term)
-  if (/[^aeiou]y$/.test(singular)) return [singular, `${singular.slice(0, -1)}ies`]
+  // The plural of `library` ends like that of `cookie`.
+  if (/[^aeiou]y$/.test(singular)) return [singular, `${singular.slice(0, -1)}ie`]
   const stem = singular.replace(/(?:ing|ed)$/, '').replace(/([bdfgklmnprt])\1$/, '$1')
   return [/(?:ing|ed)$/.test(singular) && stem.length >= 4 ? stem : singular]
 }
 
 function singularOf(term: string): string {
   if (term.endsWith('ies')) return `${term.slice(0, -3)}y`
-  if (/(?:x|ch|sh|ss|zz)es$/.test(term)) return term.slice(0, -2)
+  if (/(?:x|ch|sh|ss|zz|us)es$/.test(term)) return term.slice(0, -2)
   return /[^s]s$/.test(term) ? term.slice(0, -1) : term
 }

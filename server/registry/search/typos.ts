@@ -1,46 +1,91 @@
 import { dialectOf, isWithin } from './dialects.ts'
-import { countWords, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
+import { countEach, countWords, type WordSelection } from './ranking.ts'
 import type { Reach, Source } from './selection.ts'
-import { respelled, spellingTerms, termsOf } from './terms.ts'
+import { respelled, spellingTerms, termsOf, withoutWords } from './terms.ts'
 
-/** A query and its matches. `ranked` contains all matches if there are fewer than three. */
-type Typed = { query: string; ranked: readonly Ranked[]; limit: number }
-
-export type Corrected = { selection: WordSelection; query: string; ranked: Ranked[] }
+/** A selection that is searched instead of the typed one, and the query that it stands for. */
+export type Instead = { selection: WordSelection; query: string }
 
 /**
- * Corrects a query that has no matches, or at most two packages that mention its words only in their READMEs. The one word that occurs in no name,
- * topic or description is replaced by a word from a package name that differs by one edit: an inserted, deleted, changed or swapped letter. Returns
- * null when no correction finds more packages.
+ * Corrects the words that occur in no name, topic or description: each is replaced by a word of a name, topic or description that differs by one edit:
+ * an inserted, deleted, changed or swapped letter. Returns null if there is no such word, or if the query is a name with more than one mistake, for
+ * which `suggestNames` has suggestions.
  */
-export async function correct(source: Source, selection: WordSelection, { query, ranked, limit }: Typed): Promise<Corrected | null> {
-  if (ranked.length > 2 || ranked.some(({ isOnlyMentioned }) => !isOnlyMentioned)) return null
-  const unknown = (await countWords(source, selection)).flatMap((count, index) => (count === 0 ? [index] : []))
-  const [index] = unknown
-  const typed = selection.terms.words[index ?? 0]?.exact[0] ?? ''
-  if (index === undefined || unknown.length > 1 || !correctable.test(typed)) return null
-  const spelling = await nearestWord(source, selection, typed)
-  if (spelling === null) return null
-  const corrected = { ...selection, terms: respelled(selection.terms, index, spelling) }
-  const found = await rankPackages(source, corrected, limit)
-  return found.length > ranked.length ? { selection: corrected, query: replaceWord(query, typed, spelling), ranked: found } : null
+export async function correct(source: Source, selection: WordSelection, query: string): Promise<Instead | null> {
+  const counts = await countWords(source, selection)
+  if (/^\w+_\w+$/.test(query.trim()) && counts.filter((count) => count === 0).length > 1) return null
+  let corrected: Instead = { selection, query }
+  for (const [index, word] of selection.terms.words.entries()) {
+    const [typed = ''] = word.exact
+    const isCorrectable = typed.length >= (counts.length > 1 ? 3 : minAlone) && counts[index] === 0
+    const spelling = isCorrectable ? await bestSpelling(source, corrected.selection, index, typed) : null
+    if (spelling === null) continue
+    const terms = respelled(corrected.selection.terms, index, spelling)
+    corrected = { selection: { ...selection, terms }, query: replaceWord(corrected.query, typed, spelling) }
+  }
+  return corrected.selection === selection ? null : corrected
 }
 
-/** Shorter words are one edit away from too many others. */
-const correctable = /^[a-z]{4,20}$/
+/** Minimum length of a word that is corrected without others next to it. Shorter words are one edit away from too many. */
+const minAlone = 4
+const maxSpellings = 4
 
-/** Returns the most frequent word in package names that is one edit away from `typed`. Ties are won by the package with more likes. */
-async function nearestWord(source: Source, { reach }: WordSelection, typed: string): Promise<string | null> {
-  const counts = new Map<string, number>()
-  const { sql, parameters } = dialectOf(source.backend).marked(spellingTerms(typed))
-  const rows = await source.reads.all<{ name: string }>(
-    `select d.name from (${sql}) m join package_search_documents d on d.id = m.id where ${isWithin[reach]} order by d.likes desc, d.name limit 200`,
+/** Returns the most frequent of the nearest words, if possible one that occurs together with the other words of the query. */
+async function bestSpelling(source: Source, selection: WordSelection, index: number, typed: string): Promise<string | null> {
+  const spellings = await nearestWords(source, selection, typed)
+  const [first = null] = spellings
+  if (spellings.length < 2 || selection.terms.words.length < 2) return first
+  const each = spellings.map((spelling) => ({ ...selection, terms: respelled(selection.terms, index, spelling) }))
+  const counts = await countEach(source, each, 'full')
+  return spellings.find((_, at) => (counts[at] ?? 0) > 0) ?? first
+}
+
+/** Returns the most frequent words that are one edit away from `typed`. A word of a name counts three times. Ties are won by the package with more likes. */
+async function nearestWords(source: Source, { reach }: WordSelection, typed: string): Promise<string[]> {
+  const spellings = spellingTerms(typed)
+  if (spellings.length === 0) return []
+  const { sql, parameters } = dialectOf(source.backend).marked(spellings)
+  const rows = await source.reads.all<{ name: string; summary: string }>(
+    `select d.name, d.summary from (${sql}) m join package_search_documents d on d.id = m.id where ${isWithin[reach]} order by d.likes desc, d.name limit 200`,
     ...parameters,
   )
-  const words = rows.flatMap(({ name }) => termsOf(name)).filter((word) => distance(typed, word) === 1)
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-  const [nearest] = [...counts].toSorted(([, a], [, b]) => b - a)
-  return nearest?.[0] ?? null
+  const counts = new Map<string, number>()
+  for (const { name, summary } of rows) {
+    const words = [...termsOf(name).flatMap((word) => [word, word, word]), ...summary.split('\n', 2).flatMap((line) => line.split(' '))]
+    for (const word of words) if (isNear(typed, word)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  const sorted = [...counts].toSorted(([, a], [, b]) => b - a)
+  return sorted.slice(0, maxSpellings).map(([word]) => word)
+}
+
+const isNear = (typed: string, word: string) => Math.abs(typed.length - word.length) < 2 && distance(typed, word) === 1
+
+/**
+ * Leaves out the word that excludes most packages: without it, most packages match. If every pair of words excludes all packages, leaves out as few of
+ * the rarest words as necessary. Returns null if nothing matches then, either.
+ */
+export async function leaveOut(source: Source, { selection, query }: Instead): Promise<Instead | null> {
+  const { words, namesOnly } = selection.terms
+  if (words.length < 2) return null
+  const without = (indexes: readonly number[]) => ({ ...selection, terms: withoutWords(selection.terms, indexes) })
+  const count = (attempts: readonly number[][]) => countEach(source, attempts.map(without), namesOnly ? 'name' : 'full')
+  const each = words.map((_, index) => [index])
+  const counts = await count(each)
+  const most = counts.indexOf(Math.max(...counts))
+  const indexes = (counts[most] ?? 0) > 0 ? [most] : words.length > 2 ? await rarestWords(words.length, count) : null
+  if (indexes === null) return null
+  const left = indexes.reduce((text, index) => replaceWord(text, words[index]?.exact[0] ?? '', ''), query)
+  return { selection: without(indexes), query: left.replaceAll(/\s+/g, ' ').trim() }
+}
+
+/** Returns the indexes of the fewest of the rarest words without which there are matches. */
+async function rarestWords(words: number, count: (attempts: readonly number[][]) => Promise<number[]>): Promise<number[] | null> {
+  const all = Array.from({ length: words }, (_, index) => index)
+  const alone = await count(all.map((index) => all.filter((other) => other !== index)))
+  const rarest = all.toSorted((a, b) => (alone[a] ?? 0) - (alone[b] ?? 0))
+  const attempts = rarest.slice(1, -1).map((_, index) => rarest.slice(0, index + 2))
+  const counts = await count(attempts)
+  return attempts[counts.findIndex((found) => found > 0)] ?? null
 }
 
 /** Replaces one word of the query. Filter values stay unchanged. */
