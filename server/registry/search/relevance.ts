@@ -17,8 +17,8 @@ export type Candidate = {
 
 /** Points for a word by field. Points for the name also depend on how much of the name the words cover. */
 const points = { name: 8, topic: 4, description: 2.5, readme: 1.2, api: 0.6 }
-/** Factors for inexact matches: a different word with the same stem, and a substring of the name. */
-const quality = { begins: 0.6, inside: 0.45 }
+/** Factors for inexact matches: a different word with the same stem, a longer word of the name, and a substring of the name. */
+const quality = { begins: 0.75, beginsLonger: 0.5, inside: 0.45 }
 /** Share of the name's points that depends on coverage. */
 const byCoverage = 0.6
 /** Number of points at which a word reaches half of its maximum score. */
@@ -77,7 +77,10 @@ function nameMatch({ exact, prefixes }: QueryWord, nameWords: readonly string[],
   const whole = exact.find((term) => term === joined || nameWords.includes(term))
   if (whole !== undefined) return { quality: 1, letters: whole.length }
   const beginning = prefixes.find((prefix) => nameWords.some((part) => part.startsWith(prefix)))
-  if (beginning !== undefined) return { quality: quality.begins, letters: beginning.length }
+  if (beginning !== undefined) {
+    const isInflected = nameWords.some((part) => part.startsWith(beginning) && /^e?s?$/.test(part.slice(beginning.length)))
+    return { quality: isInflected ? quality.begins : quality.beginsLonger, letters: beginning.length }
+  }
   const inside = prefixes.find((prefix) => joined.includes(prefix))
   return inside === undefined ? { quality: 0, letters: 0 } : { quality: quality.inside, letters: inside.length }
 }

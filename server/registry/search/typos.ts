@@ -95,8 +95,21 @@ const replaceWord = (query: string, word: string, spelling: string): string =>
 /** Returns package names within a small edit distance of `typed`, nearest first. */
 export async function suggestNames({ reads, backend }: Source, typed: string, reach: Reach, limit = 3): Promise<string[]> {
   if (!/^\w{4,64}$/.test(typed)) return []
-  const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
-  const rows = await reads.all<{ name: string }>(sql, ...parameters)
+  const dialect = dialectOf(backend)
+  const similar = dialect.similar(typed, reach, candidates)
+  // A mistake in the middle of a short name leaves no three letters in common. The spelling terms then find it.
+  const terms = typed.split('_').flatMap(spellingTerms)
+  const near = dialect.marked(terms)
+  const found = await reads.all<{ name: string }>(similar.sql, ...similar.parameters)
+  const spelled =
+    terms.length === 0
+      ? []
+      : await reads.all<{ name: string }>(
+          `select d.name from (${near.sql}) m join package_search_documents d on d.id = m.id where ${isWithin[reach]} order by abs(length(d.name) - ?), d.name limit 200`,
+          ...near.parameters,
+          typed.length,
+        )
+  const rows = [...new Map([...found, ...spelled].map((row) => [row.name, row])).values()]
   const slips = Math.max(1, Math.floor(typed.length / 4))
   return rows
     .map(({ name }) => ({ name, distance: distance(typed, name) }))
