@@ -17,8 +17,8 @@ export type Candidate = {
 
 /** Points for a word by field. Points for the name also depend on how much of the name the words cover. */
 const points = { name: 8, topic: 4, description: 2.5, readme: 1.2, api: 0.6 }
-/** Factors for inexact matches: a different word with the same stem, a longer word of the name, and a substring of the name. */
-const quality = { begins: 0.75, beginsLonger: 0.5, inside: 0.45 }
+/** Factors for inexact matches: a different word with the same stem, a longer word, and a substring of the name. */
+const quality = { begins: 0.75, longer: 0.65, inside: 0.45 }
 /** Share of the name's points that depends on coverage. */
 const byCoverage = 0.6
 /** Number of points at which a word reaches half of its maximum score. */
@@ -78,8 +78,8 @@ function nameMatch({ exact, prefixes }: QueryWord, nameWords: readonly string[],
   if (whole !== undefined) return { quality: 1, letters: whole.length }
   const beginning = prefixes.find((prefix) => nameWords.some((part) => part.startsWith(prefix)))
   if (beginning !== undefined) {
-    const isInflected = nameWords.some((part) => part.startsWith(beginning) && /^e?s?$/.test(part.slice(beginning.length)))
-    return { quality: isInflected ? quality.begins : quality.beginsLonger, letters: beginning.length }
+    const typed = exact.find((term) => nameWords.some((part) => part.startsWith(term))) ?? beginning
+    return { quality: beginningIn(prefixes, nameWords), letters: typed.length }
   }
   const inside = prefixes.find((prefix) => joined.includes(prefix))
   return inside === undefined ? { quality: 0, letters: 0 } : { quality: quality.inside, letters: inside.length }
@@ -93,8 +93,19 @@ function isInPairs({ exact }: QueryWord, { found, summary }: Candidate): boolean
 }
 
 function bestIn({ exact, prefixes }: QueryWord, terms: readonly string[]): number {
-  if (exact.some((term) => terms.includes(term))) return 1
-  return prefixes.some((prefix) => terms.some((term) => term.startsWith(prefix))) ? quality.begins : 0
+  return exact.some((term) => terms.includes(term)) ? 1 : beginningIn(prefixes, terms)
+}
+
+/** Returns the quality of the best term that starts with one of the prefixes. A plural is closer than a longer word, such as `shared` to `share`. */
+function beginningIn(prefixes: readonly string[], terms: readonly string[]): number {
+  let best = 0
+  for (const term of terms) {
+    const prefix = prefixes.find((each) => term.startsWith(each))
+    if (prefix === undefined) continue
+    if (/^e?s?$/.test(term.slice(prefix.length))) return quality.begins
+    best = quality.longer
+  }
+  return best
 }
 
 /** Share of its score that a part of a federated plugin keeps. */

@@ -100,11 +100,11 @@ async function findBest(source: Source, typed: WordSelection, query: string, opt
   const corrected = await correct(source, typed, query)
   const found = corrected ? await rankPackages(source, corrected.selection, limit) : []
   if (corrected && found.length > matches.length) return { ...best, ...corrected, matches: found }
-  // The parts of a name are no words that could be left out.
+  // All parts of a name are required.
   if (!best.isUnknown || isPartOfName.test(parseQuery(query).text)) return best
   const shorter = await leaveOut(source, corrected ?? asTyped)
   const others = shorter ? await rankPackages(source, shorter.selection, limit) : []
-  // A single word in a README says little about the others.
+  // A single word in a README is not enough.
   const isEnough = others.some(({ isOnlyMentioned }) => !isOnlyMentioned) || (shorter?.selection.terms.words.length ?? 0) > 1
   return shorter && isEnough ? { ...best, ...shorter, matches: others } : best
 }
