@@ -1,6 +1,6 @@
 import { auditRoutes } from './accounts/audit/rest.ts'
 import { badgeBinaries } from './analysis/badges/binary.ts'
-import { docsBinaries } from './analysis/docs/binary.ts'
+import { docsBinaries, docsRoutes } from './analysis/docs/binary.ts'
 import { archiveBinaries } from './registry/downloads/binary.ts'
 import { fileBinaries } from './registry/files/binary.ts'
 import { imageBinaries } from './registry/images/binary.ts'
@@ -64,7 +64,7 @@ const routeGroups: readonly RouteGroup[] = [
     description: 'Atom feeds of new versions, and badges for READMEs.',
     routes: [...feedBinaries, ...previewBinaries, ...sitemapBinaries, ...badgeBinaries],
   },
-  { tag: 'Documentation', description: 'Generated API documentation.', routes: docsBinaries },
+  { tag: 'Documentation', description: 'Generated API documentation.', routes: [...docsBinaries, ...docsRoutes] },
   { tag: 'Search', description: 'Full-text search of packages.', routes: searchRoutes },
   { tag: 'Usage', description: 'Downloads and likes.', routes: [...downloadRoutes, ...likeRoutes] },
   { tag: 'Scoring', description: 'Analysis of versions: points, tags and reports.', routes: [...scoreRoutes, ...scoringAdminRoutes] },

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { renderAtom } from '../../server/registry/feeds/atom.ts'
-import { maxEntries } from '../../server/registry/feeds/binary.ts'
+import { maxEntries, renderAtom } from '../../server/registry/feeds/binary.ts'
 import type { Actor, Answer } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { dependent, makePublic, publicApp, setSwitch } from '../support/public-packages.ts'

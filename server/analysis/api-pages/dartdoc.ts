@@ -8,7 +8,7 @@ import { imageAttributes } from '../../registry/markdown/sanitize.ts'
 import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
 import { maxPageBytes, maxPages, type Packed, packPages, PagesTooLarge } from './pack.ts'
-import { renderSymbolsPage } from './search-page.ts'
+import { dartdocKinds, renderSymbolsPage } from './search-page.ts'
 import { addressFrom } from './view.ts'
 
 type About = { name: string; version: string }
@@ -99,11 +99,6 @@ function pageAt(pathname: string): string | null {
   }
 }
 
-const kinds =
-  `accessor constant constructor class dynamic enum extension extension_type function library method mixin never package parameter prefix
-  property sdk topic constant property typedef type_parameter`
-    .split(/\s+/)
-    .map((kind) => kind.replace('_', ' '))
 const withinTypes = new Set(['accessor', 'constructor', 'method'])
 
 const indexShape = z.array(
@@ -124,8 +119,8 @@ async function readSymbols(folder: string, paths: ReadonlySet<string>): Promise<
   for (const { name, href, kind, enclosedBy } of await readIndexFile(join(folder, 'index.json'))) {
     const link = linkOf(href)
     if (!link || link.isOutside) continue
-    const word = kinds[kind] ?? 'symbol'
-    const isBelow = withinTypes.has(word) || (enclosedBy !== undefined && kinds[enclosedBy.kind] !== 'library')
+    const word = dartdocKinds[kind] ?? 'symbol'
+    const isBelow = withinTypes.has(word) || (enclosedBy !== undefined && dartdocKinds[enclosedBy.kind] !== 'library')
     ;(isBelow ? below : top).push([name, word, enclosedBy?.name ?? '', link.href])
   }
   return [top, below]

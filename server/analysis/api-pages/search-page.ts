@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { frame, type Page } from './frame.ts'
 import { compareNames, Html, html } from './html.ts'
 import { anchorOf, hasPage, type Place } from './site.ts'
@@ -61,3 +62,70 @@ function membersOf(place: Place, path: string): Symbol[] {
 
 /** Escapes characters that could end the script element. */
 const encoded = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Kinds of elements by their number in dartdoc's search index. The last of equal names is that of top-level declarations. */
+export const dartdocKinds =
+  `accessor constant constructor class dynamic enum extension extension_type function library method mixin never package parameter prefix
+  property sdk topic constant property typedef type_parameter`
+    .split(/\s+/)
+    .map((kind) => kind.replace('_', ' '))
+
+/** Words of this server's own pages for which dartdoc has another one. */
+const dartdocWords: Record<string, string> = {
+  variable: 'property',
+  getter: 'property',
+  setter: 'property',
+  field: 'property',
+  operator: 'method',
+  'enum value': 'constant',
+}
+
+const withinTypes = new Set(['constructor', 'method', 'operator', 'field', 'enum value', 'accessor'])
+
+/**
+ * Returns the symbols of the page of all symbols in the format of dartdoc's `index.json`, which tools read. Made from the stored page, so that
+ * documentation that an earlier version of this server generated has it, too.
+ */
+export function symbolIndex(page: string): string {
+  const [, data = '[]'] = /<script type="application\/json" id="page-index">([^]*?)<\/script>/.exec(page) ?? []
+  const symbols = indexShape.parse(JSON.parse(data))
+  const isLibrary = ([, kind]: Symbol) => kind === 'library'
+  const libraries = new Map(symbols.filter(isLibrary).map((symbol) => [symbol[0], symbol]))
+  const types = new Map(symbols.filter((symbol) => !isLibrary(symbol) && !withinTypes.has(symbol[1])).map((symbol) => [symbol[0], symbol]))
+  const enclosing = ([, kind, context]: Symbol) =>
+    kind === 'library'
+      ? undefined
+      : ((withinTypes.has(kind) ? types.get(context) : undefined) ?? libraries.get(context) ?? types.get(context))
+  return JSON.stringify(
+    symbols.map((symbol) => {
+      const encloser = enclosing(symbol)
+      const outer = encloser && enclosing(encloser)
+      return {
+        ...indexed(symbol, encloser),
+        qualifiedName: [outer?.[0], encloser?.[0], symbol[0]].filter(Boolean).join('.'),
+        packageRank: 0,
+        desc: '',
+        ...(encloser && { enclosedBy: indexed(encloser, outer) }),
+      }
+    }),
+  )
+}
+
+const element = { name: z.string(), kind: z.int().describe('Kind by its number in dartdoc.'), href: z.string() }
+
+export const symbolIndexSchema = z.array(
+  z.object({
+    ...element,
+    qualifiedName: z.string(),
+    packageRank: z.int(),
+    desc: z.string(),
+    enclosedBy: z.object(element).optional().describe('Omitted for libraries.'),
+  }),
+)
+
+const indexShape = z.array(z.tuple([z.string(), z.string(), z.string(), z.string()]))
+
+function indexed([name, kind, , href]: Symbol, encloser: Symbol | undefined) {
+  const word = dartdocWords[kind] ?? kind
+  return { name, kind: encloser?.[1] === 'library' ? dartdocKinds.lastIndexOf(word) : dartdocKinds.indexOf(word), href }
+}

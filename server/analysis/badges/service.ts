@@ -7,7 +7,7 @@ import type { Audience } from '../../platform/access/audience.ts'
 import { scoreOf } from '../scoring/status.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isPublicVersion } from '../../registry/packages/policy.ts'
-import { text } from '../../registry/feeds/atom.ts'
+import { text } from '../../registry/feeds/binary.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
 

@@ -9,8 +9,12 @@ import { imageSettings } from '../../registry/markdown/images.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isPackageName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
-import { binary } from '../../platform/rest/route.ts'
-import { findDocs, type FoundVersion, type KnownDocs } from './service.ts'
+import { z } from 'zod'
+import { ofPackage } from '../../registry/packages/parameters.ts'
+import { binary, type Data, route } from '../../platform/rest/route.ts'
+import type { PackedPage } from '../api-pages/pack.ts'
+import { symbolIndex, symbolIndexSchema } from '../api-pages/search-page.ts'
+import { findDocs, type FoundVersion, type KnownDocs, type ShownState } from './service.ts'
 import { pageHeaders, sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
 import { completePage, imagesTag, siteLinks } from './switcher.ts'
 import { PagesLost, regenerateLost, findPage, readPage } from './read-page.ts'
@@ -21,6 +25,9 @@ import { refuseOtherMethods } from '../../platform/http/methods.ts'
 
 const readers = { access: 'browse', failurePage: sendRefusal } as const
 const found = { 303: { description: '`Location` is the URL of the documentation.' } }
+
+/** dartdoc's search index. Tools read the libraries of a package from it. */
+const indexFile = 'index.json'
 
 /** Routes of the generated API documentation, for callers who may read the package. */
 export const docsBinaries = [
@@ -39,10 +46,67 @@ export const docsBinaries = [
   binary('GET /documentation/:pkg/:version/*', {
     ...readers,
     summary: 'Returns a documentation page of a version, or of `latest`.',
-    handler: sendPage,
+    handler: (context) => sendPage(context, parameters(context).path),
     produces: { 200: { description: 'The page.', type: 'text/html' }, 304: { description: 'Not modified.' } },
   }),
+  binary(`GET /documentation/:pkg/:version/${indexFile}`, {
+    access: 'browse',
+    summary: 'Returns all libraries and elements with their pages, as in the search index of dartdoc.',
+    handler: (context) => sendPage(context, indexFile),
+    produces: {
+      200: { description: 'The index.', type: 'application/json', schema: symbolIndexSchema },
+      304: { description: 'Not modified.' },
+    },
+  }),
 ]
+
+/** Routes with the state of the documentation, as on pub.dev. */
+export const docsRoutes = [
+  route(
+    'GET /api/documentation/:pkg',
+    `query ($pkg: String!, $after: String) { package(name: $pkg) { name versions(first: 100, after: $after) {
+      nodes { version apiDocumentation { state url } } pageInfo { hasNextPage endCursor }
+    } } }`,
+    {
+      summary: 'Which versions of a package have API documentation, highest first.',
+      allNodes: 'package.versions',
+      answer: {
+        from: documentedVersions,
+        schema: z.object({
+          name: z.string(),
+          versions: z.array(
+            z.object({ version: z.string(), status: z.enum(['pending', 'failed', 'completed']), hasDocumentation: z.boolean() }),
+          ),
+        }),
+      },
+      ...ofPackage,
+    },
+  ),
+]
+
+/** pub.dev knows three states only. Documentation that is switched off will not come, so it counts as failed. */
+const statusOnPubDev: Record<ShownState, 'pending' | 'failed' | 'completed'> = {
+  disabled: 'failed',
+  not_analyzed: 'pending',
+  pending: 'pending',
+  running: 'pending',
+  completed: 'completed',
+  failed: 'failed',
+}
+
+type StatedVersion = { version: string; apiDocumentation: { state: ShownState; url: string | null } }
+
+function documentedVersions(data: Data): unknown {
+  const { name, versions } = data.package as { name: string; versions: StatedVersion[] }
+  return {
+    name,
+    versions: versions.map(({ version, apiDocumentation }) => ({
+      version,
+      status: statusOnPubDev[apiDocumentation.state],
+      hasDocumentation: apiDocumentation.url !== null,
+    })),
+  }
+}
 
 function parameters({ request }: Context): { name: string; version: string; path: string } {
   const { pkg = '', version: named, '*': path = '' } = request.params as Record<string, string>
@@ -61,14 +125,14 @@ async function redirect(context: Context, to: string): Promise<unknown> {
 const unknownDocs = (name: string, version: string) =>
   notFound(version === 'latest' ? `There is no package ${name} on this server.` : `There is no ${name} ${version} on this server.`)
 
-async function sendPage(context: Context): Promise<unknown> {
+async function sendPage(context: Context, path: string): Promise<unknown> {
   const { name, version: wanted } = parameters(context)
   const version = await findDocs(context, audienceOf(context), name, wanted)
   if (!version) throw unknownDocs(name, wanted)
   const packed = packedOf(version.docs)
   if (!packed) return sendMissing(context, name, version)
   try {
-    return await sendPacked(context, version, packed)
+    return await sendPacked(context, version, packed, path)
   } catch (error) {
     if (!(error instanceof PagesLost)) throw error
     await regenerateLost(context, packed.sha256)
@@ -81,13 +145,14 @@ function sendMissing(context: Context, name: string, version: FoundVersion): unk
   throw notFound(`${name} ${version.version} has no documentation yet.`)
 }
 
-async function sendPacked(context: Context, version: FoundVersion, packed: Packed): Promise<unknown> {
-  const { name, version: wanted, path } = parameters(context)
-  const page = await findPage(context, packed, path)
+async function sendPacked(context: Context, version: FoundVersion, packed: Packed, path: string): Promise<unknown> {
+  const { name, version: wanted } = parameters(context)
+  const page = await findPage(context, packed, path === indexFile ? 'search.html' : path)
   if (!page) {
     if (prefers(context.request, 'text/html')) return sendNoPage(context, name, wanted, version.version)
     throw notFound(`The documentation of ${name} ${version.version} does not contain this page.`)
   }
+  if (path === indexFile) return sendIndex(context, packed, page)
   const links = await siteLinks(context, { name, version: version.version, path, size: page.size })
   const gzipped = () => readPage(context, packed, page)
   if (!links) {
@@ -99,6 +164,14 @@ async function sendPacked(context: Context, version: FoundVersion, packed: Packe
   return send(context, `W/"${page.etag}-${links.etag}-${imagesTag(images)}"`, { gzipped: async () => compress(await plain()), plain })
 }
 
+function sendIndex(context: Context, packed: Packed, page: PackedPage): Promise<unknown> {
+  const plain = async () => {
+    const searchPage = await decompress(await readPage(context, packed, page), { maxOutputLength: page.size })
+    return Buffer.from(symbolIndex(searchPage.toString()))
+  }
+  return send(context, `W/"${page.etag}-index"`, { gzipped: async () => compress(await plain()), plain }, 'application/json')
+}
+
 type Packed = { sha256: string; bytes: number }
 
 const packedOf = (docs: KnownDocs | null): Packed | null =>
@@ -106,12 +179,12 @@ const packedOf = (docs: KnownDocs | null): Packed | null =>
 
 type Encodings = { gzipped: () => Promise<Buffer>; plain: () => Promise<Buffer> }
 
-async function send(context: Context, etag: string, read: Encodings): Promise<unknown> {
+async function send(context: Context, etag: string, read: Encodings, type = 'text/html'): Promise<unknown> {
   const { request, reply } = context
   if (isFresh(request, etag)) return sendHeadersOnly(request, pageHeaders(context).header('etag', etag).code(304))
   const isGzip = acceptedEncoding(request, ['gzip']) !== null
   const bytes = await (isGzip ? read.gzipped() : read.plain())
-  pageHeaders(context).header('etag', etag).header('content-length', bytes.length).type('text/html; charset=utf-8')
+  pageHeaders(context).header('etag', etag).header('content-length', bytes.length).type(`${type}; charset=utf-8`)
   if (isGzip) reply.header('content-encoding', 'gzip')
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(bytes)
 }

@@ -1,22 +1,29 @@
 import { ofDisplayedVersion, ofVersion } from '../../registry/packages/parameters.ts'
-import { route, type Data, ok } from '../../platform/rest/route.ts'
+import { route, type Data, ok, type RouteOptions } from '../../platform/rest/route.ts'
 import { z } from 'zod'
+import { metricsRoute } from './metrics.ts'
 
-/** The response of pub.dev, extended by the state of the analysis. */
+/** The response of pub.dev, extended by the state of the analysis. Like there, a version that is not analyzed has 0 of 0 points. */
 const counts = 'likeCount downloads @flatten { downloadCount30Days: last30Days }'
 const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints isIncomplete } }'
+const zeroPoints = (path: string): RouteOptions['changes'] =>
+  Object.fromEntries(
+    ['grantedPoints', 'maxPoints'].map((name) => [`${path}.score.${name}`, { from: (value) => value ?? 0, schema: z.int() }]),
+  )
 const points = 'grantedPoints maxPoints'
 
 export const scoreRoutes = [
   route('GET /api/packages/:pkg/score', `query ($pkg: String!) { package(name: $pkg) { ${counts} displayedVersion ${fields} } }`, {
     summary: 'Points, likes, downloads and tags of the latest version, or of the highest one when all are retracted.',
     answer: 'package',
+    changes: zeroPoints('package.displayedVersion'),
     ...ofDisplayedVersion,
   }),
+  metricsRoute,
   route(
     'GET /api/packages/:pkg/versions/:version/score',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { ${counts} version(version: $version) ${fields} } }`,
-    { summary: 'Points, likes, downloads and tags of a version.', answer: 'package', ...ofVersion },
+    { summary: 'Points, likes, downloads and tags of a version.', answer: 'package', changes: zeroPoints('package.version'), ...ofVersion },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/scoring-report',

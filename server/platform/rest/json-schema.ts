@@ -56,12 +56,19 @@ export function answerSchema(fields: readonly AnswerField[], { answer, required 
   const nodes = connection.fields.find(({ key }) => key === 'nodes' || key === 'edges') as AnswerField
   const entries = answer.schema ? { type: 'array', items: zodSchema(answer.schema) } : fieldSchema(nodes, `${answer.page}.`, isThere)
   const numbers = ['page', 'pageSize', 'totalCount', 'totalPages']
+  const { next } = answer
   return {
     type: 'object',
-    properties: { [answer.of]: entries, ...Object.fromEntries(numbers.map((name) => [name, { type: 'integer' }])) },
-    required: [answer.of, ...numbers],
+    properties: {
+      [answer.of]: entries,
+      ...Object.fromEntries(numbers.map((name) => [name, { type: 'integer' }])),
+      ...(next && { [next.field]: next.isNullable ? orNull(nextUrl) : nextUrl }),
+    },
+    required: [answer.of, ...numbers, ...(next?.isNullable ? [next.field] : [])],
   }
 }
+
+const nextUrl = { type: 'string', format: 'uri', description: 'URL of the next page.' }
 
 export function producedSchema(schema: GraphQLSchema, produced: NonNullable<Produced['schema']>): Json {
   if (produced instanceof z.ZodType) return zodSchema(produced)

@@ -20,9 +20,12 @@ export type Answer =
   /** `{"status": "ok"}`. */
   | typeof ok
   /** A page: the connection at this dotted path, as `{<of>, page, pageSize, totalCount, totalPages}`. */
-  | { page: string; of: string; each?: (node: Data) => unknown; schema?: z.ZodType }
+  | { page: string; of: string; each?: (node: Data, context: Context) => unknown; schema?: z.ZodType; next?: NextPage }
   /** A custom response with its schema. `statuses` describes further statuses that `from` may set. */
   | { from: (data: Data, context: Context) => unknown; schema: z.ZodType; statuses?: Record<number, string> }
+
+/** Field with the URL of the next page. On the last page it is omitted, or null if it `isNullable`. */
+export type NextPage = { field: string; isNullable?: boolean }
 
 /** Conversion of a field's value for REST. `undefined` omits the field. */
 export type FieldChange = { from: (value: unknown) => unknown; schema: z.ZodType }
@@ -37,6 +40,8 @@ export type RouteOptions = {
   ids?: Record<string, string>
   /** Body fields and path parameters that have another name in REST: REST name to name in the input type. */
   names?: Record<string, string>
+  /** Other words for values of query parameters, which clients of pub.dev send: parameter, word, and the value that it stands for. */
+  synonyms?: Record<string, Record<string, string>>
   /** Input fields with fixed values, which the body cannot override. */
   fixedInput?: Data
   /** Dotted path of a connection to return as a list of all nodes: the operation runs with `$after` until there is no next page. */

@@ -19,8 +19,9 @@ import { requireBrowse, requireOwnAccount, requireScope, unauthenticated, refuse
 import type { Services } from '../../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
+import { publicUrl } from '../http/public-url.ts'
 import { type CompiledOperation, compileOperations, valueAt } from './operation.ts'
-import { type Alternative, type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
+import { type Alternative, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 
 const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
@@ -122,7 +123,7 @@ function operationRoute(services: Services, operation: CompiledOperation, route:
     return hideMissingPackage(route, context, async () => {
       const data = await operation.run(context).catch(throwInRestNames(route))
       reply.code(route.status ?? 200).type(type)
-      return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // `answerOf` may set another status
+      return reply.send(JSON.stringify(answerOf(route, data, context))) // `answerOf` may set another status
     })
   }
   if (route.method === 'GET') return { handler }
@@ -176,17 +177,31 @@ function hideMissingPackage(route: { path: string }, context: Context, work: () 
   })
 }
 
-function answerOf(answer: Answer | undefined, data: Data, context: Context): unknown {
+function answerOf({ answer, path }: Route, data: Data, context: Context): unknown {
   if (answer === undefined) return data
   if (answer === ok) return { status: 'ok' }
   if (typeof answer === 'string') return valueAt(data, answer)
   if ('from' in answer) return answer.from(data, context)
-  return pageOf(valueAt(data, answer.page) as Connection, answer, pageNumber((context.request.query as Data).page))
+  const { totalCount, nodes, edges } = valueAt(data, answer.page) as { nodes?: Data[]; edges?: Data[]; totalCount: number }
+  const { each, of, next } = answer
+  const [entries, page, totalPages] = [
+    nodes ?? edges ?? [],
+    pageNumber((context.request.query as Data).page),
+    Math.ceil(totalCount / pageSize),
+  ]
+  return {
+    [of]: each ? entries.map((node) => each(node, context)) : entries,
+    page,
+    pageSize,
+    totalCount,
+    totalPages,
+    ...(next && page < totalPages && { [next.field]: pageUrl(path, page + 1, context) }),
+    ...(next?.isNullable && page >= totalPages && { [next.field]: null }),
+  }
 }
 
-type Connection = { nodes?: Data[]; edges?: Data[]; totalCount: number }
-
-function pageOf({ nodes, edges, totalCount }: Connection, { of, each }: { of: string; each?: (node: Data) => unknown }, page: number) {
-  const entries = nodes ?? edges ?? []
-  return { [of]: each ? entries.map(each) : entries, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
+function pageUrl(path: string, page: number, { request, config }: Context): string {
+  const query = new URLSearchParams(request.url.split('?')[1])
+  query.set('page', String(page))
+  return `${publicUrl(request, config.SERVER_URL)}${path}?${query}`
 }

@@ -48,11 +48,14 @@ export function variablesReader(
       else if (name === 'after' && route.allNodes) continue
       else if (name === 'offset') values[name] = offsetOf(pageNumber(query.page))
       else if (path[name] !== undefined) values[name] = path[name]
-      else if (query[name] !== undefined && query[name] !== '') values[name] = fromText(name, type, query[name])
+      else if (query[name] !== undefined && query[name] !== '') values[name] = fromText(name, type, known(route, name, query[name]))
     }
     return values
   }
 }
+
+const known = ({ synonyms }: Route, name: string, value: unknown): unknown =>
+  (typeof value === 'string' && new Map(Object.entries(synonyms?.[name] ?? {})).get(value)) || value
 
 /** Parses the query parameter `page`; 1 if absent. Throws InvalidInput unless it is a positive integer. Caps unsafe integers. */
 export function pageNumber(value: unknown): number {

@@ -15,6 +15,15 @@ export const likeRoutes = [
       allNodes: 'likedPackages',
     },
   ),
+  route(
+    'GET /api/account/likes/:pkg',
+    'query ($pkg: String!) { viewer { id } package(name: $pkg) { package: name liked: viewerHasLiked } }',
+    {
+      summary: 'Whether you like a package.',
+      answer: 'package',
+      ...ofPackage,
+    },
+  ),
   route('PUT /api/account/likes/:pkg', `mutation ($input: LikePackageInput!) { likePackage(input: $input) { ${liked} } }`, {
     summary: 'Likes a package. Repeating it changes nothing.',
     names: { pkg: 'package' },

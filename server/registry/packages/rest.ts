@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { Context } from '../../platform/access/context.ts'
+import { publicUrl } from '../../platform/http/public-url.ts'
 import { type Data, route } from '../../platform/rest/route.ts'
 import { manageRoutes } from './manage-rest.ts'
 import { ofPackage, ofVersion } from './parameters.ts'
@@ -14,8 +16,28 @@ export const packageRoutes = [
   ...manageRoutes,
   route(
     'GET /api/packages',
-    'query ($offset: Int) { packages(first: 50, offset: $offset) { nodes { name description latest { version publishedAt } updatedAt } totalCount } }',
-    { summary: 'All packages by name, 50 per page.', answer: { page: 'packages', of: 'packages' } },
+    `query ($offset: Int) { packages(first: 50, offset: $offset) {
+      nodes { name description latest { version publishedAt pubspec archive_url: archiveUrl } updatedAt } totalCount
+    } }`,
+    {
+      summary: 'All packages by name, 50 per page, with the pubspec of the latest version.',
+      changes: { 'packages.nodes.latest.pubspec': { from: (text) => JSON.parse(String(text)) as unknown, schema: z.looseObject({}) } },
+      answer: { page: 'packages', of: 'packages', next: { field: 'next_url', isNullable: true } },
+    },
+  ),
+  route('GET /packages.json', 'query ($offset: Int) { packages(first: 50, offset: $offset) { nodes { name } totalCount } }', {
+    summary: 'URLs of the version lists of all packages, by name, 50 per page.',
+    answer: { page: 'packages', of: 'packages', each: versionsUrl, schema: z.url(), next: { field: 'next', isNullable: true } },
+  }),
+  route(
+    'GET /packages/:pkg.json',
+    'query ($pkg: String!, $after: String) { package(name: $pkg) { name versions(first: 100, after: $after) { nodes { version } pageInfo { hasNextPage endCursor } } } }',
+    {
+      summary: 'Version numbers of a package, highest first.',
+      allNodes: 'package.versions',
+      answer: { from: versionListOf, schema: z.object({ name: z.string(), versions: z.array(z.string()) }) },
+      ...ofPackage,
+    },
   ),
   route('GET /api/package-names', '{ packages: packageNames(withUnlisted: true) }', {
     summary: 'Names of all packages, including unlisted ones. For mirrors.',
@@ -82,4 +104,13 @@ export const packageRoutes = [
 function advisoriesOf(data: Data): unknown {
   const { advisories, advisoriesUpdated, updatedAt } = data.package as Data & { advisories: { osv: string }[] }
   return { advisories: advisories.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
+}
+
+function versionsUrl({ name }: Data, { request, config }: Context): string {
+  return `${publicUrl(request, config.SERVER_URL)}/packages/${String(name)}.json`
+}
+
+function versionListOf(data: Data): unknown {
+  const { name, versions } = data.package as { name: string; versions: { version: string }[] }
+  return { name, versions: versions.map(({ version }) => version) }
 }

@@ -147,8 +147,8 @@ builder.objectFields(PackageRef, (t) => ({
   version: t.field({
     ...optionalVersion,
     description: 'One version; null if it does not exist.',
-    args: { version: t.arg({ type: 'SemVer', required: true, description: 'Number of the version.' }) },
-    resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
+    args: { version: t.arg({ type: 'SemVer', description: 'Number of the version. Without it, `displayedVersion`.' }) },
+    resolve: (pkg, { version }, context) => (version == null ? displayedVersion(context, pkg) : findVersion(context, pkg, version)),
   }),
 }))
 

@@ -7,7 +7,10 @@ export const searchRoutes = [
     {
       summary: 'Searches packages, best match first, 50 per page.',
       names: { q: 'query' },
-      answer: { page: 'searchPackages', of: 'packages' },
+      synonyms: {
+        sort: { top: 'relevance', text: 'relevance', like: 'likes', points: 'score', popularity: 'downloads', trending: 'downloads' },
+      },
+      answer: { page: 'searchPackages', of: 'packages', next: { field: 'next' } },
     },
   ),
 ]
