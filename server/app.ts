@@ -19,6 +19,7 @@ import { refuseAmbiguousRequests, secureHeaders } from './platform/http/headers.
 import { isEmptyBody, readBody, readJsonBody } from './platform/http/bodies.ts'
 import { refuseUnrouted } from './platform/http/methods.ts'
 import { enforceMinimumRate, type Timings, timingsFor } from './platform/http/connections/pace.ts'
+import { oauthMetadata } from './accounts/oauth/binary.ts'
 import { basePath } from './platform/http/public-url.ts'
 import { createJsonRequestWriter, requestIdsFrom, logRequests, requestIds } from './platform/http/request-log.ts'
 import { scopeRequests } from './platform/http/request-scope.ts'
@@ -73,6 +74,9 @@ export async function createApp(
   mountDoctor(app, services)
   mountMetrics(app, services)
   await app.register((scope) => mountRegistry(scope, services), { prefix: basePath(config.SERVER_URL) })
+  const path = basePath(config.SERVER_URL)
+  // RFC 8414, section 3.1: clients insert the well-known path between the host and the path of the issuer.
+  if (path) mountRoutes(app, services, schema, [{ ...oauthMetadata, path: `${oauthMetadata.path}${path}` }])
   return app
 }
 

@@ -107,7 +107,10 @@ function rawValue(name: VariableName, environment: Environment, problems: string
 
 function fileValue(name: string, file: string, problems: string[]): string | undefined {
   try {
-    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    const bytes = readFileSync(file)
+    // The decoder removes byte order marks, which editors and PowerShell write.
+    const encoding = { fffe: 'utf-16le', feff: 'utf-16be' }[bytes.toString('hex', 0, 2)] ?? 'utf-8'
+    const value = new TextDecoder(encoding).decode(bytes).replace(/\r?\n$/, '')
     if (value !== '') return value
     // An empty METRICS_TOKEN, for example, would disable authentication.
     problems.push(`${name}_FILE: the file ${file} is empty`)

@@ -44,7 +44,10 @@ const otherOf = (name) => (name.endsWith('_FILE') ? name.slice(0, -'_FILE'.lengt
 
 function readEnvironmentFile() {
   try {
-    return readFileSync('.env', 'utf8')
+    const bytes = readFileSync('.env')
+    // PowerShell writes byte order marks, and UTF-16 with `>>`. The decoder removes the mark.
+    const mark = bytes.toString('hex', 0, 2)
+    return new TextDecoder({ fffe: 'utf-16le', feff: 'utf-16be' }[mark] ?? 'utf-8').decode(bytes)
   } catch (error) {
     const hint = "Make the server's account its owner (chown), or remove the file."
     return fail(`Cannot read .env in ${process.cwd()} (${error.code}). ${hint}`, badConfiguration)

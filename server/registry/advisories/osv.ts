@@ -14,7 +14,8 @@ export const webAddress = z.url({ protocol: /^https?$/, message: 'must be an htt
 const version = z.string().refine((text) => parseVersion(text) !== null, 'must be a version in canonical form, such as 1.2.3')
 const start = z.union([z.literal('0'), version], 'must be 0, or a version such as 1.2.3')
 
-const event = z.union(
+const kinds = ['introduced', 'fixed', 'last_affected', 'limit']
+const knownEvent = z.union(
   [
     z.object({ introduced: start }),
     z.object({ fixed: version }),
@@ -23,6 +24,12 @@ const event = z.union(
   ],
   'must be one of introduced, fixed, last_affected and limit, with a version',
 )
+/** Of an event with two kinds, the second one would be ignored. */
+const hasOneKind = (value: unknown) => typeof value !== 'object' || value === null || kinds.filter((kind) => kind in value).length < 2
+const event = z
+  .unknown()
+  .refine(hasOneKind, { message: 'must have only one of introduced, fixed, last_affected and limit', abort: true })
+  .pipe(knownEvent)
 const range = z.discriminatedUnion('type', [
   z.looseObject({ type: z.enum(['SEMVER', 'ECOSYSTEM']), events: z.array(event).min(1) }),
   z.looseObject({ type: z.literal('GIT') }),
@@ -69,7 +76,7 @@ export function parseAdvisories(text: string): Osv[] {
   let json: unknown
   try {
     refuseLargeJson(text, maxValues)
-    json = JSON.parse(text)
+    json = withoutNulls(JSON.parse(text))
   } catch (error) {
     throw invalidInput(error instanceof ApiError ? `osv: ${error.message}` : 'osv: is not valid JSON.', 'osv')
   }
@@ -81,6 +88,14 @@ export function parseAdvisories(text: string): Osv[] {
     const place = [...(Array.isArray(json) ? [index] : []), ...parsed.path].join('.')
     throw invalidInput(`osv: ${place ? `${place}: ` : ''}${parsed.message}`, 'osv')
   })
+}
+
+/** Removes fields that are null: pub.dev sends null for fields without a value. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).filter(([, field]) => field !== null)
+  return Object.fromEntries(fields.map(([name, field]) => [name, withoutNulls(field)]))
 }
 
 /** Returns an advisory, or what is wrong with it. */

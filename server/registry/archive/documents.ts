@@ -26,17 +26,33 @@ export function pickExample(candidates: readonly TextFile[], packageName: string
 }
 
 /**
- * Decodes UTF-8 content and truncates it to `limit` bytes at a character boundary. Invalid sequences, and NUL (which PostgreSQL cannot store), become
+ * Decodes content in UTF-8 or UTF-16 and truncates it to `limit` bytes at a character boundary. Invalid sequences, and NUL (which PostgreSQL cannot store), become
  * U+FFFD.
  */
 export function textOf(content: Buffer, limit: number): string {
-  const text = decoder.decode(truncateUtf8(content, limit)).replaceAll('\0', '\ufffd')
+  const wide = utf16Of(content)
+  const decoded = wide ? wide.decode(content.subarray(0, 2 * limit)) : decoder.decode(truncateUtf8(content, limit))
+  const text = decoded.replaceAll('\0', '\ufffd')
   return Buffer.byteLength(text) > limit ? decoder.decode(truncateUtf8(Buffer.from(text), limit)) : text
 }
 
 const extensions = ['.md', '', '.txt', '.markdown', '.mkd', '.rst']
 const possibleExample = /^example\/(?:example\.md|readme\.md|(?:(?:lib|bin)\/)?\w{1,72}\.dart)$/i
 const decoder = new TextDecoder()
+const littleEndian = new TextDecoder('utf-16le')
+const bigEndian = new TextDecoder('utf-16be')
+
+/** Returns the decoder of content in UTF-16, which has a byte order mark, or a NUL in most pairs of bytes, always at the same place; else null. */
+function utf16Of(content: Buffer): TextDecoder | null {
+  const start = content.subarray(0, 1024)
+  if (start[0] === 0xff && start[1] === 0xfe) return littleEndian
+  if (start[0] === 0xfe && start[1] === 0xff) return bigEndian
+  const zeros = [0, 0]
+  for (const [index, byte] of start.entries()) if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1
+  const [even = 0, odd = 0] = zeros
+  if (start.length < 8 || even + odd <= start.length / 4) return null
+  return even === 0 ? littleEndian : odd === 0 ? bigEndian : null
+}
 
 function exampleOrder(name: string): string[] {
   const programs = ['main', name, `${name}_example`, 'example'].flatMap((program) =>

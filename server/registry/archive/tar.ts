@@ -159,7 +159,8 @@ export type Visitor = (entry: TarEntry) => ((chunk: Uint8Array) => void) | undef
 
 /** Unpacks a tar for a visitor. Errors of the visitor and the source are rethrown unchanged. Throws `PackageRejected` for an invalid tar. */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, visit: Visitor): Promise<void> {
-  const extract = unpacker()
+  // tar without a format mark is of Unix version 7. It has the same fields, but no prefix of names.
+  const extract = unpacker({ allowUnknownFormat: true } as object) // missing in its types
   const closed = visited(extract, visit)
   try {
     for await (const chunk of chunks) {

@@ -73,7 +73,8 @@ function checkTokens(text: string, file: string): void {
   for (const token of new Lexer().lex(text)) {
     const type = plain ? 'scalar' : CST.tokenType(token)
     plain = token === CST.SCALAR && !plain
-    const foreign = (type !== null && notPlain[type]) || (type === 'tag' && !coreTags.has(token) && 'a tag')
+    const foreign =
+      (type !== null && !versionDirective.test(token) && notPlain[type]) || (type === 'tag' && !coreTags.has(token) && 'a tag')
     if (foreign) refuse(`${file} has ${foreign} (${token}). Write plain YAML, without anchors, aliases, tags or directives.`)
     count(seen, type)
     if (seen.tokens > maxTokens) refuse(`${file} has too many fields. Shorten it.`)
@@ -82,6 +83,9 @@ function checkTokens(text: string, file: string): void {
 }
 
 type Seen = { tokens: number; brackets: number; indicators: number }
+
+/** YAML 1.1 is read as 1.2, as Dart does. */
+const versionDirective = /^%YAML[ \t]+1\.[12][ \t]*(#.*)?$/
 
 /** A pubspec of 128 KiB with one asset per line has 30,000 tokens. */
 const maxTokens = 40_000

@@ -66,7 +66,9 @@ const readerOf = ({ caches, database, config, state, request }: Context) => ({
 
 async function sendListing(context: Context): Promise<unknown> {
   const { request, reply } = context
-  const name = packageParameter(request)
+  const { pkg = '' } = request.params as Record<string, string>
+  // Clients show "could not find package" for 404 only.
+  const name = /^[A-Za-z_]\w*$/.test(pkg) ? pkg : packageParameter(request)
   const listing = await readListing(readerOf(context), name, audienceOf(context))
   if (!listing) throw unknownPackage(name)
   await turnEnd()
