@@ -15,7 +15,8 @@ const makePublicDirectly = ({ services }: TestApp, ...names: string[]) =>
     .getConnection()
     .execute(`update packages set visibility = 'public' where name in (${names.map((name) => `'${name}'`).join(', ')})`)
 
-const chainsOf = (app: TestApp, ...names: string[]) => publicDependents(app.services.database.fork(), here, names)
+const readerOf = ({ services: { database } }: TestApp) => ({ em: database.fork(), config: here, database })
+const chainsOf = (app: TestApp, ...names: string[]) => publicDependents(readerOf(app), names)
 
 it('finds packages whose latest version depends on a package here or without a registry', async () => {
   await using app = await testApp()
@@ -89,7 +90,7 @@ it('finds a version needed when no other one satisfies a dependent', async () =>
   await publish(alice, { name: 'pinned', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '1.1.0')}` })
   await publish(alice, { name: 'next', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^2.0.0')}${hosted('pinned')}` })
   await makePublicDirectly(app, 'icons', 'wide', 'pinned', 'next')
-  const needed = (version: string) => dependentsOfVersion(app.services.database.fork(), here, 'icons', version)
+  const needed = (version: string) => dependentsOfVersion(readerOf(app), 'icons', version)
   expect(await needed('1.0.0')).toEqual([])
   expect(await needed('1.1.0')).toEqual([
     ['next', 'pinned', 'icons'],

@@ -43,6 +43,7 @@ export const apiOf = (declarations: Declaration[], library: Partial<Library> = {
   files: [],
   hidden: [],
   unclear: [],
+  unread: [],
 })
 
 const shape = declared('class', 'Shape', {
@@ -78,4 +79,5 @@ export const shapes: Api = {
   files: [],
   hidden: [],
   unclear: [],
+  unread: [],
 }
