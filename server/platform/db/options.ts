@@ -16,7 +16,13 @@ export const commonOptions = (backend: Config['DB_BACKEND']) =>
     ignoreUndefinedInQuery: false,
     implicitTransactions: true,
     schemaGenerator: {
-      skipTables: [/^package_(?:search|dependents$|requirements$|totals$)/, /^dependent_counts$/, /^daily_totals$/, /^rate_limits$/, /^write_probe$/],
+      skipTables: [
+        /^package_(?:search|dependents$|requirements$|totals$)/,
+        /^dependent_counts$/,
+        /^daily_totals$/,
+        /^rate_limits$/,
+        /^write_probe$/,
+      ],
       ignoreTriggers: true,
     },
     migrations: {

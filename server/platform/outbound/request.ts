@@ -147,7 +147,8 @@ export function requireProxyAccess(settings: ProxySettings, url: URL, answer: In
 }
 
 /** Whether an answer is the rejection of a wrong password by Tinyproxy, which has status 401 instead of 407. */
-const isTinyproxy = ({ statusCode, headers }: IncomingMessage): boolean => statusCode === 401 && /^tinyproxy\b/i.test(String(headers.server))
+const isTinyproxy = ({ statusCode, headers }: IncomingMessage): boolean =>
+  statusCode === 401 && /^tinyproxy\b/i.test(String(headers.server))
 
 /** Returns the failure for rejected or missing credentials. */
 function credentialsRefused(settings: ProxySettings, url: URL, proxy: URL, status: number): NotFetched {
