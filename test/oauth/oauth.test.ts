@@ -219,3 +219,10 @@ async function listen() {
   const uri = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
   return { uri, arrival, [Symbol.asyncDispose]: async () => void http.close() }
 }
+
+it('answers OAuth metadata at the inserted path below a prefix', async () => {
+  await using app = await testApp({ env: { SERVER_URL: 'https://pub.example.com/tools/pub' } })
+  for (const path of ['/.well-known/oauth-authorization-server/tools/pub', '/tools/pub/.well-known/oauth-authorization-server'])
+    expect(await app.anonymous.get(path)).toMatchObject({ status: 200, body: { issuer: 'https://pub.example.com/tools/pub' } })
+  expect((await app.anonymous.get('/.well-known/oauth-authorization-server/other')).status).toBe(404)
+})

@@ -126,13 +126,15 @@ describe('the package listing', () => {
       expect(await app.withToken('svc_pat_0').get(path)).toMatchObject({ status: 401 })
       expect((await reader.get(path)).status).toBeOneOf([200, 303, 404])
     }
-    for (const path of ['/api/packages/nothing', '/api/packages/acme/versions/9.9.9', '/api/packages/nothing/versions/1.0.0']) {
+    const missing = ['nothing', 'Acme', '_fe_analyzer_shared', 'class', 'a'.repeat(65), 'acme/versions/9.9.9', 'nothing/versions/1.0.0']
+    for (const path of missing.map((end) => `/api/packages/${end}`)) {
       expect(await alice.get(path)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
     }
     for (const path of [
-      '/api/packages/Acme',
       '/api/packages/9acme',
-      `/api/packages/${'a'.repeat(65)}`,
+      '/api/packages/a-b',
+      '/api/packages/a.b',
+      '/api/packages/%20',
       '/api/packages/a%2Fb',
       '/api/packages/a%00',
       '/api/packages/..%2f..',
@@ -166,7 +168,14 @@ it('lists package names and pages of packages', async () => {
   await using app = await testApp()
   const alice = await app.member()
   expect((await alice.get('/api/package-names')).body).toEqual({ packages: [] })
-  expect((await alice.get('/api/packages')).body).toEqual({ packages: [], page: 1, pageSize: 50, totalCount: 0, totalPages: 0 })
+  expect((await alice.get('/api/packages')).body).toEqual({
+    packages: [],
+    page: 1,
+    pageSize: 50,
+    totalCount: 0,
+    totalPages: 0,
+    next_url: null,
+  })
   for (const name of ['beta', 'alpha', 'alpha_two']) await publish(alice, { name, version: '1.0.0' })
   const names = { packages: ['alpha', 'alpha_two', 'beta'] }
   expect((await alice.get('/api/package-names')).body).toEqual(names)

@@ -14,7 +14,11 @@ export function notAdditive(statements: readonly string[]): string[] {
     const dropped = /^drop (trigger|index|function) (?:if exists )?(\w+)/.exec(sql)
     if (dropped) {
       const again = new RegExp(`^create (?:unique )?(?:or replace )?${dropped[1]} "?${dropped[2]}\\b`, 'i')
-      return !statements.slice(index + 1).some((later) => again.test(later.trim()))
+      // An index with more columns, after whose first ones the dropped index is named.
+      const longer = new RegExp(`^create index "?${dropped[2]?.replace(/_index$/, '_')}\\w+_index\\b`, 'i')
+      return !(
+        statements.slice(index + 1).some((later) => again.test(later.trim())) || statements.some((other) => longer.test(other.trim()))
+      )
     }
     return !additions.some((one) => one.test(sql)) && !addsColumns(sql)
   })

@@ -65,7 +65,9 @@ it('is excluded from all lists, counts and links, also in GraphQL', async () => 
   const listing = await app.anonymous.get('/api/packages/old_shell')
   expect(listing.body).toMatchObject({ isDiscontinued: true })
   expect(listing.body).not.toHaveProperty('replacedBy')
-  for (const path of ['/api/packages', '/api/package-names', '/api/package-name-completion-data', '/feed.atom'])
+  // The pubspec of `user` names the package.
+  expect((await app.anonymous.get('/api/packages')).body).toMatchObject({ totalCount: 2, packages: both.map((name) => ({ name })) })
+  for (const path of ['/api/package-names', '/api/package-name-completion-data', '/feed.atom'])
     expect((await app.anonymous.get(path)).raw.toString()).not.toContain(empty)
 })
 

@@ -2,12 +2,12 @@ import { loadDownloads30d } from '../../registry/downloads/service.ts'
 import { latestOf } from '../../registry/packages/versions/latest.ts'
 import { findPackage } from '../../registry/packages/service.ts'
 import type { Context } from '../../platform/access/context.ts'
+import { xmlText } from '../../platform/console/site-files.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import { scoreOf } from '../scoring/status.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isPublicVersion } from '../../registry/packages/policy.ts'
-import { text } from '../../registry/feeds/binary.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
 
@@ -77,7 +77,7 @@ const colors = { blue: '#0b5cad', green: '#2c7a34', orange: '#a35200', gray: '#6
 /** Renders a badge in the common style: a label and a value, 20 pixels high. */
 export function renderBadge({ label, value, color }: Badge): string {
   const [left, right] = [widthOf(label), widthOf(value)]
-  const [said, width] = [text(`${label}: ${value}`), left + right]
+  const [said, width] = [xmlText(`${label}: ${value}`), left + right]
   const words = [textElement(label, left / 2, left), textElement(value, left + right / 2, right)].join('')
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="20" role="img" aria-label="${said}"><title>${said}</title><clipPath id="r"><rect width="${width}" height="20" rx="3"/></clipPath><g clip-path="url(#r)"><rect width="${left}" height="20" fill="#444"/><rect x="${left}" width="${right}" height="20" fill="${colors[color]}"/></g><g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">${words}</g></svg>\n`
 }
@@ -86,7 +86,7 @@ const padding = 12
 
 /** Renders a text stretched to the given width, so that the layout does not depend on the viewer's fonts. */
 const textElement = (word: string, middle: number, width: number): string =>
-  `<text x="${middle}" y="14" textLength="${width - padding}" lengthAdjust="spacingAndGlyphs">${text(word)}</text>`
+  `<text x="${middle}" y="14" textLength="${width - padding}" lengthAdjust="spacingAndGlyphs">${xmlText(word)}</text>`
 
 const widths: [RegExp, number][] = [
   [/[ijlI.,:;'|!]/, 3.6],

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { pickExample, type TextFile, textOf } from '../../registry/archive/documents.ts'
+import { pickExample, type TextFile, utf8Of } from '../../registry/archive/documents.ts'
 import { describePubspec, type Pubspec } from '../../registry/archive/pubspec.ts'
 import { type ArchiveContents, type FileVisitor, readArchive } from '../../registry/archive/read.ts'
 import { type JsonObject, readYaml } from '../../registry/archive/yaml.ts'
@@ -35,7 +35,7 @@ export async function unpack(archive: string): Promise<PackageContents> {
   const { pubspecText, examples, ...contents } = await readArchive(source, {}, collector(taken, tooLarge))
   const document = readYaml(pubspecText, 'pubspec.yaml')
   const pubspec = describePubspec(document)
-  const texts = [...taken].map(([path, chunks]) => [path, textOf(Buffer.concat(chunks), maxSourceBytes)] as const)
+  const texts = [...taken].map(([path, chunks]) => [path, utf8Of(Buffer.concat(chunks), maxSourceBytes)] as const)
   const sources = texts.filter(([path]) => isSource(path))
   return {
     pubspec,

@@ -59,10 +59,15 @@ async function manifestOf({ config, database }: Services): Promise<object> {
 /** Source: OpenSearch 1.1. The short name has at most 16 characters. */
 const openSearch = (serverUrl: string, name: string) => `<?xml version="1.0" encoding="UTF-8"?>
 <OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
-  <ShortName>${escapeHtml(Array.from(name).slice(0, 16).join(''))}</ShortName>
+  <ShortName>${xmlText(Array.from(name).slice(0, 16).join(''))}</ShortName>
   <Description>Search packages</Description>
   <InputEncoding>UTF-8</InputEncoding>
-  <Image width="192" height="192" type="image/png">${escapeHtml(serverUrl)}/icon-192.png</Image>
-  <Url type="text/html" template="${escapeHtml(serverUrl)}/packages?q={searchTerms}"/>
+  <Image width="192" height="192" type="image/png">${xmlText(serverUrl)}/icon-192.png</Image>
+  <Url type="text/html" template="${xmlText(serverUrl)}/packages?q={searchTerms}"/>
 </OpenSearchDescription>
 `
+
+/** Escapes text for an element or a quoted attribute of XML, and removes characters that XML 1.0 cannot represent (section 2.2). */
+export const xmlText = (value: string): string =>
+  // oxlint-disable-next-line no-control-regex -- control characters are intended here
+  escapeHtml(value.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''))

@@ -31,7 +31,13 @@ export function pickExample(candidates: readonly TextFile[], packageName: string
  */
 export function textOf(content: Buffer, limit: number): string {
   const wide = utf16Of(content)
-  const decoded = wide ? wide.decode(content.subarray(0, 2 * limit)) : decoder.decode(truncateUtf8(content, limit))
+  return wide ? storable(wide.decode(content.subarray(0, 2 * limit)), limit) : utf8Of(content, limit)
+}
+
+/** Like `textOf`, for content that is always in UTF-8, such as Dart source. */
+export const utf8Of = (content: Buffer, limit: number): string => storable(decoder.decode(truncateUtf8(content, limit)), limit)
+
+function storable(decoded: string, limit: number): string {
   const text = decoded.replaceAll('\0', '\ufffd')
   return Buffer.byteLength(text) > limit ? decoder.decode(truncateUtf8(Buffer.from(text), limit)) : text
 }

@@ -4,6 +4,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { requireScope } from '../../platform/access/guards.ts'
 import { type Parameter, toDate } from '../../platform/db/reads.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { xmlText } from '../../platform/console/site-files.ts'
 import { binary } from '../../platform/rest/route.ts'
 import type { Services } from '../../services.ts'
 import { hostedHere } from '../packages/hosting.ts'
@@ -171,13 +172,13 @@ export function renderAtom({ self, title, page, author, entries }: Feed): string
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     '<feed xmlns="http://www.w3.org/2005/Atom">',
-    `  <id>${text(self)}</id>`,
-    `  <title>${text(title)}</title>`,
+    `  <id>${xmlText(self)}</id>`,
+    `  <title>${xmlText(title)}</title>`,
     `  <updated>${updated.toISOString()}</updated>`,
-    `  <author><name>${text(author)}</name></author>`,
+    `  <author><name>${xmlText(author)}</name></author>`,
     `  <generator>Snug</generator>`,
-    `  <link rel="self" type="application/atom+xml" href="${text(self)}"/>`,
-    `  <link rel="alternate" type="text/html" href="${text(page)}"/>`,
+    `  <link rel="self" type="application/atom+xml" href="${xmlText(self)}"/>`,
+    `  <link rel="alternate" type="text/html" href="${xmlText(page)}"/>`,
     ...entries.map(renderEntry),
     '</feed>\n',
   ].join('\n')
@@ -186,25 +187,12 @@ export function renderAtom({ self, title, page, author, entries }: Feed): string
 function renderEntry({ page, title, at, summary }: Entry): string {
   return [
     '  <entry>',
-    `    <id>${text(page)}</id>`,
-    `    <title>${text(title)}</title>`,
+    `    <id>${xmlText(page)}</id>`,
+    `    <title>${xmlText(title)}</title>`,
     `    <published>${at.toISOString()}</published>`,
     `    <updated>${at.toISOString()}</updated>`,
-    `    <link rel="alternate" type="text/html" href="${text(page)}"/>`,
-    `    <summary>${text(summary)}</summary>`,
+    `    <link rel="alternate" type="text/html" href="${xmlText(page)}"/>`,
+    `    <summary>${xmlText(summary)}</summary>`,
     '  </entry>',
   ].join('\n')
-}
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' }
-
-/** Escapes text for an element or a quoted attribute, and removes characters that XML 1.0 cannot represent (section 2.2). */
-export function text(value: string): string {
-  return (
-    value
-      .toWellFormed()
-      // oxlint-disable-next-line no-control-regex -- control characters are intended here
-      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '')
-      .replace(/[&<>"']/g, (character) => entities[character] ?? '')
-  )
 }

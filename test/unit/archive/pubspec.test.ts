@@ -60,6 +60,7 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
       executables: ['tool', 'other'],
       platforms: ['android', 'web'],
       pluginPlatforms: ['android', 'ios'],
+      implementedPlugin: null,
       needsFlutter: true,
       document: readYaml(yaml, 'pubspec.yaml'),
     })
