@@ -138,7 +138,7 @@ it('writes only characters that XML allows (XML 1.0 §2.2)', () => {
   })
   expect(xml).toContain('<title>ab]]&gt;\ufffd &amp; &quot;c&quot;</title>')
   expect(xml).toContain('<id>https://x/feed.atom?a=1&amp;b=2</id>')
-  expect(xml).toContain('<name>&lt;o&apos;x&gt;</name>')
+  expect(xml).toContain('<name>&lt;o&#39;x&gt;</name>')
   expect(xml).toContain('<updated>1970-01-01T00:00:00.000Z</updated>')
 })
 
