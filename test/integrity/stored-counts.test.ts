@@ -32,10 +32,11 @@ async function derived({ services: { database } }: TestApp) {
 /** The same, as stored. */
 async function stored({ services: { database } }: TestApp) {
   const { reads } = database
+  const em = database.fork()
   const names = (await reads.all<{ name: string }>('select distinct name from dependent_counts order by name')).map(({ name }) => name)
   const entries = names.map(async (name) => {
-    const found = await listDependents(reads, thisServer(here), { name, limit: 100 })
-    return [name, found.map((dependent) => dependent.name), await countDependents(reads, thisServer(here), name)] as const
+    const found = await listDependents(em, thisServer(here), { name, limit: 100 })
+    return [name, found.map((dependent) => dependent.name), await countDependents(em, thisServer(here), name)] as const
   })
   const rows = await Promise.all(entries)
   const totals = await reads.all<{ name: string; versions: number | string; bytes: number | string }>(

@@ -2,6 +2,7 @@ import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
+import { countEach, findEach } from '../../platform/db/batched.ts'
 import { invalidInput } from '../../errors.ts'
 import { personId } from '../users/service.ts'
 import { AuditEntry, operator } from './entity.ts'
@@ -41,7 +42,7 @@ export async function listAuditEntries(em: EntityManager, filter: AuditFilter, p
   return pageByKey(page, {
     keyOf: (entry: AuditEntry) => entry.id,
     load: (limit, after) => load(em, where, { limit, after: after && known(after), order }),
-    count: () => em.count(AuditEntry, where),
+    count: () => countEach(em, AuditEntry, where),
   })
 }
 
@@ -65,7 +66,7 @@ export async function batchAuditEntries(fork: () => EntityManager, filter: Audit
 /** Loads up to `limit` entries after the entry with this id. Ids are ordered by time. */
 function load(em: EntityManager, where: Condition, { limit, after, order = 'newest' }: Slice): Promise<AuditEntry[]> {
   const further = after === undefined ? {} : { id: order === 'newest' ? { $lt: after } : { $gt: after } }
-  return em.find(AuditEntry, { $and: [where, further] }, { orderBy: { id: order === 'newest' ? 'desc' : 'asc' }, limit })
+  return findEach(em, AuditEntry, { $and: [where, further] }, { orderBy: { id: order === 'newest' ? 'desc' : 'asc' }, limit })
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
@@ -90,7 +91,7 @@ async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Cond
  */
 export async function lastDeletionOf(em: EntityManager, publisher: string): Promise<string | null> {
   const where = { publisher, kind: 'publisher.deleted' }
-  const entry = await em.findOne(AuditEntry, where, { fields: ['id'], orderBy: { id: 'desc' } })
+  const [entry] = await findEach(em, AuditEntry, where, { orderBy: { id: 'desc' }, limit: 1 })
   return entry?.id ?? null
 }
 

@@ -2,6 +2,7 @@ import type { EntityName, FilterQuery, OrderDefinition } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { idOf } from '../db/base.ts'
+import { countEach, findEach } from '../db/batched.ts'
 import { invalidInput } from '../../errors.ts'
 
 /** Paging arguments of a connection. */
@@ -62,9 +63,9 @@ export const newestFirst = <Row extends { id: string }>(
     keyOf: ({ id }: Row) => id,
     load: (limit, id) => {
       const older = id === undefined ? {} : { id: { $lt: id } }
-      return em.find(entity, { $and: [where, older] } as FilterQuery<Row>, { orderBy: { id: 'desc' } as OrderDefinition<Row>, limit })
+      return findEach(em, entity, { $and: [where, older] } as FilterQuery<Row>, { orderBy: { id: 'desc' } as OrderDefinition<Row>, limit })
     },
-    count: () => em.count(entity, where),
+    count: () => countEach(em, entity, where),
   })
 
 /** Returns rows as a connection, ordered by a unique text column. `offset` skips rows, for numbered pages. */
@@ -81,9 +82,9 @@ export const inOrderOf = <Key extends 'id' | 'name', Row extends Record<Key, str
     load: (limit, after) => {
       const later = after === undefined ? {} : { [key]: { $gt: after } }
       const orderBy = { [key]: 'asc' } as OrderDefinition<Row>
-      return em.find(entity, { $and: [where, later] } as FilterQuery<Row>, { orderBy, limit, offset: offset ?? 0 })
+      return findEach(em, entity, { $and: [where, later] } as FilterQuery<Row>, { orderBy, limit, offset: offset ?? 0 })
     },
-    count: () => em.count(entity, where),
+    count: () => countEach(em, entity, where),
   })
 
 const isId = (text: string): boolean => idOf(text) === text

@@ -1,8 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
-import { batched } from '../db/batched.ts'
 import type { Services } from '../../services.ts'
-import { readSetting, readSettingIn, type Setting } from './service.ts'
+import { loadSetting, readSetting, type Setting } from './service.ts'
 
 const schema = z.object({
   /** Whether versions are analyzed. */
@@ -37,11 +36,9 @@ export async function currentSettings({ config, database }: Reader): Promise<Sco
   return config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
 }
 
-const loadSettings = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSettings)]]))
-
 /** Returns the effective settings. Reads them once for all concurrent calls of a request, such as for the fields of a list. */
 export async function loadScoringSettings(request: Pick<Reader, 'config'> & { em: EntityManager }): Promise<ScoringSettings> {
-  const settings = (await loadSettings(request, scoringSettings.key)) ?? scoringSettings.initial
+  const settings = await loadSetting(request, scoringSettings)
   return request.config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
 }
 

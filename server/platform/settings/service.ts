@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { z } from 'zod'
+import { batched } from '../db/batched.ts'
 import type { Reads } from '../db/reads.ts'
 import { ServerSetting } from './entity.ts'
 
@@ -11,6 +12,20 @@ export async function readSetting<Value>(reads: Reads, { key, schema, initial }:
   const row = await reads.recall<{ value: string }>('select value from server_settings where key = ?', key)
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
+
+/** Returns the current value. Concurrent calls of a request, such as for the fields of a list, take one statement. */
+export async function loadSetting<Value>(request: { em: EntityManager }, { key, schema, initial }: Setting<Value>): Promise<Value> {
+  const value = await loadValue(request, key)
+  return value === null ? initial : schema.parse(JSON.parse(value))
+}
+
+const loadValue = batched(async (em, keys) => {
+  const rows = await em.execute<ServerSetting[]>(
+    `select key, value from server_settings where key in (${keys.map(() => '?').join(', ')})`,
+    keys,
+  )
+  return new Map(rows.map(({ key, value }) => [key, value]))
+})
 
 /** Returns the current value, read in a transaction or before the cached reads are available. */
 export async function readSettingIn<Value>(em: Pick<EntityManager, 'execute'>, { key, schema, initial }: Setting<Value>): Promise<Value> {

@@ -72,13 +72,13 @@ const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').imp
       extensions: { size: 52 },
       type: [WeekRef],
       description: 'Downloads in each of the last 52 weeks, oldest first.',
-      resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.reads, pkg.id, now()),
+      resolve: ({ pkg }, _args, { em, now }) => weeklyDownloads(em, pkg.id, now()),
     }),
     versions: t.field({
       extensions: { size: 10 },
       type: [VersionSeriesRef],
       description: 'Versions downloaded in the last 52 weeks, highest first.',
-      resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.reads, pkg.id, now()),
+      resolve: ({ pkg }, _args, { em, now }) => versionSeries(em, pkg.id, now()),
     }),
     byVersion: t.field({
       extensions: { cost: 20 },
@@ -93,7 +93,8 @@ const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').imp
           validate: z.int().min(1, 'must be at least 1').max(maxWeeks, `must be at most ${maxWeeks}`),
         }),
       },
-      resolve: ({ pkg }, { by, weeks }, { database, now }) => downloadsByGroup(database, pkg.id, { by, weeks, now: now() }),
+      resolve: ({ pkg }, { by, weeks }, { em, database, now }) =>
+        downloadsByGroup(em, pkg.id, { by, weeks, now: now(), backend: database.backend }),
     }),
   }),
 })

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
-import { batched } from '../../platform/db/batched.ts'
+import { batched, readEach } from '../../platform/db/batched.ts'
 import type { Reads } from '../../platform/db/reads.ts'
 import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import type { Services } from '../../services.ts'
@@ -11,33 +11,26 @@ export type VersionSeries = { version: string; last30Days: number; weeks: number
 
 const weeksShown = 52
 
-/** Returns a package's downloads in each of the last 52 weeks, the oldest first. */
-export async function weeklyDownloads(reads: Reads, packageId: string, now: Date): Promise<Week[]> {
+/** Returns a package's downloads in each of the last 52 weeks, the oldest first. Batched per request. */
+export async function weeklyDownloads(em: EntityManager, packageId: string, now: Date): Promise<Week[]> {
   const first = firstDay(now)
-  const rows = await reads.all<WeekRow>(
-    'select (day - cast(? as integer)) / 7 as week, sum(downloads) as downloads from package_downloads where package_id = ? and day >= ? and day <= ? group by 1',
-    first,
-    packageId,
-    first,
-    dayOf(now),
-  )
+  const sql =
+    'select (day - cast(? as integer)) / 7 as week, sum(downloads) as downloads from package_downloads where package_id = ? and day >= ? and day <= ? group by 1'
+  const rows = await readEach<WeekRow>(em, { sql, values: [first, packageId, first, dayOf(now)] })
   return inWeeks(rows).map((downloads, week) => ({ start: startOfDay(first + 7 * week), downloads }))
 }
 
-/** Returns the weekly downloads of each version of a package that had any, the highest version first. */
-export async function versionSeries(reads: Reads, packageId: string, now: Date): Promise<VersionSeries[]> {
+/** Returns the weekly downloads of each version of a package that had any, the highest version first. Batched per request. */
+export async function versionSeries(em: EntityManager, packageId: string, now: Date): Promise<VersionSeries[]> {
   const first = firstDay(now)
-  const rows = await reads.all<WeekRow & { version: string; recent: number | string }>(
-    `select v.version, v.sort_key, (d.day - cast(? as integer)) / 7 as week, sum(d.downloads) as downloads,
+  const rows = await readEach<WeekRow & { version: string; recent: number | string }>(em, {
+    sql: `select v.version, v.sort_key, (d.day - cast(? as integer)) / 7 as week, sum(d.downloads) as downloads,
        sum(case when d.day > cast(? as integer) then d.downloads else 0 end) as recent
      from package_versions v join version_downloads d on d.version_id = v.id
      where v.package_id = ? and d.day >= ? and d.day <= ? group by v.version, v.sort_key, 3 order by v.sort_key desc`,
-    first,
-    lastDayBeforeWindow(dayOf(now)),
-    packageId,
-    first,
-    dayOf(now),
-  )
+    values: [first, lastDayBeforeWindow(dayOf(now)), packageId, first, dayOf(now)],
+    order: 'sort_key desc',
+  })
   const byVersion = Map.groupBy(rows, ({ version }) => version)
   return Array.from(byVersion, ([version, weeks]) => ({
     version,

@@ -1,3 +1,5 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { readEach } from '../../platform/db/batched.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
 import { dayOf, startOfDay } from './service.ts'
 
@@ -19,26 +21,25 @@ const minWeeks = 13
 
 /**
  * Returns the weekly downloads of a package by version, the highest versions first, for the last weeks. The last week ends today. The most
- * downloaded groups are returned separately. Downloads of deleted versions are known only in total. Takes one statement.
+ * downloaded groups are returned separately. Downloads of deleted versions are known only in total. Batched per request.
  */
 export async function downloadsByGroup(
-  { reads, backend }: Pick<Database, 'reads' | 'backend'>,
+  em: EntityManager,
   packageId: string,
-  { by, weeks, now }: { by: Grouping; weeks: number; now: Date },
+  { by, weeks, now, backend }: { by: Grouping; weeks: number; now: Date; backend: Database['backend'] },
 ): Promise<VersionGroups> {
   const [first, today] = [dayOf(now) - 7 * weeks + 1, dayOf(now)]
   const bounds = [first, packageId, first, today]
   const week = '(d.day - cast(? as integer)) / 7'
-  const rows = await reads.all<Row>(
-    `select ${prefixOf(by, backend)} as name, ${week} as week, sum(d.downloads) as downloads
+  const rows = await readEach<Row>(em, {
+    sql: `select ${prefixOf(by, backend)} as name, ${week} as week, sum(d.downloads) as downloads
      from package_versions v join version_downloads d on d.version_id = v.id
      where v.package_id = ? and d.day >= ? and d.day <= ? group by 1, 2
      union all
      select null as name, ${week} as week, sum(d.downloads) as downloads
      from package_downloads d where d.package_id = ? and d.day >= ? and d.day <= ? group by 2`,
-    ...bounds,
-    ...bounds,
-  )
+    values: [...bounds, ...bounds],
+  })
   // Databases round divisions towards zero, and PostgreSQL returns sums as strings.
   const earliest = rows.reduce((found, row) => Math.min(found, Number(row.week)), weeks)
   const skipped = Math.max(0, Math.min(earliest, weeks - minWeeks))

@@ -148,12 +148,12 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
       description:
         'Packages of this server whose latest version depends on this one, by name: without a registry URL, or with that of the mirror or of the upstream server.',
       args: { offset: t.arg.int(offset) },
-      resolve: ({ listing: { name } }, { offset: skipped, ...args }, { database: { reads }, config }) =>
+      resolve: ({ listing: { name } }, { offset: skipped, ...args }, { em, config }) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(reads, upstreamRegistries(config), { name, limit, after, offset: skipped }),
-          count: () => countDependents(reads, upstreamRegistries(config), name),
+          load: (limit, after) => listDependents(em, upstreamRegistries(config), { name, limit, after, offset: skipped }),
+          count: () => countDependents(em, upstreamRegistries(config), name),
         }),
     },
     { description: 'A page of packages that depend on an upstream package.' },

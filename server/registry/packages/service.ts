@@ -1,14 +1,14 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audienceOf } from '../../platform/access/audience.ts'
-import { batched } from '../../platform/db/batched.ts'
+import { batched, findEach, readEach } from '../../platform/db/batched.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
 import { hostedHere } from './hosting.ts'
 import { isListed, hasPublicVersion, listed, isPublicPackage, isPublishedBy, isPublishedByEach } from './policy.ts'
 import { anyText, inOrderOf, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
-import { readRow, readRows } from '../../platform/db/statements.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import type { Publisher } from '../publishers/entity.ts'
 import { countByPublisher } from '../publishers/list.ts'
 
@@ -104,7 +104,8 @@ async function countOwnPackages(em: EntityManager, userId: string): Promise<numb
   const ofPublishers = `select count(*) from packages p where p.publisher_id in (select publisher_id from publisher_members where user_id = ?)
     and not exists (select 1 from package_uploaders u where u.package_id = p.id and u.user_id = ?)`
   const sql = `select (select count(*) from package_uploaders where user_id = ?) + (${ofPublishers}) as total`
-  return Number((await readRow<{ total: number | string }>(em, sql, [userId, userId, userId]))?.total)
+  const [row] = await readEach<{ total: number | string }>(em, { sql, values: [userId, userId, userId] })
+  return Number(row?.total)
 }
 
 function loadByName(em: EntityManager, userId: string, hasMany: boolean) {
@@ -115,7 +116,7 @@ function loadByName(em: EntityManager, userId: string, hasMany: boolean) {
     load: (limit: number, after: string | undefined) => {
       const own: FilterQuery<Package> = { [raw((alias) => condition(alias), [userId, userId])]: [] }
       const later = after === undefined ? {} : { name: { $gt: after } }
-      return em.find(Package, { $and: [own, later] }, { orderBy: { name: 'asc' }, limit })
+      return findEach(em, Package, { $and: [own, later] }, { orderBy: { name: 'asc' }, limit })
     },
   }
 }
@@ -129,12 +130,8 @@ function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) 
       const beyond = after === undefined ? '' : 'and (d.published_at, d.id) < (?, ?)'
       const sql = `select p.id, d.published_at as at, d.id as document from package_search_documents d left join packages p on p.id = d.package_id
         where ${isPublishedByEach('p')} ${beyond} order by d.published_at desc, d.id desc limit ?`
-      const rows = await readRows<Published>(em, sql, [
-        userId,
-        userId,
-        ...(after === undefined ? [] : [Number(at), Number(document)]),
-        limit,
-      ])
+      const values = [userId, userId, ...(after === undefined ? [] : [Number(at), Number(document)]), limit]
+      const rows = await readEach<Published>(em, { sql, values, order: 'at desc, document desc' })
       if (rows.length === limit) return rows
     }
     const place = 'coalesce(d.published_at, 0), coalesce(d.id, 0), p.id'
@@ -142,7 +139,8 @@ function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) 
     const sql = `select p.id, coalesce(d.published_at, 0) as at, coalesce(d.id, 0) as document
       from packages p left join package_search_documents d on d.package_id = p.id
       where ${isPublishedBy('p')} ${beyond} order by 2 desc, 3 desc, p.id desc limit ?`
-    return readRows<Published>(em, sql, [userId, userId, ...(after === undefined ? [] : [Number(at), Number(document), id]), limit])
+    const values = [userId, userId, ...(after === undefined ? [] : [Number(at), Number(document), id]), limit]
+    return readEach<Published>(em, { sql, values, order: 'at desc, document desc, id desc' })
   }
   return {
     keyOf: ({ id }: Package) => keys.get(id) ?? '',
@@ -150,8 +148,8 @@ function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) 
     load: async (limit: number, after: string | undefined) => {
       const rows = await newest(limit, after)
       for (const { id, at, document } of rows) keys.set(id, `${at} ${document} ${id}`)
-      const found = byKey(await em.find(Package, { id: { $in: rows.map((row) => row.id) } }), (pkg) => pkg.id)
-      return rows.flatMap((row) => found.get(row.id) ?? [])
+      const found = await Promise.all(rows.map((row) => loadPackage({ em }, row.id)))
+      return found.filter((pkg) => pkg !== null)
     },
   }
 }

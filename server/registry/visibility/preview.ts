@@ -3,11 +3,12 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
-import { lockSetting, readSetting, writeSetting } from '../../platform/settings/service.ts'
+import { loadSetting, lockSetting, writeSetting } from '../../platform/settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from '../../platform/access/audience.ts'
 import { type Chain, publicDependents } from '../packages/dependents/breakage.ts'
 import { notAdministered } from '../packages/change-package.ts'
 import { canChangeVisibility, canPreviewVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
+import { loadPackageByName } from '../packages/service.ts'
 import { adviceForAdmin } from '../../platform/access/roles.ts'
 import { closureOf } from './service.ts'
 
@@ -15,8 +16,8 @@ import { closureOf } from './service.ts'
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }
 
 /** Returns whether the environment and the server's switch allow public packages. */
-export async function publicPackagesStatus({ config, database }: Pick<Context, 'config' | 'database'>): Promise<PublicPackagesStatus> {
-  return { ...(await readSetting(database.reads, publicPackagesSwitch)), permittedByEnvironment: config.PUBLIC_PACKAGES_ENABLED }
+export async function publicPackagesStatus(context: Pick<Context, 'config' | 'em'>): Promise<PublicPackagesStatus> {
+  return { ...(await loadSetting(context, publicPackagesSwitch)), permittedByEnvironment: context.config.PUBLIC_PACKAGES_ENABLED }
 }
 
 export const countEveryPackage = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package)
@@ -83,15 +84,13 @@ export async function previewVisibility(context: SignedInContext, pkg: Package, 
 async function companionsOf(context: SignedInContext, pkg: Package): Promise<Companion[]> {
   const { em, config } = context
   const { companions } = await closureOf(em, config, pkg.name)
-  const chains = new Map(companions.map(({ name, chain }) => [name, chain]))
-  const packages = await em.find(Package, { name: { $in: [...chains.keys()] } }, { orderBy: { name: 'asc' } })
-  return Promise.all(
-    packages.map(async (one) => ({
-      package: one,
-      chain: chains.get(one.name) ?? [],
-      viewerCanAdminister: await canPreviewVisibility(em, context, one),
-    })),
+  const found = await Promise.all(
+    companions.map(async ({ name, chain }) => {
+      const one = await loadPackageByName(context, name)
+      return one && { package: one, chain, viewerCanAdminister: await canPreviewVisibility(em, context, one) }
+    }),
   )
+  return found.filter((companion) => companion !== null)
 }
 
 async function requireAdministration(context: SignedInContext, pkg: Package): Promise<void> {

@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { conflict, insufficientPermissions, invalidInput } from '../../errors.ts'
+import { readEach } from '../../platform/db/batched.ts'
 import { describeChains, publicDependents, shortestPaths, type Chain } from '../packages/dependents/breakage.ts'
 import { changePackage, unchanged } from '../packages/change-package.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
@@ -133,16 +134,17 @@ export type Closure = {
   companions: { name: string; chain: Chain }[]
 }
 
-/** Returns the transitive `hosted:` dependencies here of all versions of a package. One recursive statement, which ends on cycles. */
+/** Returns the transitive `hosted:` dependencies here of all versions of a package. One recursive statement, which ends on cycles. Batched per request. */
 export async function closureOf(em: EntityManager, here: Here, name: string): Promise<Closure> {
-  const edges = await em.execute<Edge[]>(
-    `with recursive needed(id, name) as (
-       select id, name from packages where name = ?
-       union select q.id, q.name from needed n ${dependenciesOfNeeded}
+  const edges = await readEach<Edge>(em, {
+    sql: `with recursive edges(id, name, dependent, visibility) as (
+       select q.id, q.name, n.name, q.visibility from packages n ${dependenciesOf('n')} where n.name = ?
+       union select q.id, q.name, e.name, q.visibility from edges e ${dependenciesOf('e')}
      )
-     select distinct n.name as dependent, q.name as dependency, q.visibility from needed n ${dependenciesOfNeeded} order by n.name, q.name`,
-    [name, hostedHere(here), hostedHere(here)],
-  )
+     select dependent, name as dependency, visibility from edges order by dependent, name`,
+    values: [hostedHere(here), name, hostedHere(here)],
+    order: 'dependent, dependency',
+  })
   const chains = shortestPaths(
     [name],
     edges.map(({ dependent, dependency }) => [dependent, dependency]),
@@ -157,5 +159,5 @@ export async function closureOf(em: EntityManager, here: Here, name: string): Pr
 
 type Edge = { dependent: string; dependency: string; visibility: Visibility }
 
-const dependenciesOfNeeded = `join package_requirements r on r.package_id = n.id and r.kind = 'direct' and ${isHostedHere('r.source')}
-  join packages q on q.name = r.name`
+const dependenciesOf = (alias: string) =>
+  `join package_requirements r on r.package_id = ${alias}.id and r.kind = 'direct' and ${isHostedHere('r.source')} join packages q on q.name = r.name`

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { type AuditKind, audit } from '../../../accounts/audit/service.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { SignedInContext } from '../../../platform/access/context.ts'
+import { countEach } from '../../../platform/db/batched.ts'
 import { conflict } from '../../../errors.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
@@ -76,10 +77,10 @@ export async function brokenBy(
 
 /** Throws NotFound if a version is given and the package does not have it. */
 export async function requireVersion(em: EntityManager, pkg: Package, version: string | null | undefined): Promise<void> {
-  if (version != null && !(await em.count(PackageVersion, { package: pkg, version }))) throw unknownVersion(pkg.name, version)
+  if (version != null && !(await countEach(em, PackageVersion, { package: pkg, version }))) throw unknownVersion(pkg.name, version)
 }
 
-const isOnly = async (em: EntityManager, pkg: Package) => (await em.count(PackageVersion, { package: pkg })) === 1
+const isOnly = async (em: EntityManager, pkg: Package) => (await countEach(em, PackageVersion, { package: pkg })) === 1
 
 function requireAcceptance(what: string, broken: readonly Chain[], acceptBreakage: boolean | null | undefined): void {
   if (broken.length === 0 || acceptBreakage) return

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { readEach } from '../../../platform/db/batched.ts'
 import type { Database } from '../../../platform/db/open/orm.ts'
-import { readRow, readRows } from '../../../platform/db/statements.ts'
 import { type Here, hostedHere, isHostedHere } from '../hosting.ts'
 import { allows, parseConstraint } from '../../../platform/pub/constraint.ts'
 import { type Dependent, thisServer } from './service.ts'
@@ -11,7 +11,7 @@ export type Chain = string[]
 
 /**
  * Returns the public packages that depend on any of `names` by `hosted:` dependencies of any version, directly or through other public packages,
- * each with a shortest chain, ordered by name. Sends a statement per level of the chains.
+ * each with a shortest chain, ordered by name. Sends a statement per level of the chains, batched per request.
  */
 export async function publicDependents(reader: Reader, names: readonly string[]): Promise<Chain[]> {
   const edges = names.length > 0 ? await publicEdges(reader, names) : []
@@ -43,13 +43,13 @@ const maxShown = 20
 
 /** Returns the dependencies of public packages on any of `names`. */
 async function publicEdges({ em, config, database }: Reader, names: readonly string[]): Promise<Edge[]> {
-  return readRows<Edge>(
-    em,
-    `select r.package_name as dependent, r.name as dependency, r."constraint" from package_requirements r
+  return readEach<Edge>(em, {
+    sql: `select r.package_name as dependent, r.name as dependency, r."constraint" from package_requirements r
      where r.name ${isAmong(database)} and r.is_public = true and r.kind = 'direct' and ${isHostedHere('r.source')}
      order by r.package_name, r.name`,
-    [JSON.stringify(names), hostedHere(config)],
-  )
+    values: [JSON.stringify(names), hostedHere(config)],
+    order: 'dependent, dependency',
+  })
 }
 
 /** Follows edges to `names` up to packages on which no public package depends, level by level. */
@@ -88,12 +88,11 @@ export type Effect = 'served' | 'broken' | 'none'
 
 /** Returns a function that computes the effect of deleting a version on a constraint. Retracted versions do not satisfy constraints. */
 async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
-  const others = await readRows<{ version: string }>(
-    em,
-    `select v.version from package_versions v join packages p on p.id = v.package_id
+  const others = await readEach<{ version: string }>(em, {
+    sql: `select v.version from package_versions v join packages p on p.id = v.package_id
      where p.name = ? and v.version <> ? and v.retracted_at is null`,
-    [name, version],
-  )
+    values: [name, version],
+  })
   function effectOn(text: string): Effect {
     const constraint = parseConstraint(text)
     if (!constraint || !allows(constraint, version)) return 'none'
@@ -114,7 +113,7 @@ export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: 
 /**
  * Finds the packages that depend, in any version, on a package or on one version of it. With `version`, only constraints that allow it count. `load`
  * returns a page of them, once each and ordered by name: with a broken constraint if there is one, then that of the latest version, then that of the
- * highest version. Dependencies without a registry URL count too: clients whose default registry is this server resolve them here.
+ * highest version. Dependencies without a registry URL count too: clients whose default registry is this server resolve them here. Batched per request.
  */
 export async function affectedByDeletion({ em, config, database }: Reader, name: string, version?: string | null) {
   const { sql, values } = thisServer(config)
@@ -127,12 +126,14 @@ export async function affectedByDeletion({ em, config, database }: Reader, name:
   return {
     async load(limit: number, after = ''): Promise<AffectedDependent[]> {
       const page = `select distinct r.package_name as name ${matching} and r.package_name > ? order by r.package_name limit ?`
-      const names = (await readRows<{ name: string }>(em, page, [...parameters, after, limit])).map((row) => row.name)
-      const rows = await readRows<AffectedRow>(em, affectedSql(among, sql), [JSON.stringify(names), name, ...values])
+      const found = await readEach<{ name: string }>(em, { sql: page, values: [...parameters, after, limit], order: 'name' })
+      const names = JSON.stringify(found.map((row) => row.name))
+      const rows = await readEach<AffectedRow>(em, { sql: affectedSql(among, sql), values: [names, name, ...values], order: affectedOrder })
       return firstOfEach(rows, (constraint) => (effects ? effects.get(constraint) : 'broken'))
     },
     async count(): Promise<number> {
-      const row = await readRow<{ total: number | string }>(em, `select count(distinct r.package_name) as total ${matching}`, parameters)
+      const count = `select count(distinct r.package_name) as total ${matching}`
+      const [row] = await readEach<{ total: number | string }>(em, { sql: count, values: parameters })
       return Number(row?.total)
     },
   }
@@ -140,14 +141,14 @@ export async function affectedByDeletion({ em, config, database }: Reader, name:
 
 /** Returns the effects of deleting a version on those of the selected constraints that allow it. */
 async function effectsOn(em: EntityManager, deleted: { name: string; version: string }, { sql, bound }: { sql: string; bound: string[] }) {
-  const constraints = await readRows<{ constraint: string }>(em, sql, bound)
+  const constraints = await readEach<{ constraint: string }>(em, { sql, values: bound })
   const effectOn = await effectOfDeletion(em, deleted.name, deleted.version)
   return new Map(constraints.map(({ constraint }) => [constraint, effectOn(constraint)] as const).filter(([, effect]) => effect !== 'none'))
 }
 
 function firstOfEach(rows: AffectedRow[], effectOn: (constraint: string) => Effect | undefined): AffectedDependent[] {
   const affected = new Map<string, AffectedDependent>()
-  for (const { isBare, ...row } of rows) {
+  for (const { isBare, age: _age, sort_key: _key, need: _need, ...row } of rows) {
     const effect = effectOn(row.constraint)
     if (effect === undefined) continue
     const isBroken = effect === 'broken'
@@ -157,13 +158,23 @@ function firstOfEach(rows: AffectedRow[], effectOn: (constraint: string) => Effe
   return [...affected.values()]
 }
 
-type AffectedRow = Omit<AffectedDependent, 'isBare' | 'isBroken'> & { isBare: boolean | number }
+type AffectedRow = Omit<AffectedDependent, 'isBare' | 'isBroken'> & {
+  isBare: boolean | number
+  age: number
+  sort_key: string
+  need: number
+}
+
+const affectedOrder = 'name, age, sort_key desc, need'
 
 /**
  * Selects each constraint of each of these dependents once, ordered by package name, with the constraint of the latest version first. `= true` keeps
  * SQLite from starting with all dependents of the package.
  */
-const affectedSql = (among: string, here: string) => `select "packageId", name, version, "constraint", kind, visibility, "isBare" from (
+const affectedSql = (
+  among: string,
+  here: string,
+) => `select "packageId", name, version, "constraint", kind, visibility, "isBare", age, sort_key, need from (
     select p.id as "packageId", p.name, p.visibility, v.version, d."constraint", d.kind, d.hosted_url is null as "isBare",
       case when v.version = p.latest_version then 0 else 1 end as age, v.sort_key,
       case when d.kind = 'direct' then 0 else 1 end as need,
@@ -171,4 +182,4 @@ const affectedSql = (among: string, here: string) => `select "packageId", name, 
         case when v.version = p.latest_version then 0 else 1 end, v.sort_key desc, case when d.kind = 'direct' then 0 else 1 end) as rank
     from packages p join package_versions v on v.package_id = p.id join package_dependencies d on d.version_id = v.id and d.kind in ('direct', 'dev')
     where p.name ${among} and (d.name = ?) = true and d.sdk is null and coalesce(d.hosted_url, '') in ${here}
-  ) stated where rank = 1 order by name, age, sort_key desc, need`
+  ) stated where rank = 1 order by ${affectedOrder}`

@@ -30,12 +30,12 @@ builder.objectField(PackageRef, 'dependents', (t) =>
       args: {
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: ({ name }, { offset, ...args }, { database: { reads }, config }) =>
+      resolve: ({ name }, { offset, ...args }, { em, config }) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(reads, thisServer(config), { name, limit, after, offset }),
-          count: () => countDependents(reads, thisServer(config), name),
+          load: (limit, after) => listDependents(em, thisServer(config), { name, limit, after, offset }),
+          count: () => countDependents(em, thisServer(config), name),
         }),
     },
     { description: 'A page of dependents.' },

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { EntityManager } from '@mikro-orm/sql'
+import { readEach } from '../../../platform/db/batched.ts'
 import type { Database } from '../../../platform/db/open/orm.ts'
-import type { Reads } from '../../../platform/db/reads.ts'
 import { changeRows, readRows } from '../../../platform/db/statements.ts'
 import { type Here, hostedHere } from '../hosting.ts'
 
@@ -21,35 +22,30 @@ type Wanted = { name: string; limit: number; after?: string | undefined; offset?
 /**
  * Returns the packages whose latest version depends on a package of these registries, once each, ordered by name. Direct dependencies take precedence
  * over dev dependencies. `after` is the last name of the previous page. Database triggers maintain the tables that this and the count read.
+ * Batched per request.
  */
 export async function listDependents(
-  reads: Reads,
+  em: EntityManager,
   { sql, values }: Registries,
   { name, limit, after = '', offset }: Wanted,
 ): Promise<Dependent[]> {
-  const rows = await reads.all<Row>(
-    `select package_id as "packageId", package_name as name, version, direct_constraint, direct_source, dev_constraint, dev_source,
+  const rows = await readEach<Row>(em, {
+    sql: `select package_id as "packageId", package_name as name, version, direct_constraint, direct_source, dev_constraint, dev_source,
        direct_source in ${sql} as "isDirect"
      from package_dependents where name = ? and package_name > ? and (direct_source in ${sql} or dev_source in ${sql})
      order by package_name limit ? offset ?`,
-    ...values,
-    name,
-    after,
-    ...values,
-    ...values,
-    limit,
-    offset ?? 0,
-  )
+    values: [...values, name, after, ...values, ...values, limit, offset ?? 0],
+    order: 'name',
+  })
   return rows.map(dependentOf)
 }
 
-export async function countDependents(reads: Reads, { sql, values }: Registries, name: string): Promise<number> {
-  const row = await reads.get<{ total: string | number | null }>(
-    `select sum(dependents) as total from dependent_counts where name = ? and (direct_source in ${sql} or dev_source in ${sql})`,
-    name,
-    ...values,
-    ...values,
-  )
+/** Counts the packages that `listDependents` returns. Batched per request. */
+export async function countDependents(em: EntityManager, { sql, values }: Registries, name: string): Promise<number> {
+  const [row] = await readEach<{ total: string | number | null }>(em, {
+    sql: `select sum(dependents) as total from dependent_counts where name = ? and (direct_source in ${sql} or dev_source in ${sql})`,
+    values: [name, ...values, ...values],
+  })
   return Number(row?.total ?? 0)
 }
 

@@ -2,7 +2,7 @@ import type { FilterQuery } from '@mikro-orm/core'
 import { type EntityManager, raw } from '@mikro-orm/sql'
 import { audienceOf } from '../../../platform/access/audience.ts'
 import type { Context } from '../../../platform/access/context.ts'
-import { batched } from '../../../platform/db/batched.ts'
+import { batched, countEach, findEach } from '../../../platform/db/batched.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { loadWithheld, withoutNames } from '../visibility.ts'
 import { Package, PackageVersion } from '../entity.ts'
@@ -42,7 +42,8 @@ export async function listVersions(
   { filter, ascending }: VersionChoice,
   { limit, after }: Page,
 ): Promise<PackageVersion[]> {
-  return reader.em.find(
+  return findEach(
+    reader.em,
     PackageVersion,
     { $and: [await versionsOf(reader, pkg, filter), after === undefined ? {} : { sortKey: { [ascending ? '$gt' : '$lt']: after } }] },
     { orderBy: { sortKey: ascending ? 'asc' : 'desc' }, limit },
@@ -50,7 +51,7 @@ export async function listVersions(
 }
 
 export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>
-  reader.em.count(PackageVersion, await versionsOf(reader, pkg, filter))
+  countEach(reader.em, PackageVersion, await versionsOf(reader, pkg, filter))
 
 /** Returns the numbers of all versions: `readable` ones, and ones that are `withheld` from the caller. */
 export async function versionNumbers(reader: Reader, pkg: Package): Promise<Record<'readable' | 'withheld', string[]>> {
