@@ -102,7 +102,7 @@ export class Budget implements Meter {
    * that wait resume together, as a batch.
    */
   passField(): Promise<void> | null {
-    return ++this.#fields % fieldsAtOnce === 0 || this.#paused ? this.#pause() : null
+    return ++this.#fields % fieldsAtOnce === 0 || this.#paused ? this.pauseIfDue() : null
   }
 
   /** Waits for work in a queue shared with other requests, without counting the time. The work must end by itself. */
@@ -172,7 +172,8 @@ export class Budget implements Meter {
     this.#ended.reject(this.#spent)
   }
 
-  #pause(): Promise<void> | null {
+  /** Yields to other requests if the time slice is over. All work of the request that waits resumes together, so that its batches stay whole. */
+  pauseIfDue(): Promise<void> | null {
     // If a limit is exceeded during the pause, the next check reports it.
     const resume = () => void (this.#paused = null)
     if (isSliceOver()) this.#paused ??= this.uncounted(nextSlice()).then(resume, resume)
@@ -182,7 +183,7 @@ export class Budget implements Meter {
   async #admit(): Promise<void> {
     if (this.#running >= maxConcurrent) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     else this.#running++
-    await this.#pause()
+    await this.pauseIfDue()
   }
 
   #release(): void {

@@ -66,9 +66,9 @@ async function walk(
     isTruncated ||= added.length < names.length
     const known = await Promise.all(added.map((name) => knownPackage(context, graph, name)))
     const chosen: Chosen[] = []
-    // Long selections pause here, so that the statements of a level stay together.
+    // Long selections pause here, so that the statements of a level stay together, as do those of several closures.
     for (const one of known.filter((pkg) => pkg !== null)) {
-      if (isSliceOver()) await nextSlice()
+      if (isSliceOver()) await (context.budget?.pauseIfDue() ?? nextSlice())
       const own = needed.get(one.pkg.name)?.map(({ constraint }) => constraint) ?? []
       chosen.push(choose(one, [...new Set([...own, ...(constraints.get(one.pkg.name) ?? [])])]))
     }
