@@ -10,6 +10,10 @@ export function asPersistedQuery(sent: Operation): Operation {
 /** Matches the error for an unknown persisted query hash. Release 0.3.0 has no persisted queries and reports a missing query instead. */
 const unknownHash = /"field":"extensions\.persistedQuery\.sha256Hash"|"message":"query: is required\."/
 
+/** The field of the error for an unknown hash that is left after all attempts, and the message to show for it. */
+export const unknownHashField = 'extensions.persistedQuery.sha256Hash'
+export const outdatedPage = 'The server was upgraded after you opened the page. Reload the page.'
+
 /** Maximum number of attempts: during a rolling upgrade, each attempt may reach an instance of a different release. */
 const maxTries = 4
 

@@ -12,7 +12,7 @@ import {
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import { csrfCookie, csrfHeader } from './csrf.ts'
-import { asPersistedQuery, send } from './documents.ts'
+import { asPersistedQuery, outdatedPage, send, unknownHashField } from './documents.ts'
 import { takeFirstAnswer } from './first-answers.ts'
 import { sendMutation, sendQuery } from './read-your-writes.ts'
 
@@ -143,7 +143,7 @@ export function failureOf(error: CombinedError): Failure {
   const { code, field, retryAfter, proof } = first.extensions
   return {
     code: typeof code === 'string' ? code : 'InternalError',
-    message: first.message,
+    message: field === unknownHashField ? outdatedPage : first.message,
     ...(typeof field === 'string' && { field }),
     ...(typeof retryAfter === 'number' && { retryAfter }),
     ...(typeof proof === 'string' && { proof }),

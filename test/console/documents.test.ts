@@ -70,17 +70,16 @@ it('are available by GET when they change nothing', async () => {
     expect(await get(named(session), { accept })).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
   expect(await get(renameMutation('Mallory'))).toMatchObject(refused(405, 'InvalidInput'))
   expect((await browser.get('/api/auth/me')).body.displayName).toBe(alice.user.displayName)
-  expect(await get(named('0'.repeat(64)))).toMatchObject(refused(404, 'NotFound', { field }))
+  expect(await get(named('0'.repeat(64)))).toMatchObject(refused(400, 'InvalidInput', { field }))
 })
 
 it('are refused by a hash that is unknown, malformed or of another text', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  const message = 'No query with this hash exists. If the server was upgraded after you opened the page, reload the page.'
   for (const hash of [sha256(ownQuery), '0'.repeat(64)])
     expect(await sendQuery(alice, named(hash))).toMatchObject({
-      status: 404,
-      body: { errors: [{ message, extensions: { code: 'NotFound', field } }] },
+      status: 400,
+      body: { errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'InvalidInput', field } }] },
     })
   for (const hash of [
     session.toUpperCase(),
@@ -104,7 +103,7 @@ it('are refused by a hash that is unknown, malformed or of another text', async 
     expect(await sendQuery(alice, { ...named(session), query })).toMatchObject(refused(400, 'InvalidInput', { field }))
   // A query with its matching hash is executed but not stored.
   expect(await sendQuery(alice, { ...named(sha256(ownQuery)), query: ownQuery })).toMatchObject({ status: 200 })
-  expect(await sendQuery(alice, named(sha256(ownQuery)))).toMatchObject({ status: 404 })
+  expect(await sendQuery(alice, named(sha256(ownQuery)))).toMatchObject({ status: 400 })
   for (const extensions of [undefined, null, {}, { persistedQuery: null }, { other: 1 }])
     expect([extensions, await sendQuery(alice, { query: ownQuery, extensions })]).toMatchObject([extensions, { status: 200 }])
   expect(await sendQuery(alice, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
@@ -124,7 +123,7 @@ it('are the only operations for sessions and anonymous users where a setting req
   const sent = { ...named(sha256(ownQuery)), query: ownQuery }
   expect(await sendQuery(alice, sent)).toMatchObject({ status: 200 })
   // A page of another release, which is fixed by a reload.
-  expect(await sendQuery(browser, sent)).toMatchObject(refused(404, 'NotFound', { field }))
+  expect(await sendQuery(browser, sent)).toMatchObject(refused(403, 'InsufficientPermissions', { field }))
   for (const query of [undefined, documents.get(session)]) {
     expect(await sendQuery(browser, { ...named(session), query })).toMatchObject({
       status: 200,
@@ -154,7 +153,7 @@ it('are available to subscriptions by hash', async () => {
   expect(await first(alice.secret, text)).toEqual([200, 'PENDING'])
   expect(await first(undefined, named(hash))).toEqual([401, 'MissingAuthentication'])
   for (const credential of [cookies, undefined]) expect(await first(credential, text)).toEqual([403, 'InsufficientPermissions'])
-  expect(await first(alice.secret, named('0'.repeat(64)))).toEqual([404, 'NotFound'])
+  expect(await first(alice.secret, named('0'.repeat(64)))).toEqual([400, 'InvalidInput'])
   expect(await sendQuery(alice, named(hash))).toMatchObject({ status: 406 })
 })
 

@@ -59,14 +59,14 @@ it.each([
 
 it('suggests a reload when an upgraded server knows neither hash nor text, and keeps the form', async () => {
   await using app = await consoleApp()
-  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  const page = await openPage(app.url, { tolerate: [/status of 40[034]/] })
   await startSession(page, app.url, (await app.member()).email)
   await page.route('**/assets/documents-*.json', (route) => route.fulfill({ status: 404, body: '' }))
   await page.goto('/settings/profile')
   await page.getByLabel('Name', { exact: true }).fill('Alice Anders')
   const sent = await sendFromOtherRelease(page, unknown)
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('alert').getByText('If the server was upgraded after you opened the page, reload the page.').waitFor()
+  await page.getByRole('alert').getByText('The server was upgraded after you opened the page. Reload the page.').waitFor()
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Alice Anders')
   expect(sent.length).toBe(4)
 })
@@ -74,7 +74,7 @@ it('suggests a reload when an upgraded server knows neither hash nor text, and k
 it('retries on another instance when sessions may not send query text', async () => {
   await using app = await consoleApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
   const alice = await app.member()
-  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  const page = await openPage(app.url, { tolerate: [/status of 40[034]/] })
   await startSession(page, app.url, alice.email)
   const asked = new Set<string>()
   // The first attempt of each operation reaches an instance of another release.

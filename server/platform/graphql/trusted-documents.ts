@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Context } from '../access/context.ts'
-import { ApiError, insufficientPermissions, invalidInput } from '../../errors.ts'
+import { ApiError, invalidInput } from '../../errors.ts'
 import { sha256 } from '../http/keys.ts'
 
 /** GraphQL documents of the console by SHA-256. The build writes them to a file; the scripts contain only the hashes. */
@@ -19,8 +19,8 @@ type Caller = Pick<Context, 'credential' | 'config'>
 /**
  * Returns the query of a request: its own text, or the trusted document whose SHA-256 is given, as with persisted queries. A query text is returned
  * unchecked; the caller validates its type.
- * @throws ApiError InvalidInput for an invalid hash or one that does not match the query; NotFound for an unknown document; InsufficientPermissions
- * for an arbitrary query if only requests with tokens may send them.
+ * @throws ApiError InvalidInput for an invalid or unknown hash or one that does not match the query; InsufficientPermissions for an arbitrary query if
+ * only requests with tokens may send them.
  */
 export function queryOf(documents: TrustedDocuments, { query, extensions }: Params, { credential, config }: Caller): unknown {
   const hash = hashIn(extensions)
@@ -29,9 +29,8 @@ export function queryOf(documents: TrustedDocuments, { query, extensions }: Para
     throw invalidInput(`${hashField}: is not the SHA-256 of query.`, hashField)
   if (trusted !== undefined) return trusted
   const isFree = config.GRAPHQL_FREE_QUERIES === 'everybody' || credential?.kind === 'token'
-  if (hash !== undefined && !(typeof query === 'string' && isFree)) throw unknownDocument()
-  if (typeof query === 'string' && !isFree)
-    throw insufficientPermissions('This server accepts custom queries only with an access token. Send one in the Authorization header.')
+  if (hash !== undefined && typeof query !== 'string') throw unknownDocument()
+  if (typeof query === 'string' && !isFree) throw queryNeedsToken(hash !== undefined)
   return query
 }
 
@@ -48,9 +47,17 @@ function hashIn(extensions: unknown): string | undefined {
 }
 
 /**
- * Returns the NotFound error of an unknown document. From its `field`, the console recognizes that it must send the query text (web/documents.ts).
+ * Returns the error of an unknown hash. From its message, clients of automatic persisted queries (Apollo, urql) recognize that they must send the text
+ * of this query and of later ones. From its `field`, the console recognizes the same (web/documents.ts).
  */
-const unknownDocument = () =>
-  new ApiError('NotFound', 'No query with this hash exists. If the server was upgraded after you opened the page, reload the page.', {
-    field: hashField,
-  })
+const unknownDocument = () => invalidInput('PersistedQueryNotSupported', hashField)
+
+/** Returns the error of a query that needs a token. With `field`, the console tries again, since another instance may know its hash. */
+const queryNeedsToken = (hasHash: boolean) =>
+  new ApiError(
+    'InsufficientPermissions',
+    'This server accepts custom queries only with an access token. Send one in the Authorization header.',
+    {
+      ...(hasHash && { field: hashField }),
+    },
+  )
