@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
+import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { compareVersions } from '../support/versions.ts'
 
@@ -32,6 +33,19 @@ describe('the package listing', () => {
       pubspec: { name: 'acme', version: '1.0.0+2', description: expect.any(String), environment: { sdk: '>=3.0.0 <4.0.0' } },
       published: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     })
+  })
+
+  it('is the document that GraphQL returns, for members and for the public', async () => {
+    await using app = await publicApp()
+    const alice = await app.member()
+    for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
+    const query = '{ package(name: "acme") { listing } }'
+    expect((await app.anonymous.graphql(query)).body.data.package).toBeNull()
+    await makePublic(app, 'acme')
+    for (const actor of [alice, app.anonymous]) {
+      const { body } = await actor.graphql(query)
+      expect(body.data.package.listing).toBe((await actor.get('/api/packages/acme', plain)).raw.toString())
+    }
   })
 
   it('marks only retracted versions', async () => {

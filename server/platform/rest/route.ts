@@ -84,8 +84,10 @@ export type BinaryRoute = {
   access: 'open' | 'browse' | 'ownAccount' | Scope
   /** Counts the request toward a rate limit before its body is read. Throws an ApiError to reject the request. */
   admit?: (context: Context) => Promise<unknown>
+  /** Operation that makes a response which is not cached. The handler receives a function that runs it. */
+  operation?: Route
   /** Handles a request whose caller satisfies `access`. Responds through `context.reply` and returns that reply. */
-  handler: (context: Context) => Promise<unknown>
+  handler: (context: Context, run: () => Promise<Data>) => Promise<unknown>
   beforeSetup?: boolean
   /** Whether errors use the media type of pub's protocol, as the handler's responses do. */
   pub?: boolean

@@ -57,7 +57,7 @@ export function mountRoutes(
 ): void {
   const operationOf = compileOperations(
     schema,
-    table.filter((route) => route.kind === 'operation'),
+    table.flatMap((route) => (route.kind === 'operation' ? route : (route.operation ?? []))),
   )
   const mount = (scope: FastifyInstance, route: Route | BinaryRoute) =>
     scope.route({
@@ -65,7 +65,9 @@ export function mountRoutes(
       url: route.path,
       config: configOf(route),
       ...onSendOf(route),
-      ...(route.kind === 'binary' ? binaryRoute(services, route) : operationRoute(services, operationOf(route), route)),
+      ...(route.kind === 'binary'
+        ? binaryRoute(services, route, route.operation && operationOf(route.operation))
+        : operationRoute(services, operationOf(route), route)),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
   // Separate scopes, so that all other routes reject such bodies without the overhead of the form parsers.
@@ -135,11 +137,12 @@ function preferredOf(alternatives: Alternative[], { request, reply }: Context): 
   return alternatives.find(({ type }) => prefers(request, type))
 }
 
-function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
+function binaryRoute(services: Services, route: BinaryRoute, operation?: CompiledOperation): ServedRoute {
   const { admit, failurePage } = route
+  const answer = (context: Context) => answerBinary(route, operation, context)
   async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const context = await contextOf(services, route, request, reply)
-    return failurePage && prefers(request, 'text/html') ? answerWithErrorPage(failurePage, route, context) : answerBinary(route, context)
+    return failurePage && prefers(request, 'text/html') ? answerWithErrorPage(failurePage, answer, context) : answer(context)
   }
   async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await admit?.(await contextOf(services, route, request, reply))
@@ -147,9 +150,10 @@ function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
   return admit ? { handler, preParsing } : { handler }
 }
 
-function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
+function answerBinary(route: BinaryRoute, operation: CompiledOperation | undefined, context: Context): Promise<unknown> {
   if (!route.anyCredential) refuseUselessCredential(context)
-  const answer = () => hideMissingPackage(route, context, () => route.handler(context))
+  const run = async () => (operation ? operation.run(context) : {})
+  const answer = () => hideMissingPackage(route, context, () => route.handler(context, run))
   if (route.access === 'ownAccount') requireOwnAccount(context)
   else if (route.access === 'browse') return requireBrowse(context)?.then(answer) ?? answer()
   else if (route.access !== 'open') requireScope(context, route.access)
@@ -158,11 +162,11 @@ function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
 
 async function answerWithErrorPage(
   failurePage: NonNullable<BinaryRoute['failurePage']>,
-  route: BinaryRoute,
+  answer: (context: Context) => Promise<unknown>,
   context: Context,
 ): Promise<unknown> {
   try {
-    return await answerBinary(route, context)
+    return await answer(context)
   } catch (error) {
     if (error instanceof ApiError) return failurePage(context, error)
     throw error

@@ -4,6 +4,7 @@ import { viewerCan } from '../../platform/access/policy.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { UserRef } from '../../accounts/users/refs.ts'
 import type { PackageVersion } from './entity.ts'
+import { listingText } from './listing/service.ts'
 import { canAdminister, canPublish, canSeeActivity } from './policy.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
 import {
@@ -70,48 +71,20 @@ builder.objectFields(PackageRef, (t) => ({
     description: 'Whether you can change the options and uploaders of the package.',
     resolve: (pkg, _args, context) => viewerCan(context, canAdminister, pkg),
   }),
-}))
-
-builder.queryField('package', (t) =>
-  t.field({
-    skipTypeScopes: true,
-    authScopes: { browse: true },
-    type: PackageRef,
+  publishedAt: t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When the newest version was published.',
+    resolve: (pkg, _args, context) => publishedAtOf(context, pkg),
+  }),
+  listing: t.string({
+    ...ofPublicPackage,
     nullable: true,
-    description: 'Returns the package with this name, or null.',
-    args: { name: t.arg.string({ required: true, description: 'Name of the package.' }) },
-    resolve: (_root, { name }, context) => findPackage(context, name),
+    extensions: { cost: 500 },
+    description: 'The package with all its versions as package clients read it, as JSON text. Null if it has just been deleted.',
+    resolve: (pkg, _args, context) => listingText(context, pkg),
   }),
-)
-
-builder.queryField('packages', (t) =>
-  t.connection(
-    {
-      skipTypeScopes: true,
-      authScopes: { browse: true },
-      type: PackageRef,
-      description: 'All listed packages by name.',
-      args: {
-        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
-      },
-      resolve: (_root, args, context) => listPackages(context, args),
-    },
-    { description: 'A page of packages.' },
-    { description: 'A package in a page.' },
-  ),
-)
-
-builder.queryField('packageNames', (t) =>
-  t.field({
-    skipTypeScopes: true,
-    authScopes: { browse: true },
-    extensions: { size: 1000 },
-    type: ['String'],
-    description: 'Names of all packages, in order.',
-    args: { withUnlisted: t.arg.boolean({ description: 'Whether to include unlisted packages. Defaults to false.' }) },
-    resolve: (_root, { withUnlisted }, context) => listPackageNames(context, { withUnlisted: withUnlisted ?? false }),
-  }),
-)
+}))
 
 const optionalVersion = { ...ofPublicPackage, type: PackageVersionRef, nullable: true } as const
 
@@ -152,13 +125,42 @@ builder.objectFields(PackageRef, (t) => ({
   }),
 }))
 
-builder.objectField(PackageRef, 'publishedAt', (t) =>
-  t.field({
-    ...ofPublicPackage,
-    type: 'DateTime',
-    description: 'When the newest version was published.',
-    resolve: (pkg, _args, context) => publishedAtOf(context, pkg),
+builder.queryFields((t) => ({
+  package: t.field({
+    skipTypeScopes: true,
+    authScopes: { browse: true },
+    type: PackageRef,
+    nullable: true,
+    description: 'Returns the package with this name, or null.',
+    args: { name: t.arg.string({ required: true, description: 'Name of the package.' }) },
+    resolve: (_root, { name }, context) => findPackage(context, name),
   }),
+  packageNames: t.field({
+    skipTypeScopes: true,
+    authScopes: { browse: true },
+    extensions: { size: 1000 },
+    type: ['String'],
+    description: 'Names of all packages, in order.',
+    args: { withUnlisted: t.arg.boolean({ description: 'Whether to include unlisted packages. Defaults to false.' }) },
+    resolve: (_root, { withUnlisted }, context) => listPackageNames(context, { withUnlisted: withUnlisted ?? false }),
+  }),
+}))
+
+builder.queryField('packages', (t) =>
+  t.connection(
+    {
+      skipTypeScopes: true,
+      authScopes: { browse: true },
+      type: PackageRef,
+      description: 'All listed packages by name.',
+      args: {
+        offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
+      },
+      resolve: (_root, args, context) => listPackages(context, args),
+    },
+    { description: 'A page of packages.' },
+    { description: 'A package in a page.' },
+  ),
 )
 
 builder.objectField(PackageRef, 'versions', (t) =>

@@ -1,14 +1,14 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { z } from 'zod'
-import { publicUrl } from '../../../platform/http/public-url.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { acceptedEncoding, compressText } from '../../../platform/http/caching/compression.ts'
 import { isFresh, noStore, sendHeadersOnly } from '../../../platform/http/caching/conditional.ts'
 import { turnEnd } from '../../../platform/http/turn-end.ts'
-import { binary } from '../../../platform/rest/route.ts'
+import { valueAt } from '../../../platform/rest/operation.ts'
+import { binary, type Data, route } from '../../../platform/rest/route.ts'
 import { audienceOf, cacheControlOf } from '../../../platform/access/audience.ts'
-import { readEntry, readListing } from './service.ts'
+import { readEntry, readerOf, readListing } from './service.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
 
 const pubType = 'application/vnd.pub.v2+json'
@@ -39,6 +39,7 @@ export const packageBinaries = [
     pub: true,
     access: 'browse',
     summary: 'A package with all its versions, for package clients.',
+    operation: route('GET /api/packages/:pkg', 'query ($pkg: String!) { package(name: $pkg) { listing } }'),
     handler: sendListing,
     produces: {
       200: { description: 'The listing.', type: pubType, schema: listingSchema },
@@ -55,21 +56,13 @@ export const packageBinaries = [
   }),
 ]
 
-/** Archive URLs start with the server URL that the client used, because package clients do not send their token to other URLs. */
-const readerOf = ({ caches, database, config, state, request }: Context) => ({
-  caches,
-  database,
-  config,
-  state,
-  serverUrl: publicUrl(request, config.SERVER_URL),
-})
-
-async function sendListing(context: Context): Promise<unknown> {
+async function sendListing(context: Context, run: () => Promise<Data>): Promise<unknown> {
   const { request, reply } = context
   const { pkg = '' } = request.params as Record<string, string>
   // Clients show "could not find package" for 404 only.
   const name = /^[A-Za-z_]\w*$/.test(pkg) ? pkg : packageParameter(request)
-  const listing = await readListing(readerOf(context), name, audienceOf(context))
+  const write = async () => valueAt(await run(), 'package.listing') as string | null
+  const listing = await readListing(readerOf(context), name, audienceOf(context), write)
   if (!listing) throw unknownPackage(name)
   await turnEnd()
   reply

@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { readEach } from '../../../platform/db/batched.ts'
 import { toDate } from '../../../platform/db/reads.ts'
 import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
+import { publicUrl } from '../../../platform/http/public-url.ts'
 import type { Services } from '../../../services.ts'
-import type { Audience } from '../../../platform/access/audience.ts'
+import type { Context } from '../../../platform/access/context.ts'
+import type { Package } from '../entity.ts'
+import { type Audience, audienceOf } from '../../../platform/access/audience.ts'
 import { hostedHere } from '../hosting.ts'
 import { hasPublicVersion, isPublicVersion, isPublicPackage } from '../policy.ts'
-import { readWithheld, withoutNames, visibilityMark } from '../visibility.ts'
+import { loadWithheld, readWithheld, withoutNames, visibilityMark } from '../visibility.ts'
 import { archiveUrl } from '../../../platform/pub/package-name.ts'
 import { latestOf } from '../versions/latest.ts'
 
 /** A compressed package listing. The ETag is weak because the compressed and uncompressed forms share it. */
-export type Listing = Stamp & { etag: string; gzipped: Buffer }
+type Listing = Stamp & { etag: string; gzipped: Buffer }
 
 declare module '../../../platform/caches/caches.ts' {
   interface CachedValues {
@@ -28,17 +32,34 @@ declare module '../../../services.ts' {
   }
 }
 
-/** State from which a listing was built, to validate the cache. `mark` changes whenever the visibility of any package does. */
+/**
+ * State that a listing shows at least, to validate the cache. It is read before the listing is written: a listing that is newer than its stamp is
+ * written again at the next request. `mark` changes whenever the visibility of any package does.
+ */
 type Stamp = { revision: number; mark?: string | null }
 
 /** Services, and the base URL for archive links (`publicUrl`). */
 type Reader = Pick<Services, 'caches' | 'database' | 'config' | 'state'> & { serverUrl: string }
 
+/** Returns the services for a caller. Archive URLs start with the server URL that the client used: package clients send their token only there. */
+export const readerOf = ({ caches, database, config, state, request }: Context): Reader => ({
+  caches,
+  database,
+  config,
+  state,
+  serverUrl: publicUrl(request, config.SERVER_URL),
+})
+
 /**
- * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. It is built and compressed
- * once per revision, audience and server URL.
+ * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. `write` returns its text,
+ * which is compressed once per revision, audience and server URL.
  */
-export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
+export async function readListing(
+  reader: Reader,
+  name: string,
+  audience: Audience,
+  write: () => Promise<string | null>,
+): Promise<Listing | null> {
   const {
     caches: { listings },
     database,
@@ -53,7 +74,7 @@ export async function readListing(reader: Reader, name: string, audience: Audien
   const key = `${cacheKey} ${current.revision} ${current.mark}`
   const building = (state.listings ??= new Map<string, Promise<Listing | null>>())
   let build = building.get(key)
-  if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
+  if (!build) building.set(key, (build = compressListing(current, write).finally(() => building.delete(key))))
   const listing = await build
   if (listing) listings.set(cacheKey, listing)
   return listing
@@ -88,7 +109,6 @@ type EntryRow = {
   created_at: number | Date
 }
 type ListingRow = EntryRow & {
-  revision: number
   latest_version: string
   is_discontinued: boolean | number
   replaced_by: string | null
@@ -109,28 +129,38 @@ const replacedBy: Record<Audience, string> = {
 }
 const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
 
-/** Builds a listing. Revision, latest version and versions come from one statement, so they are consistent. */
-async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
-  const { database, serverUrl } = reader
-  const all = await database.reads.all<ListingRow>(
-    `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
-    ...(audience === 'public' ? [hostedHere(reader.config)] : []),
-    stamp.id,
-  )
-  const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
+async function compressListing({ revision, mark }: Stamp, write: () => Promise<string | null>): Promise<Listing | null> {
+  const text = await write()
+  if (text === null) return null
+  const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
+  return { revision, ...(mark !== undefined && { mark }), etag, gzipped: await compress(text) }
+}
+
+/**
+ * Returns the listing as JSON text, or null if the package has no version for the caller. All versions come from one statement, so they are consistent.
+ * Batched per request.
+ */
+export async function listingText(context: Context, { id, name }: Pick<Package, 'id' | 'name'>): Promise<string | null> {
+  const [{ serverUrl }, audience] = [readerOf(context), audienceOf(context)]
+  const all = await readEach<ListingRow>(context.em, {
+    sql: `select ${entryColumns}, v.sort_key, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]}
+      from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
+    values: [...(audience === 'public' ? [hostedHere(context.config)] : []), id],
+    order: 'sort_key',
+  })
+  const rows = audience === 'members' ? all : await readableRows(context, id, all)
   const entries = rows.map((row) => entryOf(row, name, serverUrl))
   if (!rows[0]) return null
   const latest = entries[rows.findIndex((row) => row.version === row.latest_version && row.retracted_at === null)]
   const latestMember = latest === undefined ? '' : `"latest":${latest},`
   const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}${latestMember}"versions":[${entries.join(',')}]}`
-  const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  // The mark was read before the rows. If it is outdated, the listing is rebuilt at the next request; it is never served too long.
-  return { revision: rows[0].revision, ...(audience === 'public' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
+  context.budget?.spendText(Buffer.byteLength(text))
+  return text
 }
 
 /** Returns the rows that the public can read, with the latest version among them. */
-async function readableRows({ database, config }: Omit<Reader, 'serverUrl'>, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
-  const { versions, names } = await readWithheld(database.reads, packageId, hostedHere(config))
+async function readableRows(context: Context, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
+  const { versions, names } = await loadWithheld(context, packageId)
   const rows = all.filter(({ id }) => !versions.has(id))
   const latest = latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))
   return rows.map((row) => ({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)), latest_version: latest?.version ?? '' }))
