@@ -62,6 +62,7 @@ import {
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLSchema,
+  isNonNullType,
   isObjectType,
   lexicographicSortSchema,
   printSchema,
@@ -102,7 +103,16 @@ function gated() {
   }
   for (const field of Object.values(built.getSubscriptionType()?.getFields() ?? {})) guardSubscription(built, field)
   fields.forEach(enforceBudget)
+  Object.values(built.getQueryType()?.getFields() ?? {}).forEach(makeNullable)
   return built
+}
+
+/** Makes a root field nullable, so that refusing it leaves the other fields of the query. It is null only together with an error. */
+function makeNullable(field: GraphQLField<unknown, Context>): void {
+  const neverRefused = ['health', 'legalDocument', 'server', 'setup']
+  if (!isNonNullType(field.type) || neverRefused.includes(field.name)) return
+  field.type = field.type.ofType
+  Object.assign(field.extensions, { isNullOnlyWithError: true })
 }
 
 /** Disables compression for responses that contain the field, which is secret (see `neverCompress`). */

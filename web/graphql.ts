@@ -6,6 +6,7 @@ import {
   fetchExchange,
   mapExchange,
   type Operation,
+  type OperationResult,
   ssrExchange,
   type TypedDocumentNode,
   useQuery as useUrqlQuery,
@@ -47,7 +48,7 @@ export const client = new Client({
   preferGetMethod: false,
   fetchSubscriptions: true, // over server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
-  exchanges: [mapExchange({ onOperation, onError }), cacheExchange, embedded, fetchExchange],
+  exchanges: [mapExchange({ onOperation, onResult, onError }), cacheExchange, embedded, fetchExchange],
 })
 
 /** Registers a listener that is called when a query fails because the session has ended. */
@@ -161,6 +162,16 @@ function answerAtOnce({ key, query, variables }: Operation): void {
   const data = takeFirstAnswer((query as { documentId?: string }).documentId ?? '', variables ?? {})
   if (data !== undefined) embedded.restoreData({ [key]: { data: JSON.stringify(data) } })
 }
+
+/** Removes the root fields that failed from the data, and the data if nothing is left: pages show the error, and not that there is nothing. */
+function onResult(result: OperationResult): OperationResult {
+  const failed = new Set(result.error?.graphQLErrors.map(({ path }) => path?.[0]))
+  if (failed.size === 0 || result.operation.kind !== 'query' || !isObject(result.data)) return result
+  const left = Object.entries(result.data).filter(([name, value]) => value !== null || !failed.has(name))
+  return { ...result, data: left.some(([name]) => name !== '__typename') ? Object.fromEntries(left) : undefined }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /** Notifies the sign-out listeners. Mutations ask for the password themselves, and background queries must not navigate away from the page. */
 function onError(error: CombinedError, { kind, context }: Operation) {

@@ -4,7 +4,26 @@ import { schema } from '../../server/schema.ts'
 type Field = GraphQLField<unknown, unknown>
 
 /** Values of required arguments, by name. Without one, the field would be left out, so that is an error. */
-const required: Record<string, string> = { version: '"1.0.0"', input: '{ visibility: PUBLIC }', path: '"README.md"', shell: 'POSIX' }
+const required: Record<string, string> = {
+  version: '"1.0.0"',
+  input: '{ visibility: PUBLIC }',
+  path: '"README.md"',
+  shell: 'POSIX',
+  name: '"acme"',
+  slug: '"acme"',
+  query: '"acme"',
+  prefix: '"ac"',
+  markdown: '"# Hello"',
+  lock: '"packages: {}"',
+  token: '"unknown"',
+  id: '"unknown"',
+  ids: '["unknown"]',
+  requestId: '"unknown"',
+  installId: '"unknown"',
+  kind: 'PRIVACY',
+  channel: 'STABLE',
+  days: '30',
+}
 
 /** Returns the fields of an object type. */
 export function fieldsOf(type: string): Field[] {

@@ -8,7 +8,7 @@ export const useSessions = () =>
     document: SessionsDocument,
     variables: (after) => ({ after }),
     connection: (data) =>
-      withRows(data.me.sessions, (nodes) => nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
+      withRows(data.me?.sessions, (nodes) => nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
   })
 
 /** Returns a page of the security events of the viewer's account: sign-ins, tokens and sessions. The URL holds the cursor. */
@@ -16,7 +16,7 @@ export const useSecurityHistory = () =>
   useCursorList({
     document: SecurityHistoryDocument,
     variables: (after) => ({ after }),
-    connection: (data) => data.me.securityHistory,
+    connection: (data) => data.me?.securityHistory,
   })
 
 export const useRevokeSession = () => useMutation(RevokeSessionDocument)

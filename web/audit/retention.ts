@@ -19,7 +19,7 @@ export function useRetention() {
 /** Returns the number of entries older than `days`. Queries only while `isWanted` is true. */
 export function useOlderEntries(days: () => number, isWanted: () => boolean) {
   const { data, loading, failure } = useQuery(OlderAuditEntriesDocument, () => ({ days: days() }), isWanted)
-  const total = computed(() => (loading.value || failure.value ? undefined : data.value?.auditRetention.entriesOlderThan))
+  const total = computed(() => (loading.value || failure.value ? undefined : data.value?.auditRetention?.entriesOlderThan))
   return { total, failure }
 }
 

@@ -19,8 +19,8 @@ export function useSuggestions(kind: Suggested, text: Readonly<Ref<string>>) {
   return computed<Suggestion[]>(() => {
     if (text.value === '') return []
     if (kind === 'person')
-      return (people.data.value?.users.nodes ?? []).map(({ email, displayName }) => ({ value: email, label: displayName }))
+      return (people.data.value?.users?.nodes ?? []).map(({ email, displayName }) => ({ value: email, label: displayName }))
     if (kind === 'package') return (packages.data.value?.completePackageNames ?? []).map((value) => ({ value }))
-    return (publishers.data.value?.publishers.nodes ?? []).map(({ slug, displayName }) => ({ value: slug, label: displayName }))
+    return (publishers.data.value?.publishers?.nodes ?? []).map(({ slug, displayName }) => ({ value: slug, label: displayName }))
   })
 }

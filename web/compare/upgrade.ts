@@ -2,7 +2,7 @@ import { computed, type MaybeRefOrGetter, shallowRef, toValue } from 'vue'
 import { UpgradeChangesDocument, UpgradeCheckDocument, type UpgradeCheckQuery } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
 
-export type LockedPackage = UpgradeCheckQuery['upgradeCheck']['packages'][number]
+export type LockedPackage = NonNullable<UpgradeCheckQuery['upgradeCheck']>['packages'][number]
 
 /** Checks the text of a pubspec.lock once it is submitted. The text is not part of the URL. */
 export function useUpgradeCheck() {

@@ -122,14 +122,14 @@ export const useRetryJob = () => useMutation(RetryJobDocument)
 export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
   total ? Math.min(100, Math.floor((100 * done) / total)) : undefined
 
-export type JobGroup = JobGroupsQuery['jobGroups'][number]
+export type JobGroup = NonNullable<JobGroupsQuery['jobGroups']>[number]
 
 /** Polls the numbers of jobs by kind and state: failed and running ones first. */
 export function useJobGroups() {
   const { data, ...query } = usePolled(JobGroupsDocument, {})
   const order: JobState[] = ['FAILED', 'RUNNING', 'QUEUED', 'DONE']
   const groups = computed(() =>
-    data.value?.jobGroups.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state) || other.count - one.count),
+    data.value?.jobGroups?.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state) || other.count - one.count),
   )
   return { ...query, groups }
 }
@@ -137,7 +137,7 @@ export function useJobGroups() {
 /** Polls the newest jobs of a group. */
 export function useJobsOfGroup({ kind, state }: JobGroup) {
   const { data, ...query } = usePolled(JobsOfGroupDocument, { kind, state })
-  return { ...query, jobs: computed(() => data.value?.jobs.nodes), total: computed(() => data.value?.jobs.totalCount ?? 0) }
+  return { ...query, jobs: computed(() => data.value?.jobs?.nodes), total: computed(() => data.value?.jobs?.totalCount ?? 0) }
 }
 
 /** What the jobs of each kind do, and with what: "analyze" "12 versions" "with pana". */

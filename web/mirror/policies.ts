@@ -14,7 +14,7 @@ import { useQueryParam } from '../shared/query-param.ts'
 
 export type Policies = MirrorPoliciesStateFragment
 export type Rule = 'minimumAge' | 'packages' | 'advisories' | 'licenses'
-type Effect = MirrorPoliciesQuery['mirrorPolicyEffects'][number]
+type Effect = NonNullable<MirrorPoliciesQuery['mirrorPolicyEffects']>[number]
 
 export const ruleNames: Record<Rule, string> = {
   minimumAge: 'Minimum age',

@@ -10,5 +10,5 @@ export async function completeUpstream(typed: string): Promise<string[]> {
   const { data } = await client
     .query<SearchUpstreamQuery, SearchUpstreamQueryVariables>(SearchUpstreamDocument, variables, context)
     .toPromise()
-  return data?.searchUpstream.map(({ name }) => name) ?? []
+  return data?.searchUpstream?.map(({ name }) => name) ?? []
 }

@@ -3,7 +3,7 @@ import { ExpiringTokensDocument, RecentActionsDocument, type StatisticsQuery, St
 import { useQuery } from '../graphql.ts'
 import { inDays } from '../tokens/tokens.ts'
 
-export type Statistics = StatisticsQuery['serverStatistics']
+export type Statistics = NonNullable<StatisticsQuery['serverStatistics']>
 
 /** Returns counts, storage use and uptime of the server. */
 export function useStatistics() {
@@ -20,5 +20,5 @@ export function useExpiringTokens() {
 /** Returns the newest actions of people. */
 export function useRecentActions() {
   const { data, ...state } = useQuery(RecentActionsDocument, {})
-  return { ...state, entries: computed(() => data.value?.auditEntries.nodes) }
+  return { ...state, entries: computed(() => data.value?.auditEntries?.nodes) }
 }

@@ -111,7 +111,7 @@ export function usePublisherChoice(name: MaybeRefOrGetter<string>) {
   return {
     ...query,
     pkg: computed(() => data.value?.package ?? undefined),
-    choices: computed(() => (data.value?.me.memberships ?? []).flatMap(({ publisher }) => publisher ?? [])),
+    choices: computed(() => (data.value?.me?.memberships ?? []).flatMap(({ publisher }) => publisher ?? [])),
   }
 }
 

@@ -28,7 +28,7 @@ export function useScoring() {
   return {
     ...query,
     settings: computed(() => data.value?.scoringSettings),
-    defaults: computed(() => data.value?.sdkInstalls.filter(({ isDefault }) => isDefault) ?? []),
+    defaults: computed(() => data.value?.sdkInstalls?.filter(({ isDefault }) => isDefault) ?? []),
   }
 }
 
@@ -40,10 +40,11 @@ export function useScoringLog() {
   const { list } = useCursorList({
     document: ScoringLogDocument,
     variables: (after) => ({ level: level.value === 'any' ? null : level.value, package: pkg.value.trim() || null, after }),
-    connection: ({ scoringLog: { edges, pageInfo } }) => ({
-      nodes: edges.map(({ cursor, node }): LogLine => ({ id: cursor, ...node })),
-      pageInfo,
-    }),
+    connection: ({ scoringLog }) =>
+      scoringLog && {
+        nodes: scoringLog.edges.map(({ cursor, node }): LogLine => ({ id: cursor, ...node })),
+        pageInfo: scoringLog.pageInfo,
+      },
   })
   usePolling(list.retry)
   return { list, level, pkg, isFiltered: computed(() => level.value !== 'any' || pkg.value !== '') }

@@ -3,7 +3,7 @@ import { type Ref, shallowRef } from 'vue'
 import { CompleteSearchDocument, type CompleteSearchQuery, type CompleteSearchQueryVariables } from '../generated/graphql.ts'
 import { client } from '../graphql.ts'
 
-export type Completion = CompleteSearchQuery['completeSearch'][number]
+export type Completion = NonNullable<CompleteSearchQuery['completeSearch']>[number]
 
 /** Returns completions for the typed query. Failures yield no completions; the search itself reports them. */
 export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) {

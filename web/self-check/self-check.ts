@@ -5,7 +5,7 @@ import { bytes, duration } from '../shared/format.ts'
 import { usePolling } from '../jobs/jobs.ts'
 import { useSession } from '../sign-in/session.ts'
 
-export type DatabaseReport = SelfCheckQuery['serverStatistics']['database']
+export type DatabaseReport = NonNullable<SelfCheckQuery['serverStatistics']>['database']
 
 interface Fact {
   name: string
@@ -20,7 +20,7 @@ const toleratedMs = 60_000
 export function useSelfCheck() {
   const { server } = useSession()
   const { data, ...query } = useQuery(SelfCheckDocument, {})
-  const facts = computed(() => data.value?.selfCheck)
+  const facts = computed(() => data.value?.selfCheck ?? undefined)
   const configuration = computed<Fact[]>(() =>
     (facts.value?.configuration ?? []).map((setting) => ({ ...setting, problem: setting.problem ?? undefined })),
   )
@@ -64,7 +64,7 @@ export function useSelfCheck() {
       { name: 'Free', value: freeBytes == null ? 'Not reported' : bytes(freeBytes) },
     ]
   })
-  const database = computed(() => data.value?.serverStatistics.database)
+  const database = computed(() => data.value?.serverStatistics?.database)
   /** Problems of the address and of the clocks, which only this browser can find. */
   const problems = computed(
     () => facts.value && [...connection.value, ...clocks.value].flatMap(({ name, problem }) => (problem ? [`${name}: ${problem}`] : [])),
@@ -83,7 +83,7 @@ function clockProblem(one: string, other: string, whose: string): string | undef
 export function useIntegrity() {
   const { data, ...query } = useQuery(IntegrityDocument, {})
   const { run, running, failure: refusal } = useMutation(CheckIntegrityDocument)
-  const latest = computed(() => data.value?.jobs.nodes[0])
+  const latest = computed(() => data.value?.jobs?.nodes[0])
   const activeJob = computed(() => (latest.value && ['QUEUED', 'RUNNING'].includes(latest.value.state) ? latest.value : undefined))
   usePolling(() => activeJob.value && query.retry())
   async function check() {

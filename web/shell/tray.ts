@@ -59,26 +59,27 @@ export function useTray() {
 }
 
 const installPhases: Record<string, string> = { DOWNLOADING: 'Downloading', EXTRACTING: 'Extracting', PREPARING: 'Preparing' }
-const pendingAnalyses = ({ scoringSettings: { workers } }: TrayQuery) => workers.active + workers.queued
-const titleOf = ({ kind, version }: TrayQuery['sdkInstalls'][number]) => `${kind === 'DART' ? 'Dart' : 'Flutter'} ${version}`
+const pendingAnalyses = ({ scoringSettings }: TrayQuery) =>
+  scoringSettings ? scoringSettings.workers.active + scoringSettings.workers.queued : 0
+const titleOf = ({ kind, version }: NonNullable<TrayQuery['sdkInstalls']>[number]) => `${kind === 'DART' ? 'Dart' : 'Flutter'} ${version}`
 
 function entriesOf(data: TrayQuery, maxPending: number): TrayEntry[] {
   const percentOf = (kind: string, subject: string) => {
-    const job = data.jobs.nodes.find((one) => one.kind === kind && one.subject === subject)
+    const job = data.jobs?.nodes.find((one) => one.kind === kind && one.subject === subject)
     return job?.total ? Math.min(100, Math.floor((100 * job.done) / job.total)) : undefined
   }
-  const installs = data.sdkInstalls.flatMap((install) => {
+  const installs = data.sdkInstalls?.flatMap((install) => {
     const text = installPhases[install.status]
     const percent = percentOf('sdk.install', install.uuid)
     return text ? [{ key: install.id, title: titleOf(install), text: phaseText(text, percent), percent, to: '/admin/sdks' }] : []
   })
   const left = pendingAnalyses(data)
   const scoring = left > 0 ? [scoringEntry(left, Math.max(left, maxPending))] : []
-  const checks = data.jobs.nodes.filter(({ kind }) => kind === 'integrity.check')
+  const checks = data.jobs?.nodes.filter(({ kind }) => kind === 'integrity.check')
   return [
-    ...installs,
+    ...(installs ?? []),
     ...scoring,
-    ...checks.map(({ subject, done, total }) => ({
+    ...(checks ?? []).map(({ subject, done, total }) => ({
       key: 'integrity',
       title: 'Archive check',
       text: total ? `${count(done)} of ${counted(total, 'archive')}` : 'Running',
@@ -104,6 +105,6 @@ function outcomeOf(entry: TrayEntry, { sdkInstalls }: TrayQuery): EndedEntry | u
   // The analysis of a single version, such as a new one, is not reported here: the version's page shows the result.
   if (entry.key === 'scoring' && percent === undefined) return undefined
   if (entry.key === 'scoring' || entry.key === 'integrity') return { ...end, text: 'Completed', failed: false }
-  const install = sdkInstalls.find(({ id }) => id === entry.key)
+  const install = sdkInstalls?.find(({ id }) => id === entry.key)
   return install && { ...end, text: install.status === 'FAILED' ? 'Failed' : 'Ready', failed: install.status === 'FAILED' }
 }

@@ -17,7 +17,7 @@ export const useTokens = () =>
     document: TokensDocument,
     variables: (after) => ({ after }),
     connection: (data) =>
-      withRows(data.me.tokens, (nodes) => nodes.toSorted((one, other) => Number(isExpired(one)) - Number(isExpired(other)))),
+      withRows(data.me?.tokens, (nodes) => nodes.toSorted((one, other) => Number(isExpired(one)) - Number(isExpired(other)))),
   })
 
 export const useCreateToken = () => useMutation(CreateTokenDocument)

@@ -93,13 +93,13 @@ export function useUsers() {
 /** Returns the administrators to whom the ownership can be transferred. */
 export function useActiveAdministrators() {
   const { data, ...query } = useQuery(UsersDocument, { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 })
-  return { ...query, administrators: computed(() => data.value?.users.nodes) }
+  return { ...query, administrators: computed(() => data.value?.users?.nodes) }
 }
 
 /** Returns the users whose e-mail address or name contains the text. For administrators. */
 export function usePeopleLike(text: MaybeRefOrGetter<string>) {
   const { data } = useQuery(PeopleLikeDocument, () => ({ query: toValue(text) }))
-  return computed(() => data.value?.users.nodes ?? [])
+  return computed(() => data.value?.users?.nodes ?? [])
 }
 
 /** Returns an account with its sessions, tokens and recent events. */
@@ -120,7 +120,7 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     }),
     /** The 20 latest events of both lists, newest first. Events in which users changed their own account are in both lists. */
     history: computed(() => {
-      const entries = [...(data.value?.done.nodes ?? []), ...(data.value?.about.nodes ?? [])]
+      const entries = [...(data.value?.done?.nodes ?? []), ...(data.value?.about?.nodes ?? [])]
       const unique = new Map(entries.map((entry) => [entry.id, entry]))
       return [...unique.values()].toSorted((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt)).slice(0, 20)
     }),

@@ -99,11 +99,14 @@ function fieldAt(fields: readonly AnswerField[], path: string): AnswerField {
   return rest.length > 0 ? fieldAt(field.fields, rest.join('.')) : field
 }
 
+/** Whether a response has the field: it is not nullable, or null only if the request fails. */
+const isAlwaysThere = ({ field }: AnswerField): boolean => isNonNullType(field.type) || field.extensions.isNullOnlyWithError === true
+
 /** Returns the schema of the value at a path. Nullable if any object on the path is nullable. */
 function schemaAt(fields: readonly AnswerField[], path: string, isThere: IsThere): Json {
   const keys = path.split('.')
   const parents = keys.map((_key, index) => keys.slice(0, index).join('.')).filter(Boolean)
-  const mayLack = parents.some((parent) => !isThere(parent) && !isNonNullType(fieldAt(fields, parent).field.type))
+  const mayLack = parents.some((parent) => !isThere(parent) && !isAlwaysThere(fieldAt(fields, parent)))
   const schema = fieldSchema(fieldAt(fields, path), parents.length > 0 ? `${parents.at(-1)}.` : '', isThere)
   return mayLack ? orNull(schema) : schema
 }
@@ -114,7 +117,7 @@ function objectSchema(fields: readonly AnswerField[], path: string, isThere: IsT
   for (const field of fields) {
     if (field.isFlattened) {
       const inner = objectSchema(field.fields, `${path}${field.key}.`, isThere) as { properties: Record<string, Json>; required: string[] }
-      const mayBeNull = !isNonNullType(field.field.type) && !isThere(path + field.key)
+      const mayBeNull = !isAlwaysThere(field) && !isThere(path + field.key)
       for (const [key, schema] of Object.entries(inner.properties)) properties[key] = mayBeNull ? orNull(schema) : schema
       required.push(...inner.required)
     } else {
@@ -130,7 +133,7 @@ function fieldSchema(field: AnswerField, path: string, isThere: IsThere): Json {
   const here = path + field.key
   if (field.returnsAllNodes) return fieldSchema(field.fields.find(({ key }) => key === 'nodes') as AnswerField, `${here}.`, isThere)
   const schema = typeSchema(getNullableType(field.field.type), field, here, isThere)
-  return isNonNullType(field.field.type) || field.isOmittable || isThere(here) ? schema : orNull(schema)
+  return isAlwaysThere(field) || field.isOmittable || isThere(here) ? schema : orNull(schema)
 }
 
 function typeSchema(type: GraphQLOutputType, field: AnswerField, path: string, isThere: IsThere): Json {
