@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { publishDuringFaults, type Fault } from '../support/fault-run.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
+import { freezableVolume } from '../support/freezable-volume.ts'
 import { smallVolume } from '../support/small-volume.ts'
 
 // Outages of the disk, the archive store and the database during publishes lose no acknowledged version,
@@ -27,6 +28,19 @@ it('resumes publishing after a full disk, EIO errors and a missing archive store
 it('resumes publishing after a full disk and a missing archive store, on postgres', options, async (context) => {
   const registry = await FaultRegistry.open('postgres', { folder: smallVolume(64_000), env })
   await publishDuringFaults(context, registry, [fullDisk(registry), storeAway(registry)])
+})
+
+it('resumes publishing after a disk that did not respond, on postgres', options, async (context) => {
+  const { folder, freeze, thaw } = await freezableVolume()
+  const registry = await FaultRegistry.open('postgres', { folder, env })
+  const health = async () => (await registry.readOnce('/api/v1/health')).status
+  const strike = async () => {
+    freeze()
+    await expect.poll(health, { timeout: 30_000 }).toBe(503)
+    thaw()
+  }
+  const recovered = () => expect.poll(health, { timeout: 5000 }).toBe(200)
+  await publishDuringFaults(context, registry, [{ ...usual, label: 'frozen', name: 'frozen disk', strike, recovered }])
 })
 
 it('resumes publishing after terminated and frozen connections and locked tables, on postgres', options, async (context) => {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { storedAt } from '../../server/platform/blobs/names.ts'
+import { storedAt } from '../../server/platform/blobs/store.ts'
 import { packageArchive } from '../support/archive.ts'
 import { startCaddy } from '../support/caddy.ts'
 import { Load } from '../support/load.ts'

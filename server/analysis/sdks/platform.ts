@@ -1,6 +1,6 @@
 import { mkdir, statfs, lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathPart } from '../../platform/blobs/names.ts'
+import { pathPart } from '../../platform/blobs/store.ts'
 import type { Config } from '../../platform/config/config.ts'
 
 /** The platform of this process as in the names of archives: `os` such as `linux`, `arch` such as `x64`, `sdkPlatform` such as `linux-x64`. */

@@ -1,5 +1,5 @@
 import { audit } from '../../accounts/audit/service.ts'
-import { storedAt } from '../../platform/blobs/names.ts'
+import { storedAt } from '../../platform/blobs/store.ts'
 import { invalidInput, notFound, conflict } from '../../errors.ts'
 import { DeletedVersion } from '../../registry/packages/entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../../platform/store/collect.ts'

@@ -1,9 +1,10 @@
-import { closeSync, existsSync, fsync, openSync, statSync } from 'node:fs'
-import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { fsync, statSync } from 'node:fs'
+import { access, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { makeFolders, setMode } from '../config/paths.ts'
+import { makeFolders, setMode, setModeLater } from '../config/paths.ts'
 import { randomUUID } from 'node:crypto'
+import { closeFile, directly, type DiskCalls, openFile, syncSteps, writes } from './disk-calls.ts'
 
 /** Creates directories with their missing parents and syncs the parent of each new directory, so that the new names survive a power failure. */
 export async function makeDirectories(paths: string[], mode: number): Promise<void> {
@@ -20,13 +21,22 @@ export async function makeDirectories(paths: string[], mode: number): Promise<vo
  * @throws Error ENOENT if `base` does not exist.
  */
 export async function makeDirectoryBelow(base: string, path: string, lasting: Set<string>, mode: number): Promise<void> {
-  if (existsSync(path)) return
+  if (await exists(path)) return
   const parent = dirname(path)
   if (parent !== base) await makeDirectoryBelow(base, parent, lasting, mode)
-  await mkdir(path, { mode }).catch(ignoreExisting)
-  setMode(path, mode)
+  await writes(() => mkdir(path, { mode })).catch(ignoreExisting)
+  await writes(() => setModeLater(path, mode))
   lasting.delete(path)
 }
+
+const exists = (path: string): Promise<boolean> =>
+  writes(() => access(path)).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false
+      throw error
+    },
+  )
 
 /**
  * Makes the entries of a directory, and the names of its parents up to `base`, survive a power failure. `lasting` contains the directories whose
@@ -35,7 +45,7 @@ export async function makeDirectoryBelow(base: string, path: string, lasting: Se
 export async function syncNames(base: string, path: string, lasting: Set<string>): Promise<void> {
   const unsure: string[] = []
   for (let above = path; above !== base && !lasting.has(above); above = dirname(above)) unsure.push(above)
-  await Promise.all([path, ...unsure.map((above) => dirname(above))].map(syncDirectory))
+  await Promise.all([path, ...unsure.map((above) => dirname(above))].map((one) => syncDirectory(one, writes)))
   for (const above of unsure) lasting.add(above)
 }
 
@@ -43,13 +53,13 @@ function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-/** Syncs a directory, so that its entries survive a power failure. Opening it is cheaper than doing so in another thread. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = openSync(path, 'r')
+/** Syncs a directory, so that its entries survive a power failure. */
+export async function syncDirectory(path: string, calls: DiskCalls = directly): Promise<void> {
+  const directory = await openFile(calls, path, 'r')
   try {
-    await syncDescriptor(directory)
+    await calls(() => syncDescriptor(directory), { steps: syncSteps })
   } finally {
-    closeSync(directory)
+    await closeFile(calls, directory)
   }
 }
 
@@ -75,9 +85,9 @@ export async function setModesBelow(folder: string, modes: Modes): Promise<void>
 }
 
 /** Returns the id in the marker file that identifies the owner of a folder, or null if there is no such file. */
-export async function readMarker(path: string): Promise<string | null> {
+export async function readMarker(path: string, calls: DiskCalls = directly): Promise<string | null> {
   try {
-    return (await readFile(path, 'utf8')).trim()
+    return (await calls(() => readFile(path, 'utf8'))).trim()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto'
-import { close, constants, fstatSync, open, read } from 'node:fs'
+import { constants, fstat, read, type Stats } from 'node:fs'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { closeFile, directly, type DiskCalls, openFile } from './disk-calls.ts'
 import type { Bytes } from './verified-reads.ts'
 
-type StreamOptions = {
+export type StreamOptions = {
   /** Both positions are inclusive. */
   range?: { start: number; end: number } | undefined
   isTaken?: (() => boolean) | undefined
   check?: (fd: number) => Promise<void>
   /** Flags for opening the file. */
   flags?: number
+  calls?: DiskCalls
 }
+
+type OpenFile = { reading: Promise<unknown>; lastRead: () => Promise<unknown>; fd: number; calls: DiskCalls }
 
 const chunkBytes = 256 * 1024
 
@@ -21,23 +25,29 @@ const chunkBytes = 256 * 1024
  * collecting it costs more than reading and sending.
  */
 export async function streamFile(path: string, options: StreamOptions = {}): Promise<Readable> {
-  const { range: { start, end } = { start: 0, end: Infinity }, isTaken = () => false, check, flags = constants.O_RDONLY } = options
-  const fd = await openDescriptor(path, flags)
-  await check?.(fd).catch(async (error: unknown) => {
-    await closeDescriptor(fd)
+  const {
+    range: { start, end } = { start: 0, end: Infinity },
+    isTaken = () => false,
+    flags = constants.O_RDONLY,
+    calls = directly,
+  } = options
+  const fd = await openFile(calls, path, flags)
+  const endExclusive = await endOf(fd, end, options).catch((error: unknown) => {
+    void closeFile(calls, fd).catch(() => {})
     throw error
   })
-  const endExclusive = Math.min(fstatSync(fd).size, end + 1)
   let position = start
   let chunk: Buffer | undefined
   let reading: Promise<unknown> = Promise.resolve()
+  let lastRead: Promise<unknown> = reading
   async function readNext(stream: Readable): Promise<void> {
     const wanted = Math.min(chunkBytes, endExclusive - position)
     if (wanted <= 0) return void stream.push(null)
     if (!chunk || !isTaken()) chunk = Buffer.allocUnsafeSlow(wanted)
-    const { bytesRead } = await readDescriptor(fd, chunk, 0, wanted, position)
+    const into = chunk
+    const { bytesRead } = await calls(() => (lastRead = readDescriptor(fd, into, 0, wanted, position)))
     position += bytesRead
-    stream.push(bytesRead > 0 ? chunk.subarray(0, bytesRead) : null)
+    stream.push(bytesRead > 0 ? into.subarray(0, bytesRead) : null)
   }
   return new Readable({
     highWaterMark: 0, // reads on demand, never ahead
@@ -45,37 +55,48 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
       reading = readNext(this).catch((error: Error) => this.destroy(error))
     },
     destroy(error, done) {
+      // A failed stream ends immediately, because the disk may not respond.
+      if (error) done(error)
       // Close the descriptor only after a pending read, because the operating system may reuse its number for another file.
-      closeAfter(fd, reading, (failure) => done(error ?? failure))
+      closeAfter({ reading, lastRead: () => lastRead, fd, calls }, error ? () => {} : done)
     },
   })
 }
 
 /** Returns the content of an open file for verification. A file that is rewritten gets a new identity. */
-export const bytesOf = (fd: number): Bytes => ({
-  identity() {
-    const { size, mtimeMs, ino } = fstatSync(fd)
+export const bytesOf = (calls: DiskCalls, fd: number): Bytes => ({
+  async identity() {
+    const { size, mtimeMs, ino } = await calls(() => statDescriptor(fd))
     return `${size} ${mtimeMs} ${ino}`
   },
-  hash: () => hashOf(fd),
+  hash: () => hashOf(calls, fd),
 })
 
-async function hashOf(fd: number): Promise<string> {
+async function hashOf(calls: DiskCalls, fd: number): Promise<string> {
   const hash = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, fstatSync(fd).size))
+  const { size } = await calls(() => statDescriptor(fd))
+  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, size))
   for (let position = 0; ;) {
-    const { bytesRead } = await readDescriptor(fd, chunk, 0, chunk.length, position)
+    const { bytesRead } = await calls(() => readDescriptor(fd, chunk, 0, chunk.length, position))
     if (bytesRead === 0) return hash.digest('hex')
     hash.update(chunk.subarray(0, bytesRead))
     position += bytesRead
   }
 }
 
-function closeAfter(fd: number, reading: Promise<unknown>, done: (failure: Error | null) => void): void {
-  const closeNow = () => close(fd, done)
-  reading.then(closeNow, closeNow)
+/** Checks an open file and returns the end of the range in it, exclusive. */
+async function endOf(fd: number, end: number, { check, calls = directly }: StreamOptions): Promise<number> {
+  await check?.(fd)
+  const { size } = await calls(() => statDescriptor(fd))
+  return Math.min(size, end + 1)
 }
 
-const openDescriptor = promisify<string, number, number>(open)
-const closeDescriptor = promisify(close)
+function closeAfter({ reading, lastRead, fd, calls }: OpenFile, report: (failure?: Error) => void): void {
+  const close = () => closeFile(calls, fd)
+  // A read that was rejected may still be pending.
+  const finished = reading.then(lastRead)
+  finished.then(close, close).then(() => report(), report)
+}
+
 const readDescriptor = promisify(read)
+const statDescriptor = promisify<number, Stats>(fstat)

@@ -1,17 +1,20 @@
-import { renameSync, rmSync, statSync } from 'node:fs'
-import { readdir, rename, utimes } from 'node:fs/promises'
+import { renameSync, type Stats, statSync } from 'node:fs'
+import { readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { setMode } from '../config/paths.ts'
+import { setModeLater } from '../config/paths.ts'
+import { listSteps, reads, requireResponse, writes } from './disk-calls.ts'
 import { makeDirectories, type Modes, syncDirectory } from './durable-files.ts'
-import { readRemovedName, removedName } from './names.ts'
-import type { RemovedBytes } from './store.ts'
+import { readRemovedName, removedName, type RemovedBytes } from './store.ts'
+
+type Removal = { at: Date; before: Date | null }
 
 /**
  * Moves a stored file to the folder of removed files, where its name contains the removal time. Does nothing if `before` is given and the file is not
- * older. Synchronous, so that no other code of this process runs between the check and the move.
+ * older. Synchronous after the first line, so that no other code of this process runs between the check and the move.
  * @returns the size in bytes, or null if the file does not exist or is too recent.
  */
-export function moveToRemoved(path: string, removed: string, sha256: string, { at, before }: { at: Date; before: Date | null }) {
+export async function moveToRemoved(path: string, removed: string, sha256: string, { at, before }: Removal): Promise<number | null> {
+  await requireResponse(removed)
   const isTooYoung = (mtimeMs: number) => before !== null && mtimeMs >= before.getTime()
   const facts = statSync(path, { throwIfNoEntry: false })
   if (!facts || isTooYoung(facts.mtimeMs)) return null
@@ -26,10 +29,10 @@ export function moveToRemoved(path: string, removed: string, sha256: string, { a
 
 /** Lists the removed files. Files with other names are ignored. */
 export async function* listRemoved(removed: string): AsyncGenerator<RemovedBytes & { path: string }> {
-  for (const name of await readdir(removed)) {
+  for (const name of await reads(() => readdir(removed), { steps: listSteps })) {
     const path = join(removed, name)
     const told = readRemovedName(name)
-    const facts = told ? statSync(path, { throwIfNoEntry: false }) : undefined
+    const facts = told && (await statFile(path))
     if (told && facts) yield { ...told, bytes: facts.size, path }
   }
 }
@@ -39,7 +42,7 @@ export async function purgeRemoved(removed: string, before: Date): Promise<Remov
   const purged: RemovedBytes[] = []
   for await (const { path, ...bytes } of listRemoved(removed)) {
     if (bytes.removedAt >= before) continue
-    rmSync(path, { force: true })
+    await writes(() => rm(path, { force: true }))
     purged.push(bytes)
   }
   return purged
@@ -51,15 +54,22 @@ export async function restoreRemoved(removed: string, sha256: string, target: st
     if (found !== sha256) continue
     const now = new Date()
     await makeDirectories([dirname(target)], folder)
-    setMode(path, file)
+    await writes(() => setModeLater(path, file))
     // Update the modification time before the move, so that a concurrent collection does not remove the file again.
-    await utimes(path, now, now)
-    await rename(path, target)
-    await syncDirectory(dirname(target))
+    await writes(() => utimes(path, now, now))
+    await writes(() => rename(path, target))
+    await syncDirectory(dirname(target), writes)
     return true
   }
   return false
 }
+
+/** Returns the size and times of a file, or null if it does not exist. */
+export const statFile = (path: string): Promise<Stats | null> =>
+  reads(() => stat(path)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
 
 /** Moves a file. Returns false if it no longer exists. */
 function move(from: string, to: string): boolean {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import { existsSync, statSync } from 'node:fs'
 import { readdir, readFile, rename, rm, statfs, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { diskFull, storageAway } from '../../errors.ts'
 import { setMode } from '../config/paths.ts'
+import { listSteps, reads, writes } from './disk-calls.ts'
 import {
   groupModes,
   makeDirectories,
@@ -15,12 +15,11 @@ import {
   syncNames,
   writeMarker,
 } from './durable-files.ts'
-import { bytesOf, streamFile } from './file-stream.ts'
-import { listRemoved, moveToRemoved, purgeRemoved, restoreRemoved } from './filesystem-removed.ts'
+import { bytesOf, streamFile, type StreamOptions } from './file-stream.ts'
+import { listRemoved, moveToRemoved, purgeRemoved, restoreRemoved, statFile } from './filesystem-removed.ts'
 import { hashOf } from './measured.ts'
-import { isHash, storedAt } from './names.ts'
 import { openStaging } from './staging.ts'
-import { type BlobStore, DamagedBytes } from './store.ts'
+import { type BlobStore, DamagedBytes, isHash, storedAt } from './store.ts'
 import { openVerifier } from './verified-reads.ts'
 
 /**
@@ -38,7 +37,7 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
   return {
     stage: (name, source, limit) => space.write(() => staging.stage(name, source, limit)),
     stageWhole: (name, bytes) => space.write(() => staging.stageWhole(name, bytes)),
-    openStaged: async (name) => streamFile(staging.pathOf(name)),
+    openStaged: async (name) => streamFile(staging.pathOf(name), { calls: reads }),
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
@@ -50,10 +49,10 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
         promoting.delete(sha256)
       }
     },
-    discard: async (name) => rm(staging.pathOf(name), { force: true }),
+    discard: async (name) => writes(() => rm(staging.pathOf(name), { force: true })),
     ...readsOf(pathOf),
     link: async () => null,
-    has: async (sha256) => existsSync(pathOf(sha256)),
+    has: async (sha256) => (await statFile(pathOf(sha256))) !== null,
     list: () => listStored(stored),
     remove: async (sha256, { at, before = null }) =>
       promoting.has(sha256) ? null : moveToRemoved(pathOf(sha256), removed, sha256, { at, before }),
@@ -61,7 +60,7 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
     restore: (sha256) => space.write(async () => restoreRemoved(removed, sha256, pathOf(sha256), modes)),
     purge: (before) => purgeRemoved(removed, before),
     collectStaged: (before) => staging.collect(before),
-    identity: () => readMarker(marker),
+    identity: () => readMarker(marker, reads),
     identify: (id, { replace } = { replace: false }) => space.write(() => writeMarker(marker, id, { replace, mode: privateModes.file })),
     check: () => space.check(),
   }
@@ -79,21 +78,22 @@ async function makeFolders(root: string, { stored, hidden }: { stored: string; h
 /** Returns the read operations, which verify the content against its hash. */
 function readsOf(pathOf: (sha256: string) => string): Pick<BlobStore, 'open' | 'read' | 'place' | 'hash'> {
   const verifier = openVerifier()
-  const check = (sha256: string) => (fd: number) => verifier.check(sha256, bytesOf(fd))
+  const check = (sha256: string) => (fd: number) => verifier.check(sha256, bytesOf(reads, fd))
+  const open = (sha256: string, options: StreamOptions = {}) => streamFile(pathOf(sha256), { ...options, calls: reads })
   return {
-    open: async (sha256, range, isTaken) => streamFile(pathOf(sha256), { range, isTaken, check: check(sha256) }),
+    open: async (sha256, range, isTaken) => open(sha256, { range, isTaken, check: check(sha256) }),
     async place(sha256) {
-      const stream = await streamFile(pathOf(sha256), { check: check(sha256) })
+      const stream = await open(sha256, { check: check(sha256) })
       stream.destroy()
       return storedAt(sha256)
     },
     async read(sha256) {
-      const bytes = await readFile(pathOf(sha256))
+      const bytes = await reads(() => readFile(pathOf(sha256)))
       if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)
       return bytes
     },
     async hash(sha256) {
-      const found = await hashOf(await streamFile(pathOf(sha256)))
+      const found = await hashOf(await open(sha256))
       if (found !== sha256) verifier.forget(sha256)
       return found
     },
@@ -108,10 +108,10 @@ type Promotion = { stored: string; lasting: Set<string>; modes: Modes }
  */
 async function promote(staged: string, path: string, { stored, lasting, modes }: Promotion): Promise<void> {
   await makeDirectoryBelow(stored, dirname(path), lasting, modes.folder)
-  if (!(await move(staged, path))) {
+  if (!(await writes(() => move(staged, path)))) {
     // Update the modification time, so that a collection does not remove an old file that is published again.
     const now = new Date()
-    await utimes(path, now, now)
+    await writes(() => utimes(path, now, now))
   }
   await syncNames(stored, dirname(path), lasting)
 }
@@ -129,9 +129,10 @@ async function move(from: string, to: string): Promise<boolean> {
 
 /** Lists the stored files. Files whose name is not a SHA-256 are ignored. */
 async function* listStored(stored: string): AsyncGenerator<{ sha256: string; bytes: number; storedAt: Date }> {
-  for (const prefix of await readdir(stored)) {
-    for (const { name, parentPath } of await readdir(join(stored, prefix), { recursive: true, withFileTypes: true })) {
-      const facts = isHash(name) ? statSync(join(parentPath, name), { throwIfNoEntry: false }) : undefined
+  for (const prefix of await reads(() => readdir(stored))) {
+    const readEntries = () => readdir(join(stored, prefix), { recursive: true, withFileTypes: true })
+    for (const { name, parentPath } of await reads(readEntries, { steps: listSteps })) {
+      const facts = isHash(name) ? await statFile(join(parentPath, name)) : null
       if (facts) yield { sha256: name, bytes: facts.size, storedAt: facts.mtime }
     }
   }
@@ -161,7 +162,7 @@ function watchFreeSpace(root: string) {
     },
     /** @throws ApiError ServiceUnavailable if the volume is full. @throws Error if the folder is not accessible. */
     async check(): Promise<void> {
-      await readdir(root)
+      await reads(() => readdir(root))
       if (performance.now() - fullAt < fullForMs || (await isFull(root))) throw diskFull()
     },
   }
@@ -175,6 +176,6 @@ const isOutOfSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as
 
 /** Returns whether the volume is full. File systems that do not count blocks or files report zero for both values. */
 async function isFull(root: string): Promise<boolean> {
-  const { blocks, bavail, bsize, files, ffree } = await statfs(root)
+  const { blocks, bavail, bsize, files, ffree } = await reads(() => statfs(root))
   return (blocks > 0 && bavail * bsize < minFreeBytes) || (files > 0 && ffree === 0)
 }

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { close, fchmodSync, fsync, open, rmSync, statSync, write } from 'node:fs'
-import { open as openHandle, opendir, rename, rm } from 'node:fs/promises'
+import { fchmod, fsync, rmSync, statSync, write } from 'node:fs'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
+import { closeFile, listSteps, openFile, reads, requireResponse, syncSteps, writes } from './disk-calls.ts'
+import { statFile } from './filesystem-removed.ts'
 import { factsOf, measure } from './measured.ts'
-import { stagedName } from './names.ts'
-import type { StoredBytes } from './store.ts'
+import { stagedName, type StoredBytes } from './store.ts'
 
-const [openFile, writeFile, syncFile, closeFile] = [promisify(open), promisify(write), promisify(fsync), promisify(close)]
+const [setFileMode, writeFile, syncFile] = [promisify(fchmod), promisify(write), promisify(fsync)]
 
 /** Opens the staging area of a store, whose new files get the permissions `mode`. */
 export function openStaging(folder: string, mode: number) {
@@ -47,16 +48,18 @@ async function writeRenamed(path: string, source: Readable, { limit, mode }: { l
   const partial = `${path}.${randomUUID()}`
   const measured = measure(source, limit)
   try {
-    {
-      await using file = await openHandle(partial, 'wx', mode)
-      fchmodSync(file.fd, mode)
-      for await (const chunk of measured.chunks) await file.appendFile(chunk)
-      await file.sync()
+    const file = await openFile(writes, partial, 'wx', mode)
+    try {
+      await writes(() => setFileMode(file, mode))
+      for await (const chunk of measured.chunks) await writeFully(file, chunk)
+      await writes(() => syncFile(file), { steps: syncSteps })
+    } finally {
+      await closeFile(writes, file)
     }
-    await rename(partial, path)
+    await writes(() => rename(partial, path))
     return measured.facts()
   } catch (error) {
-    await rm(partial, { force: true })
+    await removeFile(partial)
     throw error
   }
 }
@@ -64,8 +67,10 @@ async function writeRenamed(path: string, source: Readable, { limit, mode }: { l
 /** Removes staged files written before `before` and returns their number. */
 async function collect(folder: string, before: Date): Promise<number> {
   let removed = 0
-  for await (const { name } of await opendir(folder)) {
+  for (const name of await reads(() => readdir(folder), { steps: listSteps })) {
     const path = join(folder, name)
+    if (((await statFile(path))?.mtimeMs ?? Infinity) >= before.getTime()) continue
+    await requireResponse(folder)
     // Synchronous, so that no other code of this process runs between the check and the removal.
     if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before.getTime()) continue
     rmSync(path, { force: true })
@@ -76,37 +81,48 @@ async function collect(folder: string, before: Date): Promise<number> {
 
 /** Writes a new file and returns its open descriptor. */
 async function writeWhole(path: string, bytes: Buffer, mode: number): Promise<number> {
-  const file = await openFile(path, 'wx', mode)
+  const file = await openFile(writes, path, 'wx', mode)
   try {
-    fchmodSync(file, mode)
-    for (let written = 0; written < bytes.length;) written += (await writeFile(file, bytes, written)).bytesWritten
+    await writes(() => setFileMode(file, mode))
+    await writeFully(file, bytes)
     return file
   } catch (error) {
-    await closeFile(file)
-    await rm(path, { force: true })
+    await closeFile(writes, file).catch(() => {})
+    await removeFile(path)
     throw error
   }
 }
+
+async function writeFully(file: number, bytes: Buffer): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    const from = written
+    written += (await writes(() => writeFile(file, bytes, from))).bytesWritten
+  }
+}
+
+/** Removes a file after a failure. If the disk does not respond, the file remains until staged files are collected. */
+const removeFile = (path: string): Promise<void> => writes(() => rm(path, { force: true })).catch(() => {})
 
 /** Syncs and closes a file, and deletes it on failure: the operating system reports a failed sync only once, and a later sync would succeed. */
 async function syncAndClose(file: number, path: string): Promise<void> {
   try {
-    await syncFile(file)
+    await writes(() => syncFile(file), { steps: syncSteps })
   } catch (error) {
-    await rm(path, { force: true })
+    await removeFile(path)
     throw error
   } finally {
-    await closeFile(file)
+    await closeFile(writes, file)
   }
 }
 
 async function syncByPath(path: string): Promise<void> {
-  const file = await openHandle(path).catch((error: NodeJS.ErrnoException) => {
+  const file = await openFile(writes, path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
+  if (file === undefined) return
   try {
-    await file?.sync()
+    await writes(() => syncFile(file), { steps: syncSteps })
   } finally {
-    await file?.close()
+    await closeFile(writes, file)
   }
 }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { DamagedBytes } from './store.ts'
 
 /** Bytes stored at a content address: an identity that changes when they are replaced, and their SHA-256. */
-export type Bytes = { identity: () => string; hash: () => Promise<string> }
+export type Bytes = { identity: () => string | Promise<string>; hash: () => Promise<string> }
 /** Verifies stored bytes against their hash the first time this process reads them. */
 export type Verifier = ReturnType<typeof openVerifier>
 
@@ -22,7 +22,7 @@ export function openVerifier() {
   const judged = new LRUCache<string, Verification>({ maxSize: maxJudged, sizeCalculation: () => 1 })
   const running = new Map<string, Promise<void>>()
   async function judge(sha256: string, bytes: Bytes): Promise<void> {
-    const identity = bytes.identity()
+    const identity = await bytes.identity()
     const isWhole = (await bytes.hash()) === sha256
     judged.set(sha256, { identity, isWhole, at: performance.now() })
   }
@@ -31,7 +31,7 @@ export function openVerifier() {
     async check(sha256: string, bytes: Bytes): Promise<void> {
       for (;;) {
         const known = judged.get(sha256)
-        if (known && known.identity === bytes.identity()) {
+        if (known && known.identity === (await bytes.identity())) {
           if (known.isWhole) return
           if (performance.now() - known.at < damagedForMs) throw new DamagedBytes(sha256)
         }

@@ -1,4 +1,5 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
+import { chmod, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ConfigError } from './config.ts'
 
@@ -25,13 +26,33 @@ export function makeFolders(path: string, mode = 0o777): string[] {
  */
 export function setMode(path: string, mode: number): void {
   const facts = statSync(path, { throwIfNoEntry: false })
-  const wanted = ((facts?.mode ?? 0) & 0o7000) | mode
-  if (!facts || (facts.mode & 0o7777) === wanted) return
+  const wanted = facts && changedMode(facts.mode, mode)
+  if (wanted === undefined) return
   try {
     chmodSync(path, wanted)
   } catch (error) {
-    if (!['EPERM', 'ENOTSUP', 'EROFS', 'ENOENT'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+    ignoreModeError(error as NodeJS.ErrnoException)
   }
+}
+
+/** Sets the permissions like `setMode`, without blocking the process while the disk does not respond. */
+export async function setModeLater(path: string, mode: number): Promise<void> {
+  try {
+    const wanted = changedMode((await stat(path)).mode, mode)
+    if (wanted !== undefined) await chmod(path, wanted)
+  } catch (error) {
+    ignoreModeError(error as NodeJS.ErrnoException)
+  }
+}
+
+/** Returns the mode to set, or undefined if the file already has it. */
+function changedMode(current: number, mode: number): number | undefined {
+  const wanted = (current & 0o7000) | mode
+  return (current & 0o7777) === wanted ? undefined : wanted
+}
+
+function ignoreModeError(error: NodeJS.ErrnoException): void {
+  if (!['EPERM', 'ENOTSUP', 'EROFS', 'ENOENT'].includes(String(error.code))) throw error
 }
 
 /** Throws the error of the system if a path is not a folder and cannot be created as one. Changes nothing. */

@@ -23,6 +23,8 @@ requireNode()
 await known[name](args)
 
 async function start() {
+  // Threads for files, compression and DNS. A disk that does not respond blocks up to six of them (see platform/blobs/disk-calls.ts).
+  process.env.UV_THREADPOOL_SIZE ??= '8'
   makeEnvironmentFile()
   loadEnvironmentFile()
   enableCompileCache()

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import { lowSpace, storageAway } from '../../errors.ts'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { reads } from '../blobs/disk-calls.ts'
 import type { BlobStore } from '../blobs/store.ts'
 
 type Places = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH' | 'DB_BACKEND' | 'SQLITE_PATH'>
@@ -18,7 +19,7 @@ export const localVolumes = (config: Places): { volume: Volume; folder: string }
 
 /** Returns the free space of the volume that contains a folder, in bytes. */
 export async function freeBytesAt(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder)
+  const { bavail, bsize } = await reads(() => statfs(folder))
   return bavail * bsize
 }
 

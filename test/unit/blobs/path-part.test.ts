@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { blobKey, fileKey, manifestKey, snapshotKey, tableFile } from '../../../server/operations/backup/place/place.ts'
-import { removedName, stagedName, storedAt } from '../../../server/platform/blobs/names.ts'
+import { removedName, stagedName, storedAt } from '../../../server/platform/blobs/store.ts'
 import { attemptFolder } from '../../../server/analysis/sdks/platform.ts'
 
 const hash = 'ab'.repeat(32)

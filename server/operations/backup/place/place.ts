@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { hashOf } from '../../../platform/blobs/measured.ts'
 import type { Measured } from './files.ts'
-import { pathPart, storedAt } from '../../../platform/blobs/names.ts'
+import { pathPart, storedAt } from '../../../platform/blobs/store.ts'
 
 /** Receives the progress of a step of a command. `bytes` is the size of what is done. */
 export type Report = (step: string, progress: { done: number; total: number; unit: string; bytes?: number }) => void

@@ -1,5 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3'
-import { removedName, stagedName, storedAt } from '../names.ts'
+import { removedName, stagedName, storedAt } from '../store.ts'
 import { agentOptions, proxyFor } from '../../outbound/proxy.ts'
 import { bucketUrl, type S3Config } from './settings.ts'
 import { detectUnresponsiveService } from './silence.ts'

@@ -1,13 +1,12 @@
 import type { LRUCache } from 'lru-cache'
 import { storageAway } from '../../../errors.ts'
-import { DamagedBytes, type RemovedBytes } from '../store.ts'
+import { DamagedBytes, readRemovedName, type RemovedBytes } from '../store.ts'
 import type { Verifier } from '../verified-reads.ts'
 import type { Bucket } from './bucket.ts'
 import { codeOf, isMissing, isPrecondition, isUnsupported, missing } from './errors.ts'
 import { copyObject, deleteObject, findFacts, listObjects, type ObjectFacts } from './objects.ts'
 import { verify } from './stored.ts'
 import { DeleteObjectCommand } from '@aws-sdk/client-s3'
-import { readRemovedName } from '../names.ts'
 
 /** Time in milliseconds within which a removal that copied bytes aside may still delete them from their content address. */
 const removalMs = 60_000

@@ -1,7 +1,6 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { LRUCache } from 'lru-cache'
-import { storedAt } from '../names.ts'
-import type { BlobStore } from '../store.ts'
+import { type BlobStore, storedAt } from '../store.ts'
 import { openVerifier } from '../verified-reads.ts'
 import { type Bucket, openBucket } from './bucket.ts'
 import { collectStaged, uploadStream, uploadWhole } from './uploads.ts'
