@@ -1,3 +1,4 @@
+import { buildPages } from '../../server/analysis/api-pages/build.ts'
 import type { About } from '../../server/analysis/api-pages/site.ts'
 import type { Api, Declaration, Library, Member } from '../../server/analysis/dart/api.ts'
 
@@ -80,4 +81,11 @@ export const shapes: Api = {
   hidden: [],
   unclear: [],
   unread: [],
+}
+
+/** Returns the pages of the documentation by path. */
+export async function pagesOf(...args: Parameters<typeof buildPages>): Promise<Map<string, string>> {
+  const pages = new Map<string, string>()
+  for await (const { path, content } of buildPages(...args)) pages.set(path, content)
+  return pages
 }

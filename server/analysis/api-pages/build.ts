@@ -1,21 +1,23 @@
 import type { Api } from '../dart/api.ts'
-import { templatesOf } from './directives.ts'
+import { docsOf, templatesOf } from './directives.ts'
 import { frame, idOf, type Page } from './frame.ts'
 import { renderLibraryPage } from './library-page.ts'
 import { renderSearchPage } from './search-page.ts'
 import { type About, buildSite, hasPage } from './site.ts'
 import { renderTypePage } from './type-page.ts'
+import { codeHighlighter } from '../../registry/markdown/highlight.ts'
 import { renderMarkdown } from '../../registry/markdown/render.ts'
 import { documentationLinks } from '../../registry/markdown/links.ts'
 import { Html, html } from './html.ts'
-import { type PageContext, viewOf } from './view.ts'
+import { type PageContext, viewOf, withLinks } from './view.ts'
 
 /**
  * Generates the API documentation of a package as complete pages, which are safe to serve whatever the package contains. The same API always gives
  * the same pages. Their style sheet and script are expected at `../../-/` relative to the index (server/analysis/docs).
  */
-export function* buildPages(api: Api, about: About): Generator<Page> {
-  const pageContext = { site: buildSite(api, about), templates: templatesOf(api) }
+export async function* buildPages(api: Api, about: About): AsyncGenerator<Page> {
+  const highlight = await codeHighlighter([...docsOf(api), about.readme ?? ''], maxHighlighted)
+  const pageContext: PageContext = { site: buildSite(api, about), comments: { templates: templatesOf(api), highlight, withFootnotes: 0 } }
   yield renderIndexPage(pageContext)
   yield renderSearchPage(pageContext)
   for (const libraryPage of pageContext.site.libraries) {
@@ -29,7 +31,8 @@ function renderIndexPage(pageContext: PageContext): Page {
   const { about, libraries } = pageContext.site
   const view = viewOf(pageContext, 'index.html')
   const [title, readme] = [`${about.name} ${about.version}`, about.readme?.slice(0, maxReadme) ?? null]
-  const rendered = readme === null ? null : new Html(renderMarkdown(readme, documentationLinks(about.repository, 'README.md')))
+  const links = documentationLinks(about.repository, 'README.md')
+  const rendered = readme === null ? null : new Html(renderMarkdown(readme, links, pageContext.comments.highlight))
   return frame(about, {
     path: view.path,
     title: `${title} - Dart API docs`,
@@ -58,10 +61,12 @@ function renderIndexPage(pageContext: PageContext): Page {
         rendered &&
         html`<section aria-labelledby="${idOf('README')}">
           <h2 id="${idOf('README')}">README</h2>
-          <div class="doc readme">${rendered}</div>
+          <div class="doc readme">${withLinks(rendered, pageContext.site, view.path)}</div>
         </section>`
       }`,
   })
 }
 
 const maxReadme = 500_000
+/** Number of characters of code that have colors in the documentation of a package. They take a few seconds. */
+const maxHighlighted = 1_000_000

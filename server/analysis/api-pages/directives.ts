@@ -6,24 +6,26 @@ export const hiddenIn = (doc: string | null): boolean => doc !== null && doc.inc
 /** Named texts from doc comments that `{@macro name}` inserts elsewhere. */
 export type Templates = ReadonlyMap<string, string>
 
+/** Iterates over the doc comments of a package. */
+export function* docsOf({ libraries, hidden }: Api): Generator<string> {
+  const ofAll = function* (declarations: readonly Declaration[]) {
+    for (const { doc, members } of declarations)
+      for (const one of [doc, ...members.map((member) => member.doc)]) if (one !== null) yield one
+  }
+  for (const { doc, declarations } of libraries) {
+    if (doc !== null) yield doc
+    yield* ofAll(declarations)
+  }
+  yield* ofAll(hidden)
+}
+
 /** Collects the templates of all doc comments in a package. If several have the same name, the first one is used. */
-export function templatesOf({ libraries, hidden }: Api): Templates {
+export function templatesOf(api: Api): Templates {
   const templates = new Map<string, string>()
-  const gather = (doc: string | null) => {
-    if (!doc?.includes('{@template')) return
+  for (const doc of docsOf(api)) {
+    if (!doc.includes('{@template')) continue
     for (const [, name = '', text = ''] of doc.matchAll(template)) if (!templates.has(name)) templates.set(name, text)
   }
-  const gatherAll = (declarations: readonly Declaration[]) => {
-    for (const { doc, members } of declarations) {
-      gather(doc)
-      for (const member of members) gather(member.doc)
-    }
-  }
-  for (const library of libraries) {
-    gather(library.doc)
-    gatherAll(library.declarations)
-  }
-  gatherAll(hidden)
   return templates
 }
 

@@ -1,5 +1,8 @@
-import MarkdownIt, { type Env as AnyEnv, type MarkdownIt as Parser, type Token } from 'markdown-it'
-import type { LinkResolver } from '../../registry/markdown/links.ts'
+import type { MarkdownIt as Parser, Token } from 'markdown-it'
+import type { CodeHighlighter } from '../../registry/markdown/highlight.ts'
+import { placeholderMark } from '../../registry/markdown/finish.ts'
+import { isOwnPage, type LinkResolver } from '../../registry/markdown/links.ts'
+import { type CodeBlock, createParser, type Env as AnyEnv, insertCode } from '../../registry/markdown/render.ts'
 import { sanitizeRendered } from '../../registry/markdown/sanitize.ts'
 import { applyDirectives, type Templates } from './directives.ts'
 import { Html, nothing } from './html.ts'
@@ -8,35 +11,41 @@ import { isReference } from './references.ts'
 /** Resolve the references of a doc comment to URLs relative to the page, and its links and images, or to null if they have no target. */
 export type Addresses = { reference: (name: string) => string | null; link: LinkResolver }
 
-/** Context for rendering the doc comments of a page. `level` is the level of the enclosing heading. */
-export type Comments = { templates: Templates; level: number }
+/** What the doc comments of a package share: their templates, the highlighter of their code, and the number of those with footnotes so far. */
+export type Comments = { templates: Templates; highlight: CodeHighlighter; withFootnotes: number }
+
+/** Where a doc comment is shown. `level` is the level of the enclosing heading. */
+type Position = { addresses: Addresses; level: number }
 
 /**
  * Renders a doc comment as safe HTML. Only comments that contain HTML or images are sanitized, which takes twenty times as long: the Markdown renderer
  * escapes text, and `addresses` chooses the link targets.
  */
-export function renderComment(doc: string | null, addresses: Addresses, { templates, level }: Comments): Html {
+export function renderComment(doc: string | null, position: Position, comments: Comments): Html {
   if (doc === null || !doc.trim()) return nothing
-  return render(applyDirectives(doc, templates), { addresses, level })
+  return render(applyDirectives(doc, comments.templates), position, comments)
 }
 
 /** Renders the first paragraph of a doc comment, for lists. */
-export function renderSummary(doc: string | null, addresses: Addresses, { templates, level }: Comments): Html {
+export function renderSummary(doc: string | null, position: Position, comments: Comments): Html {
   if (doc === null) return nothing
   const [, first = ''] =
-    /^\s*((?:[^\n]*\S[^\n]*(?:\n|$))*)/.exec(applyDirectives(doc.slice(0, maxSummarySource), templates).trimStart()) ?? []
-  return first.trim() ? render(first, { addresses, level }) : nothing
+    /^\s*((?:[^\n]*\S[^\n]*(?:\n|$))*)/.exec(applyDirectives(doc.slice(0, maxSummarySource), comments.templates).trimStart()) ?? []
+  return first.trim() ? render(first, position, comments) : nothing
 }
 
 const maxSummarySource = 4000
 /** Maximum number of characters rendered. Longer comments are truncated. */
 const maxSource = 200_000
 
-type Env = AnyEnv & { addresses: Addresses; level: number }
+type Env = AnyEnv & Position & { docId?: string }
 
-function render(source: string, env: Env): Html {
-  const { addresses } = env
-  const tokens = markdown.parse(source.slice(0, maxSource), env)
+function render(source: string, { addresses, level }: Position, comments: Comments): Html {
+  const codeBlocks: CodeBlock[] = []
+  const env: Env = { addresses, level, codeBlocks, codeLanguage: 'dart' }
+  // The ids of footnotes must differ among the comments of a page.
+  if (source.includes('[^')) env.docId = String(++comments.withFootnotes)
+  const tokens = markdown.parse(source.slice(0, maxSource).replaceAll(placeholderMark, ''), env)
   const emitted = new Set<string>()
   let hasHtml = false
   for (const { type, children } of tokens) {
@@ -48,8 +57,8 @@ function render(source: string, env: Env): Html {
     }
   }
   const made = markdown.renderer.render(tokens, markdown.options, env)
-  if (!hasHtml) return new Html(made)
-  return new Html(sanitizeRendered(made, addresses.link, emitted))
+  const safe = hasHtml ? sanitizeRendered(made, addresses.link, emitted) : made
+  return new Html(insertCode(safe, codeBlocks, comments.highlight(codeBlocks)))
 }
 
 /** Sets the target of a link. References are resolved before. */
@@ -57,13 +66,13 @@ function address(token: Token, { link }: Addresses, emitted: Set<string>): void 
   const given = String(token.attrGet('href') ?? '')
   const target = token.meta === isOurs ? given : link(given, 'link')
   token.attrs = target === null ? [] : [['href', target]]
-  if (target !== null) emitted.add(target)
-  if (target !== null && token.meta !== isOurs) token.attrSet('rel', 'nofollow ugc noopener')
+  if (target === null) return
+  emitted.add(target)
+  if (token.meta !== isOurs && !isOwnPage(target)) token.attrSet('rel', 'nofollow ugc noopener')
 }
 
 const isOurs = { reference: true }
-const markdown = new MarkdownIt({ html: true, linkify: true }).use(references).use(deeperHeadings)
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
+const markdown = createParser().use(references).use(deeperHeadings)
 
 /** Treats `[name]` as a reference unless the comment defines a link with this name. */
 function references(parser: Parser): void {

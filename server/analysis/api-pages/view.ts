@@ -1,8 +1,7 @@
 import type { Described } from '../dart/api.ts'
-import { documentationLinks, type LinkResolver } from '../../registry/markdown/links.ts'
-import { renderComment, renderSummary } from './doc-comment.ts'
-import type { Templates } from './directives.ts'
-import { type Html, html, nothing } from './html.ts'
+import { documentationLinks, insertAddresses, type LinkResolver } from '../../registry/markdown/links.ts'
+import { type Comments, renderComment, renderSummary } from './doc-comment.ts'
+import { Html, html, nothing } from './html.ts'
 import { resolveReference, type Target } from './references.ts'
 import { renderSignature } from './signature.ts'
 import { hasPage, type LibraryPage, type Place, type Site } from './site.ts'
@@ -22,10 +21,10 @@ export type View = {
 }
 
 /** Shared context of all pages. */
-export type PageContext = { site: Site; templates: Templates }
+export type PageContext = { site: Site; comments: Comments }
 
 /** Creates the rendering functions for the page at `path`, which may belong to a library or a type. */
-export function viewOf({ site, templates }: PageContext, path: string, where: { libraryPage?: LibraryPage; place?: Place } = {}): View {
+export function viewOf({ site, comments }: PageContext, path: string, where: { libraryPage?: LibraryPage; place?: Place } = {}): View {
   const [libraryPage, place] = [where.libraryPage ?? null, where.place ?? null]
   const to = (target: Target) => addressFrom(path, target)
   const link = documentationLinks(site.about.repository, place?.declaration.source.path ?? `lib/${libraryPage?.library.path ?? ''}`)
@@ -40,22 +39,27 @@ export function viewOf({ site, templates }: PageContext, path: string, where: { 
     const found = site.find(name, libraryPage)
     return found && found.path !== path && (hasPage(found.declaration) || found.declaration.kind === 'typedef') ? to(found) : null
   }
+  const linked = (made: Html) => withLinks(made, site, path)
   return {
     site,
     path,
     to,
-    comment: (doc, level, signature = '') => renderComment(doc, addresses(signature), { templates, level }),
-    summary: (doc) => renderSummary(doc, { ...addresses(''), link: withoutImages(link) }, { templates, level: 3 }),
+    comment: (doc, level, signature = '') => linked(renderComment(doc, { addresses: addresses(signature), level }, comments)),
+    summary: (doc) => linked(renderSummary(doc, { addresses: { ...addresses(''), link: withoutImages(link) }, level: 3 }, comments)),
     signature: ({ signature, name }) => html`<pre class="signature">${renderSignature(signature, name, typeAddress)}</pre>`,
     deprecation: ({ deprecated }) =>
       deprecated === null
         ? nothing
         : html`<div class="deprecated">
-            <strong>Deprecated</strong>${renderComment(deprecated, addresses(''), { templates, level: 4 })}
+            <strong>Deprecated</strong>${linked(renderComment(deprecated, { addresses: addresses(''), level: 4 }, comments))}
           </div>`,
-    source: ({ source }) => sourceLink(source, link),
+    source: ({ source }) => linked(sourceLink(source, link)),
   }
 }
+
+/** Completes the links to the files of the package, as relative URLs from the page at `path`. */
+export const withLinks = ({ text }: Html, { about: { name, version } }: Site, path: string): Html =>
+  new Html(insertAddresses(text, { basePath: `${upFrom(path)}../../..`, name, version }))
 
 /** Lists describe declarations without their images. */
 const withoutImages =
@@ -80,7 +84,5 @@ const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
 function sourceLink({ path, line }: Described['source'], link: LinkResolver): Html {
   const address = link(`/${path.split('/').map(encodeURIComponent).join('/')}`, 'link')
   const text = `${path}:${line}`
-  return html`<p class="source">
-    ${address === null ? html`<span>${text}</span>` : html`<a href="${address}#L${line}" rel="nofollow noopener">${text}</a>`}
-  </p>`
+  return html`<p class="source">${address === null ? html`<span>${text}</span>` : html`<a href="${address}#L${line}">${text}</a>`}</p>`
 }

@@ -2,7 +2,8 @@ import { createHighlighterCore, type HighlighterCore } from 'shiki/core'
 import { createOnigurumaEngine } from 'shiki/engine/oniguruma'
 import type { GrammarState, ThemedToken } from 'shiki/types'
 import theme from 'shiki/themes/github-light-default.mjs'
-import { escapeCode, grammars, highlightLimits, type Language, splitLines } from './languages.ts'
+import { escapeCode, grammars, highlightLimits, type Language, languageNamed, splitLines } from './languages.ts'
+import type { CodeBlock } from './render.ts'
 
 // The WebAssembly engine needs a third of the time of the JavaScript engine for the first block of a language (all grammars of a typical README:
 // 0.1 instead of 0.4 s), which matters more here than its speed afterwards, because threads are short-lived and results are cached.
@@ -18,6 +19,33 @@ export async function loadLanguages(languages: Iterable<Language>): Promise<High
   const loaded = await highlighter
   for (const language of new Set(languages)) if (!isLoaded(loaded, language)) await loaded.loadLanguage(grammars[language])
   return loaded
+}
+
+/** Maximum number of languages that are highlighted in one document, because grammars take up to 20 MB. */
+export const maxLanguages = 12
+
+/** Returns the HTML of code blocks. */
+export type CodeHighlighter = (blocks: readonly CodeBlock[]) => string[]
+
+/**
+ * Loads what the code blocks in Markdown texts need. Code that names no language is Dart. The function highlights blocks until they have
+ * `maxCharacters` in total, which limits the work instead of the time: the same texts always have the same colors.
+ */
+export async function codeHighlighter(texts: Iterable<string>, maxCharacters: number): Promise<CodeHighlighter> {
+  const named = new Set<Language>()
+  for (const text of texts) {
+    if (/^(?: {4}|\t)/m.test(text)) named.add('dart')
+    for (const [, name] of text.matchAll(/(?:```|~~~)[ \t]*([\w+#.-]*)/g)) named.add((name ? languageNamed(name) : null) ?? 'dart')
+  }
+  const languages = new Set([...named].slice(0, maxLanguages))
+  const loaded = languages.size > 0 ? await loadLanguages(languages) : null
+  let left = maxCharacters
+  return (blocks) =>
+    blocks.map(({ code, language }) => {
+      left -= code.length
+      const lines = loaded && left >= 0 && languages.has(language) ? highlight(loaded, code, language) : splitLines(code).map(escapeCode)
+      return `${lines.join('\n')}\n`
+    })
 }
 
 const isLoaded = (loaded: HighlighterCore, language: Language) => loaded.getLoadedLanguages().includes(language)

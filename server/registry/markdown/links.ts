@@ -48,8 +48,8 @@ export function insertAddresses(html: string, { basePath, name, version }: { bas
   if (!html.includes(placeholderMark)) return html
   const encoded = encodeURIComponent(version)
   return html
-    .replaceAll(pagePlaceholder, `${basePath}/packages/${name}/versions/${encoded}`)
-    .replaceAll(rawPlaceholder, `${basePath}/raw/${name}/${encoded}`)
+    .replaceAll(pagePlaceholder, `${basePath}/packages/${encodeURIComponent(name)}/versions/${encoded}`)
+    .replaceAll(rawPlaceholder, `${basePath}/raw/${encodeURIComponent(name)}/${encoded}`)
 }
 
 /** Whether a URL is a page of this server, according to the link settings. */
@@ -120,10 +120,17 @@ export function fileInRepository(repository: string | null, path: string, target
   return page?.replace(/^(https?:\/\/[^?#]*?)\/blob\//, '$1/raw/') ?? target
 }
 
-/** Returns a resolver for the links of API documentation: like `repositoryLinks`, with placeholders for images (see `imageLater`). */
+/**
+ * Returns a resolver for the links of API documentation: relative links point to the files of the package version (`insertAddresses`), and images have
+ * placeholders (see `imageLater`).
+ */
 export function documentationLinks(repository: string | null, path: string): LinkResolver {
-  const linkTo = repositoryLinks(repository, path)
-  return (target, purpose) => (purpose === 'link' ? linkTo(target, purpose) : imageLater(fileInRepository(repository, path, target)))
+  const elsewhere = repositoryLinks(repository, path)
+  return (target, purpose) => {
+    if (purpose === 'image') return imageLater(fileInRepository(repository, path, target))
+    const inside = pathInPackage(target, path)
+    return inside ? pageOf(inside) : elsewhere(target, purpose)
+  }
 }
 
 type Root = { blob: string; folder: string }

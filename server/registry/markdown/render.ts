@@ -5,15 +5,22 @@ import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
 import { finishDocument, numbered, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
+import type { CodeHighlighter } from './highlight.ts'
 import { type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
 /**
  * Renders Markdown (GitHub flavor: tables, strikethrough, task lists, alerts, footnotes, emoji shortcodes, bare links, inline HTML) as sanitized HTML.
- * Code is not highlighted.
+ * Without `highlight`, code has no colors.
  */
-export const renderMarkdown = (source: string, resolve: LinkResolver): string => sanitizeRendered(toHtml(source, {}), resolve)
+export function renderMarkdown(source: string, resolve: LinkResolver, highlight: CodeHighlighter | null = null): string {
+  const codeBlocks: CodeBlock[] = []
+  const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
+  if (!highlight) return rendered
+  const found = findHtmlBlocks(rendered, codeBlocks)
+  return insertCode(found, codeBlocks, highlight(codeBlocks))
+}
 
 /** A code block in a known language. `placeholder` stands for its HTML in the document. */
 export type CodeBlock = { placeholder: string; code: string; language: Language }
@@ -31,50 +38,83 @@ export async function renderDocument(
   const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
   const sanitized = highlight ? findHtmlBlocks(rendered, codeBlocks) : rendered
   const highlighted = codeBlocks.length > 0 ? ((await highlight?.(codeBlocks)) ?? []) : []
-  const codeOf = new Map(codeBlocks.map(({ placeholder }, index) => [placeholder, highlighted[index] ?? '']))
-  return finishDocument(sanitized).replaceAll(codePlaceholder, (placeholder) => codeOf.get(placeholder) ?? '')
+  return insertCode(finishDocument(sanitized), codeBlocks, highlighted)
 }
 
-type Env = AnyEnv & { codeBlocks?: CodeBlock[]; usedSlugs?: Map<string, number> }
+/** Replaces the placeholders of code blocks by their HTML. */
+export function insertCode(html: string, codeBlocks: readonly CodeBlock[], highlighted: readonly string[]): string {
+  if (codeBlocks.length === 0) return html
+  const codeOf = new Map(codeBlocks.map(({ placeholder }, index) => [placeholder, highlighted[index] ?? '']))
+  return html.replaceAll(codePlaceholder, (placeholder) => codeOf.get(placeholder) ?? '')
+}
+
+/** `codeBlocks` collects the code blocks in known languages. `codeLanguage` is the language of those that name none. */
+export type Env = AnyEnv & { codeBlocks?: CodeBlock[]; codeLanguage?: Language; usedSlugs?: Map<string, number> }
 
 const toHtml = (source: string, env: Env): string => markdown.render(source.replaceAll(placeholderMark, ''), env)
 
-const markdown = new MarkdownIt({ html: true, linkify: true })
-  .use(emoji, { shortcuts: {} })
-  .use(footnotes)
-  // oxlint-disable-next-line typescript/no-unsafe-argument -- its types are those of another major version of markdown-it
-  .use(alerts)
-  .use(taskLists)
-  .use(anchors, { slugifyWithState: unusedSlug, getTokensText: headingText, tabIndex: false })
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
-// GitHub also links `www.example.com`, but no other host names.
-markdown.linkify.add('www.', {
-  validate: (text, position) =>
-    /^[\w-]+(\.[\w-]+)+(\/[^\s<>()"']*[^\s<>()"'.,;:!?])?/.exec(text.slice(position, position + 2000))?.[0].length ?? 0,
-  normalize: (match) => void (match.url = `http://${match.url}`),
-})
+/** Returns a parser for the Markdown of documents and doc comments. Headings have no ids. */
+export function createParser(): Parser {
+  const parser = new MarkdownIt({ html: true, linkify: true })
+    .use(emoji, { shortcuts: {} })
+    .use(footnotes)
+    // oxlint-disable-next-line typescript/no-unsafe-argument -- its types are those of another major version of markdown-it
+    .use(alerts)
+    .use(taskLists)
+    .use(alignedCells)
+    .use(codeInColors)
+  parser.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
+  // GitHub also links `www.example.com`, but no other host names.
+  parser.linkify.add('www.', {
+    validate: (text, position) =>
+      /^[\w-]+(\.[\w-]+)+(\/[^\s<>()"']*[^\s<>()"'.,;:!?])?/.exec(text.slice(position, position + 2000))?.[0].length ?? 0,
+    normalize: (match) => void (match.url = `http://${match.url}`),
+  })
+  const { rules } = parser.renderer
+  rules.alert_open = (tokens, index) => {
+    const { type, title } = metaOf(tokens[index])
+    return `<div class="markdown-alert markdown-alert-${type}"><p class="markdown-alert-title">${escapeHtml(title)}</p>`
+  }
+  rules.footnote_block_open = () => '<section class="footnotes"><ol>\n'
+  rules.footnote_caption = (tokens, index) => String(metaOf(tokens[index]).id + 1)
+  return parser
+}
+const markdown = createParser().use(anchors, { slugifyWithState: unusedSlug, getTokensText: headingText, tabIndex: false })
+
 /** Returns what a plugin stored in its token. */
 const metaOf = (token: Token | undefined) => token?.meta as { id: number; type: string; title: string }
-const { rules } = markdown.renderer
-rules.alert_open = (tokens, index) => {
-  const { type, title } = metaOf(tokens[index])
-  return `<div class="markdown-alert markdown-alert-${type}"><p class="markdown-alert-title">${escapeHtml(title)}</p>`
-}
-rules.footnote_block_open = () => '<section class="footnotes"><ol>\n'
-rules.footnote_caption = (tokens, index) => String(metaOf(tokens[index]).id + 1)
-
 // The HTML of highlighted code is inserted after sanitizing, which would take many times as long with it. The author of a document cannot write
 // this placeholder, because it contains a random number.
 const nonce = crypto.randomUUID()
 const codePlaceholder = new RegExp(`(?<=<code class="language-[\\w+#.-]+">)${placeholderMark}code-${nonce}-\\d+`, 'g')
 
-const plainFence = rules.fence
-rules.fence = (tokens, index, options, env, self) => {
-  const { content: code = '', info = '' } = tokens[index] ?? {}
-  const { codeBlocks } = env as Env
-  const language = languageNamed(/^\s*([\w+#.-]*)/.exec(info)?.[1] ?? '')
-  if (!codeBlocks || language === null) return plainFence?.(tokens, index, options, env, self) ?? ''
-  return `${addBlock(codeBlocks, code, language)}\n`
+/** Collects code blocks, so that they are highlighted later. */
+function codeInColors({ renderer: { rules } }: Parser): void {
+  const { fence: plainFence, code_block: plainCode } = rules
+  rules.fence = (tokens, index, options, env, self) => {
+    const { content: code = '', info = '' } = tokens[index] ?? {}
+    const { codeBlocks, codeLanguage } = env as Env
+    const name = /^\s*([\w+#.-]*)/.exec(info)?.[1]
+    const language = name ? languageNamed(name) : (codeLanguage ?? null)
+    if (!codeBlocks || language === null) return plainFence?.(tokens, index, options, env, self) ?? ''
+    return `${addBlock(codeBlocks, code, language)}\n`
+  }
+  rules.code_block = (tokens, index, options, env, self) => {
+    const { codeBlocks, codeLanguage } = env as Env
+    if (!codeBlocks || !codeLanguage) return plainCode?.(tokens, index, options, env, self) ?? ''
+    return `${addBlock(codeBlocks, tokens[index]?.content ?? '', codeLanguage)}\n`
+  }
+}
+
+/** Aligns table cells by an attribute instead of a style, which the Content-Security-Policy of API documentation blocks. */
+function alignedCells(parser: Parser): void {
+  parser.core.ruler.push('aligned-cells', ({ tokens }) => {
+    for (const token of tokens) {
+      const [, side] = (/^t[dh]_open$/.test(token.type) && /text-align:\s*(\w+)/.exec(String(token.attrGet('style') ?? ''))) || []
+      if (side === undefined) continue
+      token.attrs = [['align', side]]
+    }
+  })
 }
 
 /** Adds a code block. Returns the HTML of the block with its placeholder. */

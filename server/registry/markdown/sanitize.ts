@@ -15,7 +15,7 @@ export function sanitizeRendered(rendered: string, resolve: LinkResolver, own: R
         if (picture && loaded) picture.hasSource = true
         return { tagName, attribs: { ...(media && { media }), srcset: loaded } }
       },
-      '*': (tagName, attributes) => ({ tagName, attribs: prefixedId(attributes) }),
+      '*': (tagName, attributes) => ({ tagName, attribs: aligned(prefixedId(attributes)) }),
     },
     onOpenTag(name) {
       if (name === 'a') links++
@@ -39,8 +39,8 @@ const allowed: sanitizeHtml.IOptions = {
     a: ['href', 'rel'],
     ol: ['start', 'reversed', 'type'],
     table: ['width'],
-    th: ['colspan', 'rowspan', 'scope', 'style', 'width', 'valign'],
-    td: ['colspan', 'rowspan', 'style', 'width', 'valign'],
+    th: ['colspan', 'rowspan', 'scope', 'width', 'valign'],
+    td: ['colspan', 'rowspan', 'width', 'valign'],
     details: ['open'],
     input: ['type', 'checked', 'disabled'],
     img: ['src', 'alt', 'width', 'height', 'loading', 'decoding'],
@@ -55,7 +55,6 @@ const allowed: sanitizeHtml.IOptions = {
     section: ['footnotes'],
     a: ['footnote-backref'],
   },
-  allowedStyles: { '*': { 'text-align': [/^(left|right|center)$/] } },
   selfClosing: ['img', 'br', 'hr', 'input', 'source', 'wbr'],
   allowedSchemes: ['https', 'http', 'mailto'],
   allowProtocolRelative: false,
@@ -71,6 +70,12 @@ const idPrefix = 'doc-'
 function prefixedId({ id, name, ...attributes }: Attributes): Attributes {
   const anchor = id ?? name
   return anchor ? { ...attributes, id: `${idPrefix}${anchor}` } : attributes
+}
+
+/** Aligns an element by an attribute instead of a style, which the Content-Security-Policy of API documentation blocks. */
+function aligned({ style, ...attributes }: Attributes): Attributes {
+  const [, side] = /(?:^|;)\s*text-align\s*:\s*(left|right|center)\s*(?:;|$)/i.exec(style ?? '') ?? []
+  return side === undefined ? attributes : { align: side.toLowerCase(), ...attributes }
 }
 
 function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver, own: ReadonlySet<string>): Attributes {

@@ -1,5 +1,5 @@
 import { answerQuestions } from '../../platform/threads/worker.ts'
-import { highlight, loadLanguages, spentCpu } from './highlight.ts'
+import { highlight, loadLanguages, maxLanguages, spentCpu } from './highlight.ts'
 import { escapeCode, highlightLimits, type Language, splitLines } from './languages.ts'
 import { linkResolver, type Links } from './links.ts'
 import { type CodeBlock, renderDocument } from './render.ts'
@@ -21,9 +21,6 @@ async function highlightCode({ source, language }: CodeTask): Promise<string> {
   const loaded = await loadLanguages([language])
   return highlight(loaded, source, language, spentCpu() + highlightLimits.milliseconds).join('\n')
 }
-
-/** Maximum number of languages that are highlighted in one document, because grammars take up to 20 MB. */
-const maxLanguages = 12
 
 /** Highlights the code blocks of a document. All of them together have the time of one file; blocks after that have no colors. */
 async function highlightBlocks(blocks: CodeBlock[]): Promise<string[]> {

@@ -1,12 +1,11 @@
 import { expect, it } from 'vitest'
-import { buildPages } from '../../../server/analysis/api-pages/build.ts'
 import { readApi } from '../../../server/analysis/dart/read-api.ts'
-import { about } from '../../support/api.ts'
+import { about, pagesOf } from '../../support/api.ts'
 
 /** Returns the text of the main part of a page, without tags. */
 async function textOf(page: string, files: Record<string, string>): Promise<string> {
   const api = await readApi(new Map(Object.entries(files)), about.name)
-  const { content } = [...buildPages(api, about)].find(({ path }) => path === page) ?? { content: '' }
+  const content = (await pagesOf(api, about)).get(page) ?? ''
   return (/<main[^>]*>([\s\S]*)<\/main>/.exec(content)?.[1] ?? '')
     .replaceAll(/<[^>]+>/g, ' ')
     .replaceAll('&lt;', '<')
