@@ -77,8 +77,7 @@ async function readSelects(em: EntityManager, selects: Select[], results: Map<Se
  * Like `readRows`, for the fields of a list: queries with the same text that are requested in the same tick become one statement, a `union all`.
  * Unlike a condition on many keys, it keeps the limit of each query.
  */
-export const readEach = <Row extends object>(em: EntityManager, select: Select): Promise<Row[]> =>
-  loadRows(em, select) as Promise<Row[]>
+export const readEach = <Row extends object>(em: EntityManager, select: Select): Promise<Row[]> => loadRows(em, select) as Promise<Row[]>
 
 type Row = Record<string, unknown>
 type Page = { entity: EntityName<Row>; where: object; orderBy: OrderDefinition<Row>; limit: number; offset: number | undefined }
