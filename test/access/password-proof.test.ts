@@ -123,7 +123,7 @@ it('never confirms a password that is being changed', async () => {
     expect([200, 400, 401]).toContain(proof.status)
     expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
   }
-}, 120_000)
+})
 
 it('refuses to reset the own password, with a session or a token', async () => {
   await using app = await testApp()

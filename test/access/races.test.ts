@@ -28,7 +28,7 @@ it('creates only one owner when the setup is completed twice concurrently', asyn
     await orm.em.getConnection().execute('delete from users')
     app.forgetSetup()
   }
-}, 120_000)
+})
 
 it('never accepts an invitation twice', async () => {
   await using app = await testApp()
@@ -40,7 +40,7 @@ it('never accepts an invitation twice', async () => {
     const answers = await interleave(app, round, [() => accept('first password'), () => accept('second password')])
     expect(statuses(answers)).toEqual([200, 404])
   }
-}, 120_000)
+})
 
 it('keeps exactly one active owner during concurrent transfers, demotions and deactivations', async () => {
   await using app = await testApp({ now: new Date() })
@@ -68,4 +68,4 @@ it('keeps exactly one active owner during concurrent transfers, demotions and de
     const ids = admins.map(({ id }) => id)
     await app.services.database.fork().nativeUpdate(User, { id: { $in: ids } }, { role: 'admin', isActive: true })
   }
-}, 120_000)
+})

@@ -43,7 +43,7 @@ it('fills an empty server with packages of a year, and refuses a server that is 
   expect(data.packages.totalCount).toBe(59) // one of the 60 is unlisted
   expect(data.packages.nodes.reduce((sum, { versions }) => sum + versions.totalCount, 0)).toBeGreaterThan(300)
   expect(data.packages.nodes.filter(({ downloads }) => downloads.last30Days === 0)).toEqual([])
-}, 180_000)
+}, 600_000)
 
 type Counted = { totalCount: number }
 type Filled = Record<'publishers' | 'users' | 'advisories', Counted> & {

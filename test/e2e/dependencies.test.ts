@@ -76,4 +76,4 @@ it('shows what dependencies resolve to, and the tree of the packages of this ser
     .first()
     .waitFor()
   await expectSound(page, 'dependencies-conflict')
-}, 120_000)
+})

@@ -20,4 +20,4 @@ it('marks dependencies that do not name a registry, and copies the dependency wi
   await page.getByRole('row', { name: /icons .*No registry named/ }).waitFor()
   await page.getByText(/This version depends on icons without naming this server/).waitFor()
   await expectSound(page, 'bare-dependencies')
-}, 120_000)
+})

@@ -66,4 +66,4 @@ it('shows weekly downloads by version as a chart, a table and CSV', async () => 
   await chart.hover({ position: { x: 300, y: 100 } })
   await page.locator('[data-tooltip]').waitFor()
   await screenshot(page, 'downloads-tablet')
-}, 120_000)
+})

@@ -113,7 +113,7 @@ it('has a unique title, one main heading, no axe violations and no overflow on e
   expect(titles.has('Changelog · acme · Snug') && titles.has('Members · Company of Harbors · Snug')).toBe(true)
   expect([...titles].filter(([, paths]) => paths.length > 1)).toEqual([])
   expect(titles.size).toBeGreaterThan(50)
-}, 300_000)
+}, 1_200_000)
 
 it('has no accessibility violations or overflow in dialogs, without results and on missing pages', async () => {
   await using app = await consoleApp()
@@ -130,4 +130,4 @@ it('has no accessibility violations or overflow in dialogs, without results and 
       .waitFor()
     await expectSound(page, name)
   }
-}, 180_000)
+}, 600_000)

@@ -21,7 +21,7 @@ it('asks for the password if it was entered too long ago, then continues with th
   await page.getByText(/^svc_pat_\w{38}$/).waitFor() // the full secret, because existing tokens show only a prefix
   await dialog.waitFor({ state: 'hidden' })
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(2)
-}, 120_000)
+})
 
 it('changes nothing when the password is not entered', async () => {
   await using app = await consoleApp()
@@ -33,7 +33,7 @@ it('changes nothing when the password is not entered', async () => {
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('alert').getByText('Nothing was changed', { exact: false }).waitFor()
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(1)
-}, 120_000)
+})
 
 it('returns the focus to the button that needed the password, also in a dialog', async () => {
   await using app = await consoleApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
@@ -55,7 +55,7 @@ it('returns the focus to the button that needed the password, also in a dialog',
   await page.keyboard.press('Enter')
   await expect.poll(focused).toBe('Switch off…')
   expect((await admin.get('/api/admin/public-packages')).body.enabled).toBe(true)
-}, 120_000)
+})
 
 /** Requests a token that needs the password first; returns the dialog that asks for it. */
 async function askForToken(page: Page) {

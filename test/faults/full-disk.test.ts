@@ -50,7 +50,7 @@ it('reports the full folder when the database does not fit at the start, and sta
   }
   const server = await start(data)
   expect(server.log()).toContain('Snug is ready')
-}, 60_000)
+})
 
 it.each(['sqlite', 'postgres'])(
   'answers 503 when the disk of the archives is full, and leaves no partial uploads, on %s',

@@ -43,12 +43,12 @@ it('logs the settings that differ from their default, and ends the start with th
   const settings = server.log().match(/(?<= INFO )[A-Z_\d]+(?==)/g)
   expect(settings).toEqual(['SERVER_URL', 'JWT_SECRET', 'LISTEN_PORT', 'DATA_DIR', 'SCORING_ENABLED', 'MIN_FREE_BYTES', 'BCRYPT_COST'])
   expect(server.log()).toMatch(new RegExp(`\nSetup code: \\S+\nSnug is ready: ${server.url}\n$`))
-}, 30_000)
+})
 
 it('logs all settings with LOG_LEVEL=debug', async () => {
   const server = await start(folderForTest(), { LOG_LEVEL: 'debug' })
   expect(server.log()).toContain(' INFO DRAIN_DELAY_MS=0\n')
-}, 30_000)
+})
 
 it('keeps serving when the reader of its log closes the pipe, reports this once, and stops cleanly', async () => {
   const server = await start(folderForTest())
@@ -57,7 +57,7 @@ it('keeps serving when the reader of its log closes the pipe, reports this once,
   expect(server.log().match(complaint)).toEqual([expect.stringContaining('EPIPE')])
   server.process.kill('SIGTERM')
   await expect.poll(() => server.process.exitCode, { timeout: 10_000 }).toBe(0)
-}, 30_000)
+})
 
 it('keeps serving when both stdout and stderr are closed', async () => {
   const server = await start(folderForTest())
@@ -65,7 +65,7 @@ it('keeps serving when both stdout and stderr are closed', async () => {
   server.process.stderr?.destroy()
   await expectServing(server.url)
   expect(server.process.exitCode).toBeNull()
-}, 30_000)
+})
 
 it('starts and serves when no log line can be written', async () => {
   const server = await startInto(openSync('/dev/full', 'w'))
@@ -73,7 +73,7 @@ it('starts and serves when no log line can be written', async () => {
   expect(server.stderr().match(complaint)).toEqual([expect.stringContaining('ENOSPC')])
   server.process.kill('SIGTERM')
   expect(await server.exit).toBe(0)
-}, 30_000)
+})
 
 it('resumes its log when a full disk has free space again', async () => {
   const volume = smallVolume(64)
@@ -90,4 +90,4 @@ it('resumes its log when a full disk has free space again', async () => {
   await json(`${server.url}/api/packages/after_free_space`)
   await expect.poll(() => readFileSync(path, 'utf8'), { timeout: 5000 }).toContain('after_free_space')
   expect(server.stderr().match(complaint)).toHaveLength(1)
-}, 60_000)
+})

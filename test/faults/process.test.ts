@@ -102,7 +102,7 @@ it('finishes a download after SIGTERM, then exits although its connection is kep
   socket.resume()
   expect(await server.exit).toBe(0)
   expect(received).toBe(length)
-}, 30_000)
+})
 
 it('locks its data against a second process, and releases the lock when it is killed', async () => {
   const folder = folderForTest()

@@ -27,7 +27,7 @@ it('accepts a code once and revokes its token when it is exchanged twice concurr
     interleavings,
   )
   expect(await app.services.database.reads.all("select id from access_tokens where name like 'CLI%'")).toHaveLength(interleavings)
-}, 120_000)
+})
 
 it('accepts one of two concurrent answers of a user', async () => {
   await using app = await testApp()
@@ -40,7 +40,7 @@ it('accepts one of two concurrent answers of a user', async () => {
     ])
     expect(statuses(answers)).toEqual([200, 404])
   }
-}, 120_000)
+})
 
 it('issues no token to a user who is being disabled, without deadlocks', async () => {
   await using app = await testApp()
@@ -60,7 +60,7 @@ it('issues no token to a user who is being disabled, without deadlocks', async (
     await set(true)
     expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
   }
-}, 120_000)
+})
 
 /** Returns two instances on PostgreSQL. SQLite allows one instance only. */
 async function twoInstances(app: TestApp) {

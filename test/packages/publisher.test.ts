@@ -217,7 +217,7 @@ describe('deletion of an account', () => {
       )
       expect(orphans).toEqual([])
     }
-  }, 120_000)
+  })
 })
 
 it("shows anonymous users only the public details of a public package's owner", async () => {

@@ -99,7 +99,7 @@ describe('the verification of a domain', () => {
     const alice = await app.member()
     await start(alice)
     expect(await complete(alice)).toMatchObject(error(503, 'VerificationTemporarilyUnavailable'))
-  }, 20_000)
+  })
 })
 
 describe('a claim of a domain', () => {

@@ -36,7 +36,7 @@ it('starts no session with a password that is being changed', async () => {
     const sessions = await signInWhile(app, round, alice.email, async () => expect(await change()).toMatchObject({ status: 200 }))
     await expectNoSession(app, sessions)
   }
-}, 120_000)
+})
 
 it('accepts concurrent sign-ins that each rehash the password', async () => {
   await using app = await testApp({ env })
@@ -45,7 +45,7 @@ it('accepts concurrent sign-ins that each rehash the password', async () => {
     const attempt = () => app.anonymous.post('/api/auth/login', login(alice.email), { ip: app.address() })
     expect(statuses(await interleave(app, round, [attempt, attempt, attempt]))).toEqual([200, 200, 200])
   }
-}, 120_000)
+})
 
 it('starts no session with a password being reset and never overwrites the reset by rehashing', async () => {
   await using app = await testApp({ env })
@@ -61,7 +61,7 @@ it('starts no session with a password being reset and never overwrites the reset
     })
     await app.services.database.orm.em.getConnection().execute('delete from sessions')
   }
-}, 120_000)
+})
 
 it('leaves no session of a disabled account that works after reactivation', async () => {
   await using app = await testApp({ env })
@@ -74,7 +74,7 @@ it('leaves no session of a disabled account that works after reactivation', asyn
     expect(await set(true)).toMatchObject({ status: 200 })
     await expectNoSession(app, sessions)
   }
-}, 120_000)
+})
 
 it('accepts one of two concurrent password changes, and none after a reset', async () => {
   await using app = await testApp({ env })
@@ -100,7 +100,7 @@ it('accepts one of two concurrent password changes, and none after a reset', asy
       expect(answer).toMatchObject({ status: 200, body: { mustChangePassword: true } })
     }
   }
-}, 120_000)
+})
 
 it('never activates an account whose invitation is invalidated while the password is hashed', async () => {
   await using app = await testApp({ env: { BCRYPT_COST: '5' } })
@@ -126,4 +126,4 @@ it('never activates an account whose invitation is invalidated while the passwor
     if (accepted.status === 200) expect(invites).toEqual([])
     else expect(user?.password_hash ?? null).toBeNull()
   }
-}, 120_000)
+})

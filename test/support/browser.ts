@@ -52,6 +52,7 @@ export async function openPage(origin: string, { tolerate = [], ...options }: Pa
   const context = await (
     await browser
   ).newContext({ baseURL: origin, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ...options })
+  context.setDefaultTimeout(hangMs)
   const page = await context.newPage()
   const faults = faultsOf(page, origin)
   pending.set(page, requestsOf(page))
@@ -90,12 +91,12 @@ function requestsOf(page: Page) {
   return requests
 }
 
-/** The same timeout as Playwright's `waitFor`, in milliseconds. */
-const settleMs = 30_000
+/** After this time in milliseconds, a page hangs. On a busy machine, pages take many times as long as usual. */
+const hangMs = 180_000
 
 /** Waits until the page has no pending requests and is idle, twice in a row. @throws Error with the pending requests after a timeout. */
 export async function settled(page: Page): Promise<void> {
-  const deadline = performance.now() + settleMs
+  const deadline = performance.now() + hangMs
   for (let quiet = 0; quiet < 2; await wait(30)) {
     await page.evaluate('new Promise((idle) => requestIdleCallback(idle, { timeout: 5000 }))')
     const requests = Array.from(pending.get(page) ?? [], (request) => `${request.method()} ${request.url()}`)

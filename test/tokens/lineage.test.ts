@@ -79,7 +79,7 @@ it('never creates a token that outlives its revoked parent', async () => {
       if (answer.status === 201) expect(await app.withToken(answer.body.secret).get('/api/auth/me')).toMatchObject({ status: 401 })
     }
   }
-}, 120_000)
+})
 
 it('counts the GraphQL rate per user, not per token', async () => {
   await using app = await testApp({ now: new Date() })

@@ -124,7 +124,7 @@ describe('the upload slots of a user', () => {
     )
     const published = await Promise.allSettled(archives.map((archive) => pub.publish(archive)))
     expect(published.filter(({ status }) => status === 'rejected')).toEqual([])
-  }, 60_000)
+  })
 })
 
 async function countUploads(app: TestApp, { id }: Actor): Promise<number> {

@@ -23,7 +23,7 @@ it('has the correct index after two dependencies change concurrently', async () 
     await interleave(app, round, [() => change(alice, 'icons', 'public'), () => change(alice, 'fonts', 'public')])
     expect(await shownPackages(app)).toEqual({ app: true, fonts: true, icons: true })
   }
-}, 120_000)
+})
 
 it('has the correct index after a version is published while its dependency changes', async () => {
   await using app = await publicApp()
@@ -43,7 +43,7 @@ it('has the correct index after a version is published while its dependency chan
     // Otherwise the older versions would always depend on it.
     await app.services.database.fork().execute("delete from package_dependencies where name = 'icons'")
   }
-}, 120_000)
+})
 
 /** Returns for each package whether anonymous users find it, according to the index. */
 async function shownPackages({ services }: TestApp): Promise<Record<string, boolean>> {

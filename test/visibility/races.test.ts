@@ -24,7 +24,7 @@ it('never makes a package public whose dependency becomes private concurrently',
     await change(alice, 'app', 'private')
     await change(alice, 'icons', 'private')
   }
-}, 240_000)
+})
 
 it('makes two mutually dependent packages public in concurrent requests', async () => {
   await using app = await publicApp()
@@ -43,7 +43,7 @@ it('makes two mutually dependent packages public in concurrent requests', async 
     for (const name of ['left', 'right'])
       await alice.put(`/api/packages/${name}/visibility`, { visibility: 'private', confirm: name, acceptBreakage: true })
   }
-}, 240_000)
+})
 
 it('keeps concurrent changes of different settings', async () => {
   await using app = await publicApp()
@@ -58,7 +58,7 @@ it('keeps concurrent changes of different settings', async () => {
     ])
     expect((await admin.get('/api/admin/public-packages')).body).toMatchObject({ requiresServerAdmin: true })
   }
-}, 240_000)
+})
 
 it('shows what remains readable immediately, on every instance', async () => {
   await using app = await publicApp()

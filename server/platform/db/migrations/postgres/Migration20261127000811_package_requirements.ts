@@ -3,10 +3,11 @@ import { Migration } from '@mikro-orm/migrations'
 // The dependencies of all versions of a package, once each with the number of versions that declare them, so that what depends on a package is found
 // without reading every version. Triggers keep them up to date, also for servers of the previous release. They are filled here, and compared with the
 // versions when the server starts (server/registry/packages/dependents/service.ts). A source is the URL of a registry, empty if the dependency names
-// none. The triggers come first: they lock the tables against changes until the end, in the order in which publishing changes them.
+// none. There is no foreign key: PostgreSQL would check it again when the second version of a deleted package changes the same row, and fail. The
+// triggers come first: they lock the tables against changes until the end, in the order in which publishing changes them.
 export class Migration20261127000811_package_requirements extends Migration {
   override up() {
-    this.addSql('create table "package_requirements" ("name" varchar(64) collate "C" not null, "package_name" varchar(64) collate "C" not null, "kind" text not null, "source" text not null, "constraint" text not null, "package_id" uuid not null references "packages" ("id") on delete cascade, "is_public" boolean not null, "versions" integer not null);')
+    this.addSql('create table "package_requirements" ("name" varchar(64) collate "C" not null, "package_name" varchar(64) collate "C" not null, "kind" text not null, "source" text not null, "constraint" text not null, "package_id" uuid not null, "is_public" boolean not null, "versions" integer not null);')
     this.addSql(`create function package_versions_requirements() returns trigger language plpgsql as $$ begin
       update package_requirements r set versions = r.versions - 1 from package_dependencies d
         where r.package_id = old.package_id and d.version_id = old.id and d.sdk is null and r.name = d.name and r.kind = d.kind
