@@ -35,7 +35,7 @@ type Asked = { queryOf: (size: number, selection: string) => string; caller: Act
 
 /**
  * Counts the statements of each field of a type in a list of a few and of 50, or of as many as the query cost allows. Returns the selections that
- * take more statements in the long list, and those that failed.
+ * take more statements in the long list, and selections that failed.
  */
 export async function growingFields(app: TestApp, type: string, { queryOf, caller, ip, allowsErrors }: Asked): Promise<string[]> {
   const failures: string[] = []
