@@ -24,13 +24,39 @@ it('creates an account with a one-time password that must be changed', async () 
   expect(login).toMatchObject({ status: 200, body: { userId: made.body.userId, mustChangePassword: true } })
 })
 
+it('signs in with an internationalized or local address in any spelling, of which one account can have one', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  for (const [email, spelling] of [
+    ['x@müller.de', 'X@XN--MLLER-KVA.DE'],
+    ['admin@localhost', 'Admin@LOCALHOST'],
+    ['x%y@acme.dev', 'x%y@ACME.dev'],
+  ]) {
+    const { body } = await admin.post('/api/admin/users', { email, displayName: 'X' })
+    expect(body.email).toBe(email)
+    expect((await admin.post('/api/admin/users', { email: spelling, displayName: 'X' })).status).toBe(409)
+    const login = await app.anonymous.post('/api/auth/login', { email: spelling, password: body.generatedPassword })
+    expect(login).toMatchObject({ status: 200, body: { userId: body.userId } })
+  }
+})
+
+it('resets the password of an inactive account and reports that it stays inactive', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const alice = await app.member()
+  const reset = () => admin.post(`/api/admin/users/${alice.id}/reset-password`, {})
+  expect((await reset()).body).toMatchObject({ userId: alice.id, isActive: true })
+  await admin.put(`/api/admin/users/${alice.id}`, { isActive: false })
+  expect((await reset()).body).toMatchObject({ userId: alice.id, isActive: false, mustChangePassword: true })
+})
+
 it('accepts the former name of the role "member" and refuses "owner" and unknown roles', async () => {
   await using app = await testApp()
   const admin = await app.admin()
-  expect(await admin.post('/api/admin/users', { ...person, role: 'editor' })).toMatchObject({ status: 201, body: { role: 'member' } })
+  expect(await admin.post('/api/admin/users', { ...person, role: 'Editor' })).toMatchObject({ status: 201, body: { role: 'member' } })
   const found = await admin.graphql('{ users(first: 5, role: EDITOR) { nodes { email role } } }')
   expect(found.body.data.users.nodes).toEqual([{ email: person.email, role: 'MEMBER' }])
-  for (const role of ['owner', 'king', 5, '', 'MEMBER', ['admin']]) {
+  for (const role of ['owner', 'OWNER', 'king', 5, '', ['admin']]) {
     expect(await admin.post('/api/admin/users', { email: 'x@example.com', displayName: 'X', role })).toMatchObject({
       status: 400,
       body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^role: /) } },
@@ -155,7 +181,7 @@ it('resets a password to a generated or a given one', async () => {
   expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
   expect(await (await alice.session(made.body.generatedPassword)).get('/api/auth/me')).toMatchObject({ body: { mustChangePassword: true } })
   const given = await admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'battery staple' })
-  expect(given.body).toEqual({ userId: alice.id, mustChangePassword: true })
+  expect(given.body).toEqual({ userId: alice.id, isActive: true, mustChangePassword: true })
   expect(await admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'short' })).toMatchObject({
     status: 400,
     body: { error: { message: expect.stringMatching(/^password: /) } },

@@ -47,7 +47,7 @@ it('refuses days that do not exist', async () => {
 it('names the field and quotes the value unless it is a secret', async () => {
   const create = (fields: object) => owner.post('/api/admin/users', { email: 'a@example.com', displayName: 'A', ...fields })
   const saying = (message: string) => ({ status: 400, body: { error: { code: 'InvalidInput', message } } })
-  expect(await create({ role: 'Admin' })).toMatchObject(saying('role: must be one of admin, editor, member, viewer, not "Admin".'))
+  expect(await create({ role: 'Boss' })).toMatchObject(saying('role: must be one of admin, editor, member, viewer, not "Boss".'))
   expect(await create({ role: 5 })).toMatchObject(saying('role: must be one of admin, editor, member, viewer, not 5.'))
   expect(await create({ expiresInHours: 'many' })).toMatchObject(saying('expiresInHours: must be a whole number, not "many".'))
   expect(await create({ expiresInHours: 2 ** 40 })).toMatchObject(

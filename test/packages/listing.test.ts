@@ -141,7 +141,12 @@ describe('the package listing', () => {
       expect((await reader.get(path)).status).toBeOneOf([200, 303, 404])
     }
     const missing = ['nothing', 'Acme', '_fe_analyzer_shared', 'class', 'a'.repeat(65), 'acme/versions/9.9.9', 'nothing/versions/1.0.0']
-    for (const path of missing.map((end) => `/api/packages/${end}`)) {
+    const archives = [
+      '/packages/acme/versions/9.9.9.tar.gz',
+      '/packages/nothing/versions/1.0.0.tar.gz',
+      '/api/packages/acme/versions/9.9.9/archive.tar.gz',
+    ]
+    for (const path of [...missing.map((end) => `/api/packages/${end}`), ...archives]) {
       expect(await alice.get(path)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
     }
     for (const path of [

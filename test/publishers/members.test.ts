@@ -118,12 +118,13 @@ it('refuses unknown users and invalid roles', async () => {
   for (const body of [
     {},
     { role: 'owner' },
-    { role: 'ADMIN' },
+    { role: 'OWNER' },
     { role: null },
     { role: ['admin'] },
     { role: 'member', email: t.bob.email },
   ])
     expect(await put(t.bob.id, body)).toMatchObject({ status: 400, ...error('InvalidInput') })
+  expect(await put(t.bob.id, { role: 'Admin' })).toMatchObject({ status: 200, body: { role: 'admin' } })
 })
 
 it('adds members by exact e-mail address, without listing users', async () => {

@@ -185,6 +185,21 @@ it('lists the tokens of all users for administrators, without secrets and with f
     expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })
 
+it('marks expired tokens, and reads scopes in any case', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const alice = await (await app.member()).session()
+  const made = await alice.post('/api/auth/keys', { name: 'short', expiresInDays: 1, scopes: ['READ', 'Write'] })
+  expect(made).toMatchObject({ status: 201, body: { scopes: ['read', 'write'] } })
+  await alice.post('/api/auth/keys', { name: 'long', expiresInDays: 2, scopes: ['read'] })
+  expect(await alice.post('/api/auth/keys', { name: 'x', scopes: ['READER'] })).toMatchObject({ status: 400 })
+  const query = '{ me { tokens(first: 10) { nodes { name isExpired } } } }'
+  const marks = async () => (await alice.graphql(query)).body.data.me.tokens.nodes
+  expect(await marks()).toContainEqual({ name: 'short', isExpired: false })
+  app.clock.now = new Date('2026-01-02T00:00:00Z')
+  expect(await marks()).toContainEqual({ name: 'short', isExpired: true })
+  expect(await marks()).toContainEqual({ name: 'long', isExpired: false })
+})
+
 it('finds tokens with a scope that expire soon', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const [admin, alice] = [await app.admin(), await app.member()]
@@ -205,8 +220,12 @@ it('lists all tokens in REST, however many there are', async () => {
   const { body } = await alice.get('/api/auth/keys')
   expect(new Set(body.keys.map(({ id }: { id: string }) => id)).size).toBe(231)
   const admin = await app.admin()
-  for (const page of ['999999999', '9007199254740991', '9'.repeat(40)]) {
-    const body = { users: [], page: Math.min(Number(page), Number.MAX_SAFE_INTEGER) }
-    expect(await admin.get(`/api/admin/users?page=${page}`)).toMatchObject({ status: 200, body })
-  }
+  for (const page of ['999999999', '9007199254740991'])
+    expect(await admin.get(`/api/admin/users?page=${page}`)).toMatchObject({ status: 200, body: { users: [], page: Number(page) } })
+  for (const page of ['9007199254740992', '9007199254740993', '9'.repeat(40), '9'.repeat(400)])
+    for (const path of ['/api/admin/users', '/api/packages', '/api/search'])
+      expect(await admin.get(`${path}?page=${page}`)).toMatchObject({
+        status: 400,
+        body: { error: { code: 'InvalidInput', message: 'page: must be at most 9007199254740991.' } },
+      })
 })

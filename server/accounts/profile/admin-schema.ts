@@ -70,7 +70,8 @@ builder.mutationField('resetPassword', (t) =>
       user: { type: UserRef, description: 'The account.' },
       generatedPassword: { ...optionalSecret, description: 'The generated password, shown only once; null if you provided one.' },
     }),
-    description: "Resets a user's password and ends their sessions. The user must choose another password at the next sign-in.",
+    description:
+      "Resets a user's password and ends their sessions. The user must choose another password at the next sign-in. An inactive account stays inactive.",
     typeOptions: { description: 'The account and the new password.' },
     argOptions: { description: 'The account and the new password.' },
     input: {

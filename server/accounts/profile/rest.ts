@@ -60,9 +60,9 @@ export const userRoutes = [
   route(
     'POST /api/admin/users/:id/reset-password',
     `mutation ($input: ResetPasswordInput!) {
-      resetPassword(input: $input) { user @flatten { userId: uuid mustChangePassword } generatedPassword @omitNull }
+      resetPassword(input: $input) { user @flatten { userId: uuid isActive mustChangePassword } generatedPassword @omitNull }
     }`,
-    { summary: "Resets a user's password and ends their sessions.", ids, answer: 'resetPassword' },
+    { summary: "Resets a user's password and ends their sessions. An inactive account stays inactive.", ids, answer: 'resetPassword' },
   ),
   route(
     'POST /api/admin/transfer-ownership',

@@ -35,6 +35,10 @@ builder.node(AccessTokenRef, {
       nullable: true,
       description: 'When the token expires; null if it never expires.',
     }),
+    isExpired: t.boolean({
+      description: 'Whether the token has expired, so that it is not accepted any more.',
+      resolve: ({ expiresAt }, _args, { now }) => expiresAt != null && expiresAt <= now(),
+    }),
     lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true, description: 'When the token was last used, to the minute.' }),
     owner: t.field({
       type: UserRef,

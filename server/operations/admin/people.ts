@@ -111,12 +111,13 @@ export async function changeRole({ em }: Operation, email: string | undefined, w
 }
 
 function roleIn(text: string): Role {
-  const role = roles.find((one) => one === (text === 'editor' ? 'member' : text))
+  const word = text.toLowerCase()
+  const role = roles.find((one) => one === (word === 'editor' ? 'member' : word))
   if (!role) throw invalidInput(`Unknown role ${text}. Use one of ${roles.join(', ')}.`)
   return role
 }
 
-function parsed(shape: typeof address | typeof displayName, text: string | undefined, what: string): string {
+function parsed(shape: typeof address, text: string | undefined, what: string): string {
   const result = shape.safeParse(text ?? '')
   if (!result.success) throw invalidInput(`${what}: ${result.error.issues[0]?.message ?? 'cannot be read'}.`)
   return result.data

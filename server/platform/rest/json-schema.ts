@@ -1,6 +1,7 @@
 import {
   getNamedType,
   getNullableType,
+  type GraphQLInputField,
   type GraphQLInputType,
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -40,10 +41,24 @@ export function inputSchema(type: GraphQLInputType): Json {
   const required = fields.filter((field) => isNonNullType(field.type)).map((field) => field.name)
   return {
     type: 'object',
-    properties: Object.fromEntries(fields.map((field) => [field.name, { ...inputSchema(field.type), ...described(field) }])),
+    properties: Object.fromEntries(
+      fields.map((field) => [field.name, { ...inputSchema(field.type), ...limitsOf(field), ...described(field) }]),
+    ),
     ...(required.length && { required }),
   }
 }
+
+/** Returns the limits of the validation of an input field. */
+function limitsOf({ extensions }: GraphQLInputField): Json {
+  const { validate } = (extensions.pothosOptions ?? {}) as { validate?: unknown }
+  if (!(validate instanceof z.ZodType)) return {}
+  const json = zodSchema(validate)
+  // Nullable values have their limits in the first alternative.
+  const limits = Array.isArray(json.anyOf) ? (json.anyOf as Json[])[0] : json
+  return Object.fromEntries(Object.entries(limits ?? {}).filter(([name]) => limitNames.has(name)))
+}
+
+const limitNames = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'maxItems'])
 
 /** Returns the JSON Schema of a route's response, derived from the fields that its operation selects and the route's options. */
 export function answerSchema(fields: readonly AnswerField[], { answer, required = {} }: Route): Json {

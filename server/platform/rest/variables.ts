@@ -57,11 +57,12 @@ export function variablesReader(
 const known = ({ synonyms }: Route, name: string, value: unknown): unknown =>
   (typeof value === 'string' && new Map(Object.entries(synonyms?.[name] ?? {})).get(value)) || value
 
-/** Parses the query parameter `page`; 1 if absent. Throws InvalidInput unless it is a positive integer. Caps unsafe integers. */
+/** Parses the query parameter `page`; 1 if absent. Throws InvalidInput unless it is a positive integer that JSON numbers can represent. */
 export function pageNumber(value: unknown): number {
   if (value === undefined) return 1
   if (typeof value !== 'string' || !/^[1-9]\d*$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
-  return Math.min(Number(value), Number.MAX_SAFE_INTEGER)
+  if (!Number.isSafeInteger(Number(value))) throw invalidInput(`page: must be at most ${Number.MAX_SAFE_INTEGER}.`, 'page')
+  return Number(value)
 }
 
 /** Returns the number of rows before a page, capped at the maximum GraphQL integer; pages beyond it are empty anyway. */
@@ -121,9 +122,10 @@ function within(type: GraphQLInputType, value: unknown, path: string[]): unknown
   return value
 }
 
+/** Returns the name of an enum value from its word, in any case. */
 function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string {
   const words = type.getValues().map(({ name }) => name.toLowerCase())
-  if (typeof value === 'string' && words.includes(value)) return value.toUpperCase()
+  if (typeof value === 'string' && words.includes(value.toLowerCase())) return value.toUpperCase()
   throw invalidValue(path, `must be one of ${words.join(', ')}`, value)
 }
 

@@ -96,7 +96,6 @@ async function redirectToArchive(context: Context): Promise<unknown> {
   const { request, reply, config } = context
   const [name, version] = [packageParameter(request), versionParameter(request)]
   const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
-  // Signed-in callers find out at the target whether the archive exists. For all others the redirect itself must not reveal private packages.
-  if (!context.viewer && !(await findArchive(context, name, version, 'public'))) throw unknownVersion(name, version)
+  if (!(await findArchive(context, name, version, audienceOf(context)))) throw unknownVersion(name, version)
   return reply.redirect(url, 303)
 }

@@ -63,6 +63,17 @@ it('has a meaningful schema for every JSON response', () => {
   expect(opaque).toEqual([])
 })
 
+it('lists the limits of input fields', () => {
+  const bodyOf = (path: string, name: string) => {
+    const [operation] = operations.filter((one) => one.name === `post ${path}` || one.name === `POST ${path}`)
+    const { requestBody } = operation as unknown as { requestBody: { content: Record<string, { schema: { properties: object } }> } }
+    return Object.entries(requestBody.content['application/json']?.schema.properties ?? {}).find(([key]) => key === name)?.[1]
+  }
+  expect(bodyOf('/api/admin/users', 'expiresInHours')).toMatchObject({ type: 'integer', minimum: 1, maximum: 720 })
+  expect(bodyOf('/api/admin/users', 'displayName')).toMatchObject({ type: 'string', minLength: 1, maxLength: 100 })
+  expect(bodyOf('/api/auth/keys', 'expiresInDays')).toMatchObject({ type: 'integer', minimum: 1 })
+})
+
 it('lists the possible error statuses of an endpoint', () => {
   const of = (name: string) => operations.find((operation) => operation.name === name)
   const statuses = (name: string) => Object.keys(of(name)?.responses ?? {})
