@@ -33,6 +33,9 @@ it('starts a job when it is committed, passes its payload and records its progre
   expect(seen).toEqual(['sheep', 1, 3])
   expect(await jobOf(app, id)).toMatchObject({ state: 'done', done: 3, total: 3, phase: 'counting', attempts: 1, error: null, lease: null })
   await worker.stop()
+  expect(app.lines.filter((line) => line.includes(id))).toEqual([
+    expect.stringMatching(/ DEBUG job \S+ \(count sheep\): done after \d+ms\n$/),
+  ])
 })
 
 it('discards jobs of failed transactions and keeps one queued job per kind and subject', async () => {

@@ -91,7 +91,7 @@ it.each([
 it('accepts JSON and space-separated scopes', async () => {
   await using app = await testApp()
   const browser = await (await app.admin()).session()
-  expect(await app.anonymous.post('/oauth/token', await codeFor(browser, { scope: 'admin read' }))).toMatchObject({
+  expect(await app.anonymous.post('/oauth/token', await codeFor(browser, { scope: 'Admin READ' }))).toMatchObject({
     status: 200,
     body: { scope: 'read,admin' },
   })

@@ -81,9 +81,9 @@ export function required(parameters: Parameters, name: string): string {
   return value
 }
 
-/** Parses scopes separated by commas or spaces. */
+/** Parses scopes separated by commas or spaces, in any case. */
 function readScopes(text = 'read,write'): Scope[] {
-  const wanted = text.split(/[ ,]+/).filter(Boolean)
+  const wanted = text.toLowerCase().split(/[ ,]+/).filter(Boolean)
   if (wanted.length === 0 || wanted.some((scope) => !scopes.includes(scope as Scope)))
     throw new OauthError('invalid_scope', `scope must name one or more of ${scopes.join(', ')}.`)
   return scopes.filter((scope) => wanted.includes(scope))

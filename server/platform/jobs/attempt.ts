@@ -65,12 +65,14 @@ function logRenewalFailure({ log, failures }: Context, { id, kind }: ClaimedJob,
 /** Outcome of an attempt. `retried` and `interrupted` jobs run again. */
 type Outcome = 'done' | 'retried' | 'failed' | 'interrupted'
 
-async function observed({ failures, metrics, tracing }: Context, held: ClaimedJob, run: () => Promise<Outcome>): Promise<void> {
+async function observed({ failures, log, metrics, tracing }: Context, held: ClaimedJob, run: () => Promise<Outcome>): Promise<void> {
   const began = performance.now()
   try {
     const outcome = await (tracing ? tracing.attempt(held, run) : run())
     if (outcome === 'done') failures.worked(held.kind)
-    metrics?.countAttempt(held.kind, outcome, (performance.now() - began) / 1000)
+    const ms = performance.now() - began
+    log.debug(`job ${held.id} (${held.kind} ${held.subject}): ${outcome} after ${Math.round(ms)}ms`)
+    metrics?.countAttempt(held.kind, outcome, ms / 1000)
   } catch (error) {
     failures.failed(held.kind, error, (text) => `job ${held.id}: cannot record how it ended: ${text}`)
   }
