@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import type { Actor } from '../actor.ts'
+import { MirrorEntry } from '../../server/registry/mirror/entity.ts'
+import { readRows } from '../../server/platform/db/statements.ts'
 import { Upstream } from '../support/upstream.ts'
 import { failWith } from '../support/upstream-faults.ts'
 
@@ -85,4 +87,57 @@ it('refreshes and removes a package, with an audit entry, and shows a failed req
   const summaries = auditEntries.nodes.map(({ summary }: { summary: string }) => summary)
   expect(summaries).toContainEqual(expect.stringMatching(/ removed alpha from the mirror$/))
   expect(summaries.filter((summary: string) => summary.endsWith(' refreshed alpha in the mirror'))).toHaveLength(2)
+})
+
+it('pages through packages with many entries by the last use of what is kept', async () => {
+  const upstream = await Upstream.start()
+  await using app = await testApp({ env: { UPSTREAM_URL: upstream.url }, now: start })
+  const [admin, em] = [await app.admin(), app.services.database.fork()]
+  const lastUse = new Map<string, number>()
+  const insert = async (name: string, version: string, minute: number, kept: { sha256?: string; failure?: string }) => {
+    const { sha256 = null, failure = null } = kept
+    await em.insert(MirrorEntry, {
+      key: `archive:${name}:${version}`,
+      kind: 'archive',
+      name,
+      version,
+      sha256,
+      failure,
+      usedAt: new Date(start.getTime() + minute * 60_000),
+      failedAt: failure === null ? null : start,
+    })
+    if (sha256 ?? failure) lastUse.set(name, Math.max(lastUse.get(name) ?? 0, minute))
+  }
+  for (let index = 0; index < 40; index++) {
+    const name = `package_${String(index).padStart(2, '0')}`
+    // Some packages are used at the same time, and all versions of some.
+    for (let version = 0; version < 5; version++)
+      await insert(
+        name,
+        `1.0.${version}`,
+        (index % 7) * (version % 3),
+        index % 5 === 0 ? { failure: 'HTTP 500' } : { sha256: 'a'.repeat(64) },
+      )
+    await insert(name, '2.0.0', 999, {})
+  }
+  await insert('never_fetched', '1.0.0', 500, {})
+  const expected = [...lastUse].toSorted(([one, a], [other, b]) => b - a || (one < other ? -1 : 1)).map(([name]) => name)
+  const paged: string[] = []
+  for (let after: string | null = ''; after !== null;) {
+    const page = await list(admin, `first: 7${after && `, after: "${after}"`}`)
+    expect(page.totalCount).toBe(40)
+    paged.push(...names(page))
+    after = page.nodes.length < 7 ? null : page.pageInfo.endCursor
+  }
+  expect(paged).toEqual(expected)
+  const numbered = await list(admin, 'first: 7, offset: 20')
+  expect(names(numbered)).toEqual(expected.slice(20, 27))
+  expect(numbered.nodes[0].usedAt).toBe(new Date(start.getTime() + 60_000 * (lastUse.get(expected[20] ?? '') ?? 0)).toISOString())
+  if (app.config.DB_BACKEND !== 'sqlite') return // With so few rows, PostgreSQL reads the table.
+  const sql = app.queries.findLast((one) => one.includes('order by e.used_at desc')) ?? ''
+  const plan = await readRows<{ detail: string }>(em, `explain query plan ${sql}`, sql.match(/\?/g)?.map(() => 1) ?? [])
+  expect(plan.map(({ detail }) => detail).filter((detail) => detail.includes('INDEX'))).toEqual([
+    expect.stringMatching(/e USING INDEX mirror_entries_kept_by_use/),
+    expect.stringMatching(/SEARCH o USING INDEX mirror_entries_kept_by_name/),
+  ])
 })

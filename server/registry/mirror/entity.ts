@@ -8,7 +8,11 @@ export type MirrorKind = 'listing' | 'archive' | 'advisories' | 'score' | 'optio
 const MirrorEntrySchema = defineEntity({
   name: 'MirrorEntry',
   tableName: 'mirror_entries',
-  indexes: [{ properties: ['kind', 'name'] }],
+  indexes: [
+    { properties: ['kind', 'name'] },
+    { name: 'mirror_entries_kept_by_use', properties: ['usedAt', 'name'], where: 'sha256 is not null or failure is not null' },
+    { name: 'mirror_entries_kept_by_name', properties: ['name', 'usedAt'], where: 'sha256 is not null or failure is not null' },
+  ],
   properties: {
     /** Kind, package name and version, separated by colons (`entryKey`). */
     key: p.string().length(160).primary().ignoreSchemaChanges('collation'),

@@ -30,11 +30,21 @@ type Row = {
   failed_at: Moment | null
 }
 
-const groups = (where: string, having: string) =>
+/** Condition of the rows that count: a file is stored, or could not be fetched. */
+const isKept = (row: string) => `(${row}.sha256 is not null or ${row}.failure is not null)`
+
+/** The row of each package that was used last. */
+const lastUsed = (where: string) =>
+  `select e.name, e.used_at from mirror_entries e where e.name <> '' and ${isKept('e')} ${where} and not exists (
+     select 1 from mirror_entries o where o.name = e.name and ${isKept('o')}
+       and (o.used_at > e.used_at or (o.used_at = e.used_at and o.key < e.key)))`
+
+const summaries = (names: string) =>
   `select name, sum(case when kind = 'archive' and sha256 is not null then 1 else 0 end) as archives, sum(bytes) as bytes,
-     max(used_at) as used_at, max(case when kind = 'listing' then checked_at end) as checked_at, max(failed_at) as failed_at
-   from mirror_entries where name <> '' ${where} group by name
-   having (max(sha256) is not null or max(failure) is not null) ${having}`
+     max(case when ${isKept('mirror_entries')} then used_at end) as used_at,
+     max(case when kind = 'listing' then checked_at end) as checked_at, max(failed_at) as failed_at
+   from mirror_entries where name in (${names}) group by name
+   having max(sha256) is not null or max(failure) is not null order by used_at desc, name`
 
 /** Returns the packages in the mirror as a connection, most recently used first. `q` filters by part of the name. */
 export function listMirrored(
@@ -42,7 +52,7 @@ export function listMirrored(
   q: string | null | undefined,
   page: PageArguments & { offset?: number | null | undefined },
 ) {
-  const where = q ? "and name like ? escape '!'" : ''
+  const where = q ? "and e.name like ? escape '!'" : ''
   const values: Value[] = q ? [containing(q)] : []
   return pageByKey(page, {
     keyOf: ({ usedAt, name }: MirroredPackage) => `${usedAt.getTime()} ${name}`,
@@ -50,21 +60,34 @@ export function listMirrored(
     load: async (limit, after) => {
       const [moment = '', name = ''] = after?.split(' ') ?? []
       const at = new Date(Number(moment))
-      const having = after === undefined ? '' : 'and (max(used_at) < ? or (max(used_at) = ? and name > ?))'
-      const rows = await readRows<Row>(em, `${groups(where, having)} order by used_at desc, name limit ? offset ?`, [
-        ...values,
-        ...(after === undefined ? [] : [at, at, name]),
-        limit,
-        page.offset ?? 0,
-      ])
-      return withFailures(em, rows)
+      const later = after === undefined ? '' : 'and e.used_at <= ? and (e.used_at < ? or e.name > ?)'
+      const rows = await readRows<{ name: string }>(
+        em,
+        `${lastUsed(`${where} ${later}`)} order by e.used_at desc, e.name limit ? offset ?`,
+        [...values, ...(after === undefined ? [] : [at, at, name]), limit, page.offset ?? 0],
+      )
+      return loadMirrored(
+        em,
+        rows.map((row) => row.name),
+      )
     },
     count: async () =>
       Number(
-        (await readRow<{ total: number | string }>(em, `select count(*) as total from (${groups(where, '')}) as found`, values))?.total ??
-          0,
+        (
+          await readRow<{ total: number | string }>(
+            em,
+            `select count(*) as total from (select e.name from mirror_entries e where e.name <> '' and ${isKept('e')} ${where} group by e.name) as found`,
+            values,
+          )
+        )?.total ?? 0,
       ),
   })
+}
+
+/** Loads packages of the mirror, most recently used first. */
+async function loadMirrored(em: EntityManager, names: string[]): Promise<MirroredPackage[]> {
+  if (names.length === 0) return []
+  return withFailures(em, await readRows<Row>(em, summaries(names.map(() => '?').join(', ')), names))
 }
 
 async function withFailures(em: EntityManager, rows: readonly Row[]): Promise<MirroredPackage[]> {
@@ -138,8 +161,7 @@ export async function refreshMirrored(context: SignedInContext, name: string): P
     audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, ip: ip ?? null })
     return Promise.resolve()
   })
-  const [row] = await readRows<Row>(em, groups('and name = ?', ''), [name])
-  const [refreshed] = await withFailures(em, row ? [row] : [])
+  const [refreshed] = await loadMirrored(em, [name])
   if (!refreshed) throw notInMirror(name)
   return refreshed
 }
