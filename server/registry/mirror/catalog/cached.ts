@@ -41,10 +41,8 @@ const lastUsed = (where: string) =>
 
 const summaries = (names: string) =>
   `select name, sum(case when kind = 'archive' and sha256 is not null then 1 else 0 end) as archives, sum(bytes) as bytes,
-     max(case when ${isKept('mirror_entries')} then used_at end) as used_at,
-     max(case when kind = 'listing' then checked_at end) as checked_at, max(failed_at) as failed_at
-   from mirror_entries where name in (${names}) group by name
-   having max(sha256) is not null or max(failure) is not null order by used_at desc, name`
+     max(used_at) as used_at, max(case when kind = 'listing' then checked_at end) as checked_at, max(failed_at) as failed_at
+   from mirror_entries where name in (${names}) and ${isKept('mirror_entries')} group by name order by used_at desc, name`
 
 /** Returns the packages in the mirror as a connection, most recently used first. `q` filters by part of the name. */
 export function listMirrored(
