@@ -1,7 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { setTimeout as wait } from 'node:timers/promises'
 import { openAgent, type ProxySettings } from '../../outbound/proxy.ts'
 
 /** Milliseconds without a response after which the service is probed, and timeout of the probe for a request that is already waiting. */
@@ -28,7 +27,10 @@ export function detectUnresponsiveService({ client, once }: Record<'client' | 'o
   const askAfter = async (request: Address, patienceMs = connectMs): Promise<void> => {
     // No longer than its first caller waits, so that it does not delay the discovery that the service responds again.
     asked ??= isAnswered(request, proxies, patienceMs).finally(() => (asked = undefined))
-    isSilent = !(await Promise.race([asked, wait(patienceMs, false, { ref: false })]))
+    const late = Promise.withResolvers<false>()
+    const cancel = afterSteps(patienceMs, () => late.resolve(false))
+    isSilent = !(await Promise.race([asked, late.promise]))
+    cancel()
     if (isSilent) throw new ServiceSilent()
     answeredAt = performance.now()
   }
@@ -72,10 +74,10 @@ type Address = { method: string; protocol: string; hostname: string; port?: numb
 
 /** Waits for a response. If it takes long, waits only as long as the service is alive, which `ask` checks. @throws the error of `ask`. */
 async function waitWhileAlive<Result extends { response: unknown }>(answer: Promise<Result>, ask: () => Promise<void>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: (() => void) | undefined
   let isOver = false
   const silence = new Promise<never>((_resolve, reject) => {
-    const askLater = () => void (isOver || (timer = setTimeout(() => void ask().then(askLater, reject), waitMs)))
+    const askLater = () => void (isOver || (cancel = afterSteps(waitMs, () => void ask().then(askLater, reject))))
     askLater()
   })
   try {
@@ -85,7 +87,7 @@ async function waitWhileAlive<Result extends { response: unknown }>(answer: Prom
     throw error
   } finally {
     isOver = true
-    clearTimeout(timer)
+    cancel?.()
   }
 }
 
@@ -98,7 +100,9 @@ function discard({ response }: { response: unknown }): void {
 /** Returns whether the service sends any response. Rejections and connection failures also return true; the call itself reports them. */
 async function isAnswered({ protocol, hostname, port }: Address, proxies: ProxySettings, timeoutMs: number): Promise<boolean> {
   // Before the first wait, so that the probe ends before its callers stop waiting for it.
-  const signal = AbortSignal.timeout(timeoutMs)
+  const controller = new AbortController()
+  const { signal } = controller
+  const cancel = afterSteps(timeoutMs, () => controller.abort())
   const url = new URL(`${protocol}//${hostname}${port ? `:${port}` : ''}/`)
   const agent = await openAgent(proxies, url)
   const { request } = protocol === 'https:' ? await import('node:https') : await import('node:http')
@@ -111,7 +115,25 @@ async function isAnswered({ protocol, hostname, port }: Address, proxies: ProxyS
     return true
   } catch {
     return !signal.aborted
+  } finally {
+    cancel()
   }
+}
+
+const stepMs = 50
+
+/**
+ * Calls `done` after a time that is counted in steps, and returns a function that cancels it. A process that is too busy to read a response counts
+ * one step for all of its delay, so that it does not take its own delay for that of the service.
+ */
+function afterSteps(ms: number, done: () => void): () => void {
+  let left = Math.ceil(ms / stepMs)
+  const timer = setInterval(() => {
+    if (--left > 0) return
+    clearInterval(timer)
+    done()
+  }, stepMs).unref()
+  return () => clearInterval(timer)
 }
 
 /** Returns whether an error is a response timeout. A connection reset has the same name but a different code. */
