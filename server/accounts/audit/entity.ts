@@ -14,6 +14,7 @@ export const AuditEntry = defineEntity({
     { properties: ['userId', 'id'] },
     { properties: ['package', 'id'] },
     { properties: ['publisher', 'id'] },
+    { name: 'audit_entries_deleted_publisher', properties: ['publisher', 'id'], where: "kind = 'publisher.deleted'" },
   ],
   properties: {
     kind: p.string().length(64),

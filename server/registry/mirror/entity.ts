@@ -59,7 +59,11 @@ const MirrorDecisionSchema = defineEntity({
   name: 'MirrorDecision',
   tableName: 'mirror_decisions',
   extends: Base,
-  indexes: [{ properties: ['lastAt', 'id'] }, { properties: ['rule', 'lastAt'] }],
+  indexes: [
+    { properties: ['lastAt', 'id'] },
+    { properties: ['rule', 'lastAt'] },
+    { name: 'mirror_decisions_effects', properties: ['rule', 'outcome', 'lastAt', 'packageName', 'user', 'count'] },
+  ],
   properties: {
     /** SHA-256 of outcome, rule, package, version, reason and user, which identify a decision. */
     key: p.string().length(64).unique(),

@@ -11,6 +11,7 @@ export const Package = defineEntity({
   name: 'Package',
   tableName: 'packages',
   extends: Base,
+  indexes: [{ name: 'packages_listed_name', properties: ['name'], where: 'not is_unlisted' }],
   properties: {
     name: p.string().length(64).unique().ignoreSchemaChanges('collation'),
     /** The name without underscores and digits, used to find names that differ only in those. */
