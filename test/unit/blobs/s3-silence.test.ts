@@ -125,7 +125,7 @@ it('does not take its own busy process for a silent service', async () => {
   const sha256 = await store(blobs, bytes)
   const progress = { isDone: false }
   const reads = Promise.all(Array.from({ length: 10 }, () => blobs.read(sha256))).finally(() => (progress.isDone = true))
-  // Other work occupies the process longer than any limit, and each time lets it continue for one turn.
+  // Other work occupies the process longer than any limit, with one turn of the event loop in between.
   for (let turn = 0; turn < 40 && !progress.isDone; turn++) {
     for (const until = performance.now() + 1000; performance.now() < until;);
     await new Promise(setImmediate)
