@@ -49,8 +49,7 @@ export function listLikes(em: EntityManager, userId: string, limit: number, afte
   return em.find(
     PackageLike,
     { user: userId, ...(after !== undefined && { package: { name: { $gt: after } } }) },
-    // Sorts the names without the packages, which are loaded for the page only.
-    { populate: ['package'], strategy: 'select-in', orderBy: { package: { name: 'asc' } }, limit },
+    { populate: ['package'], orderBy: { package: { name: 'asc' } }, limit },
   )
 }
 

@@ -42,8 +42,7 @@ export function listWatches(em: EntityManager, userId: string, limit: number, af
   return em.find(
     PackageWatch,
     { user: userId, ...(after !== undefined && { package: { name: { $gt: after } } }) },
-    // Sorts the names without the packages, which are loaded for the page only.
-    { populate: ['package'], strategy: 'select-in', orderBy: { package: { name: 'asc' } }, limit },
+    { populate: ['package'], orderBy: { package: { name: 'asc' } }, limit },
   )
 }
 
