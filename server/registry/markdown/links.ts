@@ -92,8 +92,8 @@ const tabs: [RegExp, string][] = [
 ]
 
 /**
- * Returns a resolver for the relative links of a document. Links point into the package's repository if it is on GitHub or GitLab, including
- * self-hosted instances, because the URL format of other hosts is unknown. `path` is the path of the document in the archive. Images are not
+ * Returns a resolver for the relative links of a document. Links point into the package's repository if it is on GitHub, GitLab, Gitea or
+ * Forgejo, including self-hosted instances, because the URL format of other hosts is unknown. `path` is the path of the document in the archive. Images are not
  * resolved, because loading them would reveal the reader to another server.
  */
 export function repositoryLinks(repository: string | null, path: string): LinkResolver {
@@ -117,7 +117,7 @@ export function repositoryLinks(repository: string | null, path: string): LinkRe
 export function fileInRepository(repository: string | null, path: string, target: string): string {
   if (/^([a-z][a-z0-9+.-]*:|[/\\]{2})/i.test(target.trim())) return target
   const page = repositoryLinks(repository, path)(target, 'link')
-  return page?.replace(/^(https?:\/\/[^?#]*?)\/blob\//, '$1/raw/') ?? target
+  return page?.replace(/^(https?:\/\/[^?#]*?)\/(?:blob\/|src\/(?=(?:branch|tag|commit|HEAD)\/))/, '$1/raw/') ?? target
 }
 
 /**
@@ -135,18 +135,30 @@ export function documentationLinks(repository: string | null, path: string): Lin
 
 type Root = { blob: string; folder: string }
 
-/** Returns the base URL for viewing the files of a repository, and the package's folder in it. */
+/**
+ * Returns the base URL for viewing the files of a repository, and the package's folder in it. GitHub and GitLab are recognized by their host, GitLab
+ * and Gitea (also Forgejo) on any other host by the path of a folder: `/-/tree/main/` or `/src/branch/main/`.
+ */
 function rootOf(repository: string): Root | null {
   const url = URL.parse(repository)
   if (!url || !/^https?:$/.test(url.protocol)) return null
-  const isGitLab = /(^|\.)gitlab\./.test(url.host)
-  if (!isGitLab && !/(^|\.)github\./.test(url.host)) return null
-  const [project = '', inside = ''] = url.pathname
-    .replace(/\.git\/?$/, '')
-    .split(isGitLab ? /\/-\/(?:tree|blob)\// : /(?<=^\/[^/]+\/[^/]+)\/(?:tree|blob)\//)
+  const path = url.pathname.replace(/\.git\/?$/, '')
+  const isGitHub = /(^|\.)github\./.test(url.host)
+  const [, giteaProject, kind, giteaInside] = (!isGitHub && /^(\/[^/]+\/[^/]+)\/src\/(branch|tag|commit)\/(.+)$/.exec(path)) || []
+  if (giteaProject !== undefined) return rootIn(`${url.origin}${giteaProject}/src/${kind}`, giteaInside ?? '')
+  if (giteaHosts.has(url.host)) return /^\/[^/]+\/[^/]+\/?$/.test(path) ? rootIn(`${url.origin}${path.replace(/\/$/, '')}/src`, '') : null
+  const isGitLab = !isGitHub && (/(^|\.)gitlab\./.test(url.host) || /\/-\/(?:tree|blob)\//.test(path))
+  if (!isGitLab && !isGitHub) return null
+  const [project = '', inside = ''] = path.split(isGitLab ? /\/-\/(?:tree|blob)\// : /(?<=^\/[^/]+\/[^/]+)\/(?:tree|blob)\//)
   const names = project.split('/').filter(Boolean)
   if (names.length < 2 || (!isGitLab && names.length > 2)) return null
+  return rootIn(`${url.origin}/${names.join('/')}${isGitLab ? '/-' : ''}/blob`, inside)
+}
+
+const giteaHosts = new Set(['codeberg.org', 'gitea.com'])
+
+/** `inside` is the name of a branch, and the folder of the package in it. */
+function rootIn(files: string, inside: string): Root {
   const [branch = 'HEAD', ...folders] = inside.split('/').filter(Boolean)
-  const address = `${url.origin}/${names.join('/')}${isGitLab ? '/-' : ''}`
-  return { blob: `${address}/blob/${branch}/`, folder: folders.map((name) => `${name}/`).join('') }
+  return { blob: `${files}/${branch}/`, folder: folders.map((name) => `${name}/`).join('') }
 }
