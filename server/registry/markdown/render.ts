@@ -48,7 +48,7 @@ export function insertCode(html: string, codeBlocks: readonly CodeBlock[], highl
   return html.replaceAll(codePlaceholder, (placeholder) => codeOf.get(placeholder) ?? '')
 }
 
-/** `codeBlocks` collects the code blocks in known languages. `codeLanguage` is the language of those that name none. */
+/** `codeBlocks` collects the code blocks in known languages. `codeLanguage` is the language of blocks that name none. */
 export type Env = AnyEnv & { codeBlocks?: CodeBlock[]; codeLanguage?: Language; usedSlugs?: Map<string, number> }
 
 const toHtml = (source: string, env: Env): string => markdown.render(source.replaceAll(placeholderMark, ''), env)

@@ -46,4 +46,14 @@ describe('help pages', () => {
     })
     expect(missing).toEqual([])
   })
+
+  // The pages that everyone follows first. Comments and single quotes are part of the arguments in cmd.
+  it.each(['README.md', 'web/help/getting-started.md', 'web/help/publishing.md'])(
+    'has commands for sh, PowerShell and cmd in %s',
+    (path) => {
+      const commands = Array.from(read(path).matchAll(/^```sh\n([^]*?)^```/gm), ([, block = '']) => block.trimEnd().split('\n')).flat()
+      expect(commands.length).toBeGreaterThan(2)
+      expect(commands.filter((command) => /['#$`\\]|>>|&&|\|/.test(command))).toEqual([])
+    },
+  )
 })
