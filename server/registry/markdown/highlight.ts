@@ -2,8 +2,7 @@ import { createHighlighterCore, type HighlighterCore } from 'shiki/core'
 import { createOnigurumaEngine } from 'shiki/engine/oniguruma'
 import type { GrammarState, ThemedToken } from 'shiki/types'
 import theme from 'shiki/themes/github-light-default.mjs'
-import { escapeCode, grammars, highlightLimits, type Language, languageNamed, splitLines } from './languages.ts'
-import type { CodeBlock } from './render.ts'
+import { type CodeBlock, escapeCode, grammars, highlightLimits, type Language, languageNamed, splitLines } from './languages.ts'
 
 // The WebAssembly engine needs a third of the time of the JavaScript engine for the first block of a language (all grammars of a typical README:
 // 0.1 instead of 0.4 s), which matters more here than its speed afterwards, because threads are short-lived and results are cached.

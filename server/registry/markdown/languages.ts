@@ -43,6 +43,9 @@ export const grammars = {
 
 export type Language = keyof typeof grammars
 
+/** A code block in a known language. `placeholder` stands for its HTML in the document. */
+export type CodeBlock = { placeholder: string; code: string; language: Language }
+
 /** Further names of languages, which authors write after the fence of a code block, and file extensions. */
 const aliases: Record<string, Language> = {
   ...named('bat', 'batch cmd'),

@@ -6,7 +6,7 @@ import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
 import { finishDocument, numbered, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
 import type { CodeHighlighter } from './highlight.ts'
-import { type Language, languageNamed } from './languages.ts'
+import { type CodeBlock, type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
@@ -21,9 +21,6 @@ export function renderMarkdown(source: string, resolve: LinkResolver, highlight:
   const found = findHtmlBlocks(rendered, codeBlocks)
   return insertCode(found, codeBlocks, highlight(codeBlocks))
 }
-
-/** A code block in a known language. `placeholder` stands for its HTML in the document. */
-export type CodeBlock = { placeholder: string; code: string; language: Language }
 
 /**
  * Renders Markdown as sanitized HTML for the console: with links to headings, boxes around code and tables, and hints on misleading links. `highlight`

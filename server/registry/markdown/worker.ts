@@ -1,8 +1,8 @@
 import { answerQuestions } from '../../platform/threads/worker.ts'
 import { highlight, loadLanguages, maxLanguages, spentCpu } from './highlight.ts'
-import { escapeCode, highlightLimits, type Language, splitLines } from './languages.ts'
+import { escapeCode, highlightLimits, type CodeBlock, type Language, splitLines } from './languages.ts'
 import { linkResolver, type Links } from './links.ts'
-import { type CodeBlock, renderDocument } from './render.ts'
+import { renderDocument } from './render.ts'
 
 /** The input of the worker thread, which returns HTML: a Markdown text, or code, of which every line is a line of the result. */
 export type Task = TextTask | CodeTask
