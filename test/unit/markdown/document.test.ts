@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { highlight, loadLanguages } from '../../../server/registry/markdown/highlight.ts'
 import { insertImages } from '../../../server/registry/markdown/images.ts'
 import { documentationLinks, type LinkResolver } from '../../../server/registry/markdown/links.ts'
-import { type CodeBlock, renderDocument, renderMarkdown } from '../../../server/registry/markdown/render.ts'
+import type { CodeBlock } from '../../../server/registry/markdown/languages.ts'
+import { renderDocument, renderMarkdown } from '../../../server/registry/markdown/render.ts'
 
 const resolve: LinkResolver = (target, purpose) =>
   /^https?:/.test(target) ? (purpose === 'image' ? `/proxy?${new URL(target).host}` : target) : `/own/${target}`
