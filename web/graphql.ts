@@ -48,7 +48,7 @@ export const client = new Client({
   preferGetMethod: false,
   fetchSubscriptions: true, // over server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
-  exchanges: [mapExchange({ onOperation, onResult, onError }), cacheExchange, embedded, fetchExchange],
+  exchanges: [mapExchange({ onOperation, onError }), cacheExchange, mapExchange({ onResult }), embedded, fetchExchange],
 })
 
 /** Registers a listener that is called when a query fails because the session has ended. */
@@ -163,7 +163,10 @@ function answerAtOnce({ key, query, variables }: Operation): void {
   if (data !== undefined) embedded.restoreData({ [key]: { data: JSON.stringify(data) } })
 }
 
-/** Removes the root fields that failed from the data, and the data if nothing is left: pages show the error, and not that there is nothing. */
+/**
+ * Removes the root fields that failed from the data, and the data if nothing is left: pages show the error, and not that there is nothing. Results
+ * without data are not cached.
+ */
 function onResult(result: OperationResult): OperationResult {
   const failed = new Set(result.error?.graphQLErrors.map(({ path }) => path?.[0]))
   if (failed.size === 0 || result.operation.kind !== 'query' || !isObject(result.data)) return result
@@ -175,6 +178,7 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 
 /** Notifies the sign-out listeners. Mutations ask for the password themselves, and background queries must not navigate away from the page. */
 function onError(error: CombinedError, { kind, context }: Operation) {
-  if (kind === 'mutation' || context.isBackground) return
+  // A cached result may be from before the user signed in.
+  if (kind === 'mutation' || context.isBackground || context.meta?.cacheOutcome === 'hit') return
   if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
 }
