@@ -200,13 +200,19 @@ async function expectFeedAndPreview(page: Page): Promise<void> {
 it('shows hostile doc comments without harm', async () => {
   const { app, email, trackers, document } = await startHostile()
   await using _app = app
-  await documentVersion(app, 'hostile', '1.0.0', apiOf([declared('class', 'Hostile', { doc: document })]))
+  await documentVersion(
+    app,
+    'hostile',
+    '1.0.0',
+    apiOf([declared('class', 'Hostile', { doc: `${document}\n\n\`\`\`\nif (a /*\u202e } */) b();\n\`\`\`\n` })]),
+  )
   const { page, events } = await watchedPage(app, email)
   await page.goto('/documentation/hostile/1.0.0/shapes/Hostile.html')
   await page.getByRole('heading', { name: 'Hostile class' }).waitFor()
   await settled(page)
   expect(await page.evaluate('window.pwned')).toBeUndefined()
   expect(await page.locator('main :is(iframe, object, embed, form, style, script, [onerror], [onload], [name])').count()).toBe(0)
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('main .direction-mark')).unicodeBidi`)).toBe('isolate')
   expect(await overflow(page)).toBeLessThanOrEqual(0)
   expect([events, trackers.filter(({ connections }) => connections > 0)]).toEqual([[], []])
 })
