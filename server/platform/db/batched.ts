@@ -67,9 +67,10 @@ async function readSelects(em: EntityManager, selects: Select[], results: Map<Se
   const order = first.order === undefined ? '' : ` order by list, ${first.order}`
   const values = selects.flatMap((select) => select.values)
   const rows = await readRows<{ list: number }>(em, `select * from (${parts.join(' union all ')}) parts${order}`, values)
+  for (const select of selects) results.set(select, [])
   for (const { list, ...row } of rows) {
     const select = selects[list]
-    if (select) results.set(select, [...(results.get(select) ?? []), row])
+    if (select) results.get(select)?.push(row)
   }
 }
 
