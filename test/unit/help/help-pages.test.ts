@@ -1,6 +1,7 @@
 import { existsSync, globSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { shareOf } from '../../../server/platform/caches/caches.ts'
 import { read } from '../../support/deployment.ts'
 import { root } from '../../support/sources.ts'
 
@@ -56,4 +57,10 @@ describe('help pages', () => {
       expect(commands.filter((command) => /['#$`\\]|>>|&&|\|/.test(command))).toEqual([])
     },
   )
+
+  it('names the share of each cache', () => {
+    const rows = [...read('web/help/capacity.md').matchAll(/^\| `(\w+)` \| (\d+) % \|/gm)]
+    for (const [, name = '', share] of rows) expect(shareOf(name as Parameters<typeof shareOf>[0], 100), name).toBe(Number(share))
+    expect(rows.reduce((sum, [, , share]) => sum + Number(share), 0)).toBe(100)
+  })
 })
