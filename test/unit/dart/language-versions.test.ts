@@ -272,3 +272,14 @@ class const Point(
     expect(found?.filter((signature) => !signature.startsWith('A('))).toEqual(expect.arrayContaining(members))
   })
 })
+
+const builtIn =
+  'abstract as covariant deferred dynamic export extension external factory Function get implements import interface late library mixin operator part required set static typedef'
+
+it.each(builtIn.split(' '))('reads variables with the built-in identifier %s as their name', async (name) => {
+  const fields = [`static const A ${name} = const A()`, `final int ${name}`, `late String other, ${name}`]
+  for (const field of fields)
+    expect(outline(await read(`class A { const A(); ${field}; }`)), field).toContainEqual(expect.stringMatching(new RegExp(` ${name}$`)))
+  expect(outline(await read(`class A { static const ${name} = A._(3); const A._(this.x); final int x; }`)).join('\n')).toContain(` ${name}`)
+  expect(outline(await read(`const ${name} = 1;`)).join('\n')).toContain(name)
+})

@@ -50,12 +50,15 @@ function signatureAmong(nodes: readonly Node[]): { node: Node; kind: Shape['kind
   return null
 }
 
+/** Stands for the variable name `Function` in code for the grammar. */
+export const functionName = '$Function$'
+
 const variablesIn = (list: Node): Variable[] =>
   list.namedChildren.flatMap((child) => {
     const name = child.type === 'identifier' ? child : child.namedChildren.find(({ type }) => type === 'identifier')
     if (name === undefined) return []
     const value = child.text.slice(name.endIndex - child.startIndex).replace(/^\s*=\s*/, '')
-    return [{ name: name.text, valueType: typeOfPlaceholder(value) }]
+    return [{ name: name.text === functionName ? 'Function' : name.text, valueType: typeOfPlaceholder(value) }]
   })
 
 /** The signature of a redirecting factory ends before the redirection. */

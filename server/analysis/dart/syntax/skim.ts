@@ -1,5 +1,5 @@
 import { endOfBracket, endOfExpression, endOfInitializers, endOfTypeArguments, isContainer, plainTokenAt } from './tokens.ts'
-import { placeholderFor } from './shapes.ts'
+import { functionName, placeholderFor } from './shapes.ts'
 import { type Lead, leadAt, type Span } from './comments.ts'
 
 /** The source range of a directive, declaration or member, without preceding comments and annotations. */
@@ -89,6 +89,7 @@ function takeChunk(state: State, place: Place): Span & Pick<Chunk, 'body'> {
     else if (token.kind === 'end' || text === '}') return { start, end: (state.at = token.start), body: null }
     else if (token.kind === 'mark') {
       head.isLeading = false
+      if (text === ';' || text === '=') renameFunction(state, head, token.start)
       if (text === ';' || (text === ',' && place === 'enum values')) return { start, end: token.end, body: null }
       if (text === '{') return takeBody(state, head, start, token.start)
       passMark(state, head, start, token.start, text)
@@ -127,6 +128,14 @@ function passMark(state: State, head: Head, start: number, at: number, mark: str
     state.initializers = { start: at + 1, end }
     cut(state, end, '')
   }
+}
+
+/** Renames a variable with the name `Function`, which Dart permits and the grammar does not. `at` is the position of its `=` or `;`. */
+function renameFunction({ text, cuts }: State, { words }: Head, at: number): void {
+  const name = /\sFunction\s*$/.exec(text.slice(Math.max(at - 40, 0), at))
+  if (name === null || words[0] === 'typedef') return
+  const start = at - name[0].length + 1
+  cuts.push({ start, end: start + 'Function'.length, instead: functionName })
 }
 
 const keepsValue = (words: readonly string[]): boolean =>
