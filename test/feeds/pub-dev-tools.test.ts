@@ -48,3 +48,30 @@ it('gives agents the same facts with and without signing in, except download cou
     expect((await app.anonymous.get(`/api/packages/${path}`)).body).toMatchObject({ downloadCount30Days: 0 })
   expect((await alice.get('/api/packages/acme/versions/1.0.0/score')).body).toMatchObject({ downloadCount30Days: 1 })
 })
+
+it('counts the packages of each topic, most frequent topic first', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  const topics = { acme: 'network, http', beta: 'network', hidden: 'network, secret-plans', quiet: 'network, unlisted' }
+  const counts = async (actor: Actor) => {
+    const { status, body } = await actor.get('/api/topic-name-completion-data', { headers: { accept: 'application/json' } })
+    expect(status).toBe(200)
+    return Object.entries(body as object)
+  }
+  expect(await counts(alice)).toEqual([])
+  for (const [name, list] of Object.entries(topics)) await publish(alice, { name, version: '1.0.0', pubspec: `topics: [${list}]` })
+  await publish(alice, { name: 'plain', version: '1.0.0' })
+  await alice.put('/api/packages/quiet/options', { isUnlisted: true })
+  await makePublic(app, 'acme', 'beta', 'quiet', 'plain')
+  const common = [
+    ['network', 2],
+    ['http', 1],
+  ]
+  expect(await counts(alice)).toEqual([
+    ['network', 3],
+    ['http', 1],
+    ['secret-plans', 1],
+  ])
+  expect(await counts(app.anonymous)).toEqual(common)
+  expect(await app.withToken('svc_pat_wrong').get('/api/topic-name-completion-data')).toMatchObject({ status: 401 })
+})
