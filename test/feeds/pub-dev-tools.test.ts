@@ -75,3 +75,16 @@ it('counts the packages of each topic, most frequent topic first', async () => {
   expect(await counts(app.anonymous)).toEqual(common)
   expect(await app.withToken('svc_pat_wrong').get('/api/topic-name-completion-data')).toMatchObject({ status: 401 })
 })
+
+it('requires signing in to answer whether the caller likes a public package', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await makePublic(app, 'acme')
+  for (const name of ['acme', 'absent'])
+    expect(await app.anonymous.get(`/api/account/likes/${name}`)).toMatchObject({
+      status: 401,
+      body: { error: { code: 'MissingAuthentication' } },
+    })
+  expect(await alice.get('/api/account/likes/acme')).toMatchObject({ status: 200, body: { package: 'acme', liked: false } })
+})
