@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest'
 import type { Actor, Answer } from '../actor.ts'
+import { testApp } from '../app.ts'
 import { documentVersion } from '../support/docs.ts'
 import { writeDownloads } from '../support/downloads.ts'
+import { packageArchive } from '../support/archive.ts'
+import { PubClient } from '../support/pub-client.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -87,4 +90,45 @@ it('requires signing in to answer whether the caller likes a public package', as
       body: { error: { code: 'MissingAuthentication' } },
     })
   expect(await alice.get('/api/account/likes/acme')).toMatchObject({ status: 200, body: { package: 'acme', liked: false } })
+})
+
+it('links next pages below the path of SERVER_URL, with the scheme of the client and the same query', async () => {
+  await using app = await testApp({ env: { SERVER_URL: 'http://example.com/tools/pub', TRUST_PROXY: 'true' } })
+  const alice = await app.member()
+  const token = alice.secret ?? ''
+  const pub = new PubClient({ hostedUrl: 'http://example.com/tools/pub', address: `${await app.listen()}/tools/pub`, token })
+  for (let number = 10; number < 61; number++) await pub.publish(await packageArchive({ name: `pkg_${number}`, version: '1.0.0' }))
+  const schemes = { http: {}, https: { ip: '127.0.0.1', headers: { 'x-forwarded-proto': 'https' } } }
+  for (const [scheme, options] of Object.entries(schemes)) {
+    const get = async (path: string) => (await alice.get(`/tools/pub${path}`, options)).body
+    const here = `${scheme}://example.com/tools/pub`
+    expect(await get('/api/packages')).toMatchObject({ next_url: `${here}/api/packages?page=2` })
+    expect(await get('/api/packages?page=2')).toMatchObject({ next_url: null, packages: [{ name: 'pkg_60' }] })
+    expect(await get('/packages.json?page=1')).toMatchObject({ next: `${here}/packages.json?page=2` })
+    for (const q of [
+      '',
+      'q=',
+      'q=made+%26+pkg',
+      'q=made%3F',
+      'q=made?',
+      'q=made?&sort=name',
+      'q=%23made%3D',
+      'q=%C3%A4+made',
+      'q=a%2Bb+made',
+      'q=100%25+made',
+      'q=made&x=1&x=2',
+      'q=%22made%22',
+    ]) {
+      const first = await get(`/api/search?${q}`)
+      expect({ q, count: first.packages.length, address: first.next.split('?')[0] }).toEqual({
+        q,
+        count: 50,
+        address: `${here}/api/search`,
+      })
+      expect({ q, sent: [...new URL(first.next).searchParams] }).toEqual({ q, sent: [...new URLSearchParams(q), ['page', '2']] })
+      const rest = await get(first.next.slice(here.length))
+      const names = [...first.packages, ...rest.packages].map((one) => one.package)
+      expect({ q, next: rest.next, count: new Set(names).size }).toEqual({ q, next: undefined, count: 51 })
+    }
+  }
 })
