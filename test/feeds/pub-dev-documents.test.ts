@@ -189,7 +189,7 @@ it('shows anonymous callers public packages only, and private ones like missing 
   for (const path of documents('acme').slice(0, 5)) expect((await app.anonymous.get(path)).status).toBe(200)
   for (const path of documents('acme').slice(0, 5)) expect((await app.withToken('svc_pat_wrong').get(path)).status).toBe(401)
   expect((await app.anonymous.get('/api/packages/acme/metrics')).body).toMatchObject({
-    score: { downloadCount30Days: null },
+    score: { downloadCount30Days: 0 },
     scorecard: { weeklyVersionDownloads: null },
   })
   for (const path of ['/api/packages', '/packages.json', '/api/search'])

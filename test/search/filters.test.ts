@@ -49,6 +49,43 @@ it('filters by pubspec data', async () => {
     expect({ query, found: await find(alice, query) }).toEqual({ query, found: expected })
 })
 
+it('applies filters of pub.dev, and ignores the ones it does not support', async () => {
+  await using app = await testApp()
+  const alice = await publishSearchFixtures(app)
+  const all = ['camera', 'fancy', 'plain']
+  for (const [query, expected] of Object.entries({
+    'runtime:web': ['fancy'],
+    'runtime:native-aot': ['camera', 'fancy'],
+    'Runtime:Native-JIT camera': ['camera'],
+    '-runtime:web': ['camera', 'plain'],
+    '-runtime:native-aot': ['plain'],
+    'runtime:web runtime:native-aot': ['fancy'],
+    'dependency*:http': ['plain'],
+    '-dependency*:flutter': ['plain'],
+    'dependency*:absent': [],
+    'topic:state-management updated:2w': ['plain'],
+    'has:executable sdk:dart': ['plain'],
+    'show:unlisted is:plugin has:screenshot': ['camera'],
+    'updated:3d': all,
+    '-has:executable': all,
+    'camera updated:1y6m': ['camera'],
+    'updated:2w absent_words': [],
+    'runtime:cobol': [],
+  }))
+    expect({ query, found: await find(alice, query) }).toEqual({ query, found: expected })
+  for (const [query, searchedFor] of Object.entries({
+    'sdk:dart  updated:2w': 'sdk:dart',
+    'has:executable': '',
+    'camera show:unlisted is:plugin': 'camera is:plugin',
+    'topic:"state  management"': null,
+    'runtime:web': null,
+    camera: null,
+  })) {
+    const { body } = await alice.graphql('query ($query: String) { searchPackages(first: 1, query: $query) { searchedFor } }', { query })
+    expect({ query, ...body.data.searchPackages }).toEqual({ query, searchedFor })
+  }
+})
+
 it('treats unknown prefixes, unknown flags and open quotes as text', async () => {
   await using app = await testApp()
   const alice = await app.member()

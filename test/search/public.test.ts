@@ -68,7 +68,7 @@ it('shows anonymous users scores and likes of public packages but no downloads',
   await setVisibility(alice, 'acme', 'public')
   expect(await app.anonymous.get('/api/packages/acme/score')).toMatchObject({
     status: 200,
-    body: { status: 'pending', likeCount: 0, downloadCount30Days: null, tags: expect.arrayContaining(['sdk:dart', 'is:public']) },
+    body: { status: 'pending', likeCount: 0, downloadCount30Days: 0, tags: expect.arrayContaining(['sdk:dart', 'is:public']) },
   })
   expect((await app.anonymous.get('/api/packages/acme/versions/1.0.0/scoring-report')).status).toBe(200)
   expect((await app.anonymous.get('/api/packages/acme/likes')).body).toEqual({ package: 'acme', likes: 0 })

@@ -105,6 +105,7 @@ export const rest: Record<string, Access> = {
   'GET /api/packages/:pkg/metrics': 'read',
   'GET /api/package-names': 'read',
   'GET /api/package-name-completion-data': 'read',
+  'GET /api/topic-name-completion-data': 'read',
   'GET /api/search': 'read',
   'GET /feed.atom': 'read',
   'GET /packages/:pkg/feed.atom': 'read',

@@ -1,5 +1,16 @@
 // Search queries contain words and filters such as `sdk:flutter`. The grammar must match the server's.
-const filterNames = ['publisher', 'uploader', 'topic', 'sdk', 'platform', 'license', 'dependency', 'is']
+const filterNames = [
+  'publisher',
+  'uploader',
+  'topic',
+  'sdk',
+  'platform',
+  'license',
+  'dependency',
+  'is',
+  'runtime',
+  String.raw`dependency\*`,
+]
 const filterForm = new RegExp(
   String.raw`(?<!\S)-?(?:(?:${filterNames.join('|')}):(?:"[^"]*"|[^\s"]+)|score:(?:[<>]=?|=)?\d{1,3})(?=\s|$)`,
   'gi',
@@ -40,6 +51,7 @@ export const filterTitles: Record<string, string> = {
   publisher: 'Publisher',
   topic: 'Topic',
   license: 'License',
+  runtime: 'Runtime',
   score: 'Score',
   is: 'Kind',
 }

@@ -5,6 +5,8 @@ import type { Context } from '../../platform/access/context.ts'
 import { ofPackage, packageParameter, unknownPackage, unknownVersion } from '../../registry/packages/parameters.ts'
 import type { ScoreStatus } from './status.ts'
 
+export const downloadCount = z.int().describe('Downloads in the last 30 days. 0 without signing in.')
+
 const counted = z.array(z.object({ versionRange: z.string(), counts: z.array(z.int()) }))
 
 /** The document of pub.dev: absent parts of the reports are omitted. */
@@ -13,7 +15,7 @@ const metrics = z.object({
     grantedPoints: z.int(),
     maxPoints: z.int(),
     likeCount: z.int(),
-    downloadCount30Days: z.int().nullable(),
+    downloadCount30Days: downloadCount,
     tags: z.array(z.string()),
   }),
   scorecard: z.object({
@@ -89,7 +91,7 @@ function metricsOf(data: Data): z.infer<typeof metrics> {
   const { score, tags } = version
   const [grantedPoints, maxPoints] = [score.grantedPoints ?? 0, score.maxPoints ?? 0]
   return {
-    score: { grantedPoints, maxPoints, likeCount, downloadCount30Days: downloads?.last30Days ?? null, tags },
+    score: { grantedPoints, maxPoints, likeCount, downloadCount30Days: downloads?.last30Days ?? 0, tags },
     scorecard: {
       packageName: name,
       packageVersion: version.version,

@@ -1,29 +1,42 @@
 import { ofDisplayedVersion, ofVersion } from '../../registry/packages/parameters.ts'
 import { route, type Data, ok, type RouteOptions } from '../../platform/rest/route.ts'
 import { z } from 'zod'
-import { metricsRoute } from './metrics.ts'
+import { downloadCount, metricsRoute } from './metrics.ts'
 
-/** The response of pub.dev, extended by the state of the analysis. Like there, a version that is not analyzed has 0 of 0 points. */
-const counts = 'likeCount downloads @flatten { downloadCount30Days: last30Days }'
+/**
+ * The response of pub.dev, extended by the state of the analysis. Numbers are never null, because clients of pub.dev fail on null: a version that is
+ * not analyzed has 0 of 0 points, and callers who may not see downloads get 0.
+ */
+const counts = 'likeCount downloadCount30Days: downloads { last30Days }'
 const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints isIncomplete } }'
-const zeroPoints = (path: string): RouteOptions['changes'] =>
-  Object.fromEntries(
+const zeroForNull = (path: string): RouteOptions['changes'] => ({
+  'package.downloadCount30Days': {
+    from: (downloads) => (downloads as { last30Days: number } | null)?.last30Days ?? 0,
+    schema: downloadCount,
+  },
+  ...Object.fromEntries(
     ['grantedPoints', 'maxPoints'].map((name) => [`${path}.score.${name}`, { from: (value) => value ?? 0, schema: z.int() }]),
-  )
+  ),
+})
 const points = 'grantedPoints maxPoints'
 
 export const scoreRoutes = [
   route('GET /api/packages/:pkg/score', `query ($pkg: String!) { package(name: $pkg) { ${counts} displayedVersion ${fields} } }`, {
     summary: 'Points, likes, downloads and tags of the latest version, or of the highest one when all are retracted.',
     answer: 'package',
-    changes: zeroPoints('package.displayedVersion'),
+    changes: zeroForNull('package.displayedVersion'),
     ...ofDisplayedVersion,
   }),
   metricsRoute,
   route(
     'GET /api/packages/:pkg/versions/:version/score',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { ${counts} version(version: $version) ${fields} } }`,
-    { summary: 'Points, likes, downloads and tags of a version.', answer: 'package', changes: zeroPoints('package.version'), ...ofVersion },
+    {
+      summary: 'Points, likes, downloads and tags of a version.',
+      answer: 'package',
+      changes: zeroForNull('package.version'),
+      ...ofVersion,
+    },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/scoring-report',

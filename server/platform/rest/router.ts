@@ -205,7 +205,7 @@ function answerOf({ answer, path }: Route, data: Data, context: Context): unknow
 }
 
 function pageUrl(path: string, page: number, { request, config }: Context): string {
-  const query = new URLSearchParams(request.url.split('?')[1])
-  query.set('page', String(page))
+  const parameters = Object.entries({ ...(request.query as Record<string, string | string[]>), page: String(page) })
+  const query = new URLSearchParams(parameters.flatMap(([name, values]) => [values].flat().map((value) => [name, value])))
   return `${publicUrl(request, config.SERVER_URL)}${path}?${query}`
 }

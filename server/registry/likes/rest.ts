@@ -1,4 +1,5 @@
 import { ofPackage } from '../packages/parameters.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 
 const liked = 'package @flatten { package: name liked: viewerHasLiked }'
@@ -21,7 +22,7 @@ export const likeRoutes = [
     {
       summary: 'Whether you like a package.',
       answer: 'package',
-      ...ofPackage,
+      required: { viewer: unauthenticated, ...ofPackage.required },
     },
   ),
   route('PUT /api/account/likes/:pkg', `mutation ($input: LikePackageInput!) { likePackage(input: $input) { ${liked} } }`, {

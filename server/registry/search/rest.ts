@@ -1,4 +1,5 @@
-import { route } from '../../platform/rest/route.ts'
+import { z } from 'zod'
+import { type Data, route } from '../../platform/rest/route.ts'
 
 export const searchRoutes = [
   route(
@@ -13,4 +14,12 @@ export const searchRoutes = [
       answer: { page: 'searchPackages', of: 'packages', next: { field: 'next' } },
     },
   ),
+  route('GET /api/topic-name-completion-data', '{ topics: completeSearch(query: "topic:", first: 100) { label count } }', {
+    summary: 'The 100 most frequent topics with their number of packages, counted in up to 1,000 packages. For completion in editors.',
+    answer: { from: countsByTopic, schema: z.record(z.string(), z.int()) },
+  }),
 ]
+
+function countsByTopic({ topics }: Data): unknown {
+  return Object.fromEntries((topics as { label: string; count: number }[]).map(({ label, count }) => [label.slice('topic:'.length), count]))
+}

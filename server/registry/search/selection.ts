@@ -42,13 +42,13 @@ export async function selectionOf(source: Source, query: string, searcher: Searc
   if (wantsUnlisted && !searcher) return null
   const all: Tag[][] = wantsUnlisted && searcher && !isServerAdmin(searcher) ? [await administeredTags(source, searcher.id)] : []
   const none: Tag[] = []
-  const alternatives = new Map<Filter, Tag[]>()
+  const alternatives = new Map<string, Tag[]>()
   for (const wanted of filters) {
-    const tag = await tagOf(source, wanted, searcher)
-    if (wanted.negated) none.push(...(tag ? [tag] : []))
-    else if (!tag) return null
-    else if (!exclusive.has(wanted.filter)) all.push([tag])
-    else alternatives.set(wanted.filter, [...(alternatives.get(wanted.filter) ?? []), tag])
+    const tags = await filterTags(source, wanted, searcher)
+    if (wanted.negated) none.push(...tags)
+    else if (tags.length === 0) return null
+    else if (!exclusive.has(wanted.filter)) all.push(tags)
+    else alternatives.set(wanted.filter, [...(alternatives.get(wanted.filter) ?? []), ...tags])
   }
   return { reach: wantsUnlisted ? 'unlisted' : reachOf(searcher), terms, all: [...all, ...alternatives.values()], none, scores }
 }
@@ -64,17 +64,27 @@ export function withPartlyPublic(selection: Selection, here: Here): Selection {
 }
 
 /** Filters of which a package has a single value. Several required values are therefore alternatives. */
-const exclusive: ReadonlySet<Filter> = new Set(['publisher', 'license'])
+const exclusive: ReadonlySet<string> = new Set(['publisher', 'license'])
 
-/** Converts a filter into a tag. Returns null when no package visible to the caller can have it. */
-async function tagOf({ reads }: Source, { filter, value }: QueryFilter, searcher: Searcher): Promise<Tag | null> {
-  if (filter !== 'uploader') return `${filter}:${value.replaceAll(/\s/g, '-')}`
+/** Converts a filter into alternative tags. Returns an empty list when no package visible to the caller can have one. */
+async function filterTags({ reads }: Source, { filter, value }: QueryFilter, searcher: Searcher): Promise<Tag[]> {
+  if (filter === 'runtime') return platformsOf.get(value) ?? []
+  if (filter !== 'uploader') return [`${filter}:${value.replaceAll(/\s/g, '-')}`]
   // Uploaders are hidden from anonymous callers.
-  if (!searcher) return null
-  if (value === 'me') return `uploader:${searcher.id}`
+  if (!searcher) return []
+  if (value === 'me') return [`uploader:${searcher.id}`]
   const user = await reads.get<{ id: string }>('select id from users where email_key = ?', value)
-  return user ? `uploader:${user.id}` : null
+  return user ? [`uploader:${user.id}`] : []
 }
+
+const native: Tag[] = ['android', 'ios', 'linux', 'macos', 'windows'].map((platform): Tag => `platform:${platform}`)
+
+/** The platforms of the runtimes for which pub.dev has the filter `runtime:`. */
+const platformsOf = new Map<string, Tag[]>([
+  ['web', ['platform:web']],
+  ['native-aot', native],
+  ['native-jit', native],
+])
 
 /** Returns the tags of packages that the user administers, as an uploader or as an admin of the publisher. */
 async function administeredTags({ reads }: Source, userId: string): Promise<Tag[]> {
@@ -84,7 +94,7 @@ async function administeredTags({ reads }: Source, userId: string): Promise<Tag[
 }
 
 /** A required or excluded property. */
-export type QueryFilter = { filter: Filter; value: string; negated: boolean }
+export type QueryFilter = { filter: Filter | 'runtime'; value: string; negated: boolean }
 
 /** A comparison with a package's score (percentage of points, 0 to 100). Packages without a score never match. */
 export type ScoreFilter = { operator: ScoreOperator; points: number; negated: boolean }
@@ -95,7 +105,7 @@ export type Query = { text: string; filters: QueryFilter[]; scores: ScoreFilter[
 
 /**
  * Parses a query such as `publisher:acme -is:discontinued topic:"state management" score:>=80 words`. Unknown filters, and filters after the first
- * ten, remain part of the text.
+ * ten, remain part of the text. `runtime:` and `dependency*:` are filters of pub.dev; here, the latter finds direct dependencies only.
  */
 export function parseQuery(query: string): Query {
   const found: QueryFilter[] = []
@@ -108,9 +118,10 @@ export function parseQuery(query: string): Query {
   const text = rest.replaceAll(
     pattern,
     (whole: string, sign: string, filter: string, quoted: string | undefined, bare: string | undefined) => {
-      const parsed = { filter: filter.toLowerCase() as Filter, value: (quoted ?? bare ?? '').trim().toLowerCase(), negated: sign === '-' }
-      const isKnown = parsed.value !== '' && (parsed.filter !== 'is' || flags.has(parsed.value))
-      if (!isKnown || found.length >= maxFilters) return whole
+      const name = filter.toLowerCase().replace('*', '') as QueryFilter['filter']
+      const parsed = { filter: name, value: (quoted ?? bare ?? '').trim().toLowerCase(), negated: sign === '-' }
+      const known = name === 'is' ? flags : name === 'runtime' ? platformsOf : null
+      if (parsed.value === '' || known?.has(parsed.value) === false || found.length >= maxFilters) return whole
       found.push(parsed)
       return ' '
     },
@@ -125,4 +136,18 @@ export const flags: ReadonlySet<string> = new Set(
 
 const maxFilters = 10
 const scorePattern = /(?<!\S)(-?)score:(>=|>|<=|<|=)?(\d{1,3})(?=\s|$)/gi
-const pattern = new RegExp(String.raw`(?<![^\s])(-?)(${filters.join('|')}):(?:"([^"]{0,100})"|([^\s"]{1,100}))(?=\s|$)`, 'gi')
+const pattern = new RegExp(
+  String.raw`(?<![^\s])(-?)(${filters.join('|')}|runtime|dependency\*):(?:"([^"]{0,100})"|([^\s"]{1,100}))(?=\s|$)`,
+  'gi',
+)
+
+/**
+ * Removes the filters of pub.dev that this server cannot apply. As words, they would exclude all packages.
+ * Source: the filters that pub.dev's search and Dart's MCP server describe.
+ */
+export function withoutForeignFilters(query: string): string {
+  const left = query.replaceAll(foreignFilter, '')
+  return left === query ? query : left.replaceAll(/\s+/g, ' ').trim()
+}
+
+const foreignFilter = /(?<!\S)-?(?:has|show|updated):[^\s":]+(?!\S)/gi

@@ -4,7 +4,16 @@ import { dialectOf } from './dialects.ts'
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
 import { countMatches, listPackages, type ListRange, type ListSort, readRank, type SearchMatch, writeCursor } from './listing.ts'
 import { completeIn, countEach, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
-import { everything, parseQuery, type Searcher, type Selection, selectionOf, type Source, withPartlyPublic } from './selection.ts'
+import {
+  everything,
+  parseQuery,
+  type Searcher,
+  type Selection,
+  selectionOf,
+  type Source,
+  withoutForeignFilters,
+  withPartlyPublic,
+} from './selection.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
 import { correct, type Instead, leaveOut, suggestNames } from './typos.ts'
 
@@ -27,7 +36,7 @@ export type SearchRequest = {
 export type SearchPage = {
   matches: SearchMatch[]
   hasNextPage: boolean
-  /** The corrected query that was used instead; null if the query was used as typed. */
+  /** The corrected or shortened query that was used instead; null if the query was used as typed. */
   searchedFor: string | null
   /** The words that were searched for, or null. */
   terms: QueryTerms | null
@@ -45,21 +54,22 @@ export type SearchPage = {
  */
 export async function searchPackages(
   source: Source,
-  { searcher, here, query, sort, limit, offset, after }: SearchRequest,
+  { searcher, here, query: typed, sort, limit, offset, after }: SearchRequest,
 ): Promise<SearchPage> {
-  const wanted = await selectionOf(source, query ?? '', searcher)
+  const query = withoutForeignFilters(typed ?? '')
+  const wanted = await selectionOf(source, query, searcher)
   if (!wanted) return nothing
   const selection = withPartlyPublic(wanted, here)
   const range = { limit: limit + 1, offset: offset ?? 0, after }
   const order = sort ?? (selection.terms ? 'relevance' : 'updated')
   const { matches, ...found } = isByWords(selection)
-    ? await findWords(source, selection, { query: query ?? '', order, range })
+    ? await findWords(source, selection, { query, order, range })
     : { matches: await listPackages(source, selection, sortOf(order), range), selection, searchedFor: null, unknown: null }
   const { unknown } = found
   return {
     matches: matches.slice(0, limit),
     hasNextPage: matches.length > limit,
-    searchedFor: found.searchedFor,
+    searchedFor: found.searchedFor ?? (query === (typed ?? '') ? null : query),
     terms: found.selection.terms,
     totalCount: () => countMatches(source, found.selection),
     didYouMean: async () => (unknown === null ? [] : suggestNames(source, unknown, selection.reach)),
