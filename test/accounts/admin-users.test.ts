@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { statuses } from '../actor.ts'
 import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
 
 const person = { email: 'Nina@Example.com', displayName: 'Nina' }
 
@@ -37,6 +38,27 @@ it('signs in with an internationalized or local address in any spelling, of whic
     expect((await admin.post('/api/admin/users', { email: spelling, displayName: 'X' })).status).toBe(409)
     const login = await app.anonymous.post('/api/auth/login', { email: spelling, password: body.generatedPassword })
     expect(login).toMatchObject({ status: 200, body: { userId: body.userId } })
+  }
+})
+
+it('finds people by any spelling of their address: in lists, as uploaders and in the search', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  await publish(admin, { name: 'acme', version: '1.0.0' })
+  const spellings = ['x@müller.de', 'X@XN--MLLER-KVA.DE', 'x@Mu\u0308ller.de']
+  await admin.post('/api/admin/users', { email: 'x@xn--mller-kva.de', displayName: 'X', role: 'member' })
+  for (const email of spellings) {
+    const listed = await admin.get(`/api/admin/users?email=${encodeURIComponent(email)}`)
+    expect(listed.body.users, email).toMatchObject([{ email: 'x@xn--mller-kva.de' }])
+    const found = await admin.graphql('query ($query: String) { users(first: 9, query: $query) { totalCount } }', { query: email })
+    expect(found.body.data.users.totalCount, email).toBe(1)
+    expect((await admin.put(`/api/packages/acme/uploaders/${encodeURIComponent(email)}`, {})).status, email).toBe(200)
+    const query = `uploader:${email}`
+    const packages = await admin.graphql('query ($query: String!) { searchPackages(first: 9, query: $query) { nodes { name } } }', {
+      query,
+    })
+    expect(packages.body.data.searchPackages.nodes, email).toEqual([{ name: 'acme' }])
+    expect((await admin.delete(`/api/packages/acme/uploaders/${encodeURIComponent(email)}`)).status, email).toBe(200)
   }
 })
 

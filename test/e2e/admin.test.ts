@@ -1,17 +1,6 @@
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
-
-/** Reads the secret from the dialog that shows it, and closes the dialog. */
-async function takeSecret(page: Page, title: string): Promise<string> {
-  const sheet = page.getByRole('dialog', { name: title })
-  const secret = (await sheet.locator('[data-secret]').textContent()) ?? ''
-  await sheet.getByLabel('I have saved it').click()
-  await sheet.getByRole('button', { name: 'Done' }).click()
-  await sheet.waitFor({ state: 'hidden' })
-  return secret.trim()
-}
+import { choose, consoleApp, publishTo, startSession, takeSecret } from '../support/console.ts'
 
 describe('list of users', () => {
   it('creates accounts by invitation and by one-time password, showing each secret once', async () => {

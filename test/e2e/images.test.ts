@@ -69,6 +69,35 @@ it('shows pictures of the package, badges of other servers and screenshots, all 
   expect(badges.requests.map(({ url }) => url)).toEqual(['/build.svg'])
 })
 
+it('shows SVGs as screenshots, and no broken images in place of damaged ones', async () => {
+  await using app = await consoleApp()
+  const author = await app.member()
+  const files = { 'doc/start.SVG': badge, 'doc/settings.png': badge, 'doc/damaged.png': 'PNG', 'doc/damaged.svg': 'svg' }
+  const listOf = (paths: string[]) =>
+    `screenshots:\n${paths.map((path) => `  - {description: ${path.slice(4)}, path: ${path}}\n`).join('')}`
+  for (const [name, paths] of [
+    ['vector', Object.keys(files)],
+    ['damaged', ['doc/damaged.png', 'doc/damaged.svg']],
+  ] as const)
+    await publishTo(app.url, author.secret ?? '', { name, version: '1.0.0', pubspec: listOf([...paths]), files })
+  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  await startSession(page, app.url, author.email)
+  const sizes = () =>
+    page.evaluate<number[]>("[...document.querySelectorAll('main img')].map(({ complete, naturalWidth }) => complete && naturalWidth)")
+  await page.goto('/packages/vector')
+  await expect.poll(sizes).toEqual([90, 90])
+  await page.getByRole('button', { name: 'Enlarge: settings.png' }).click()
+  await expect.poll(() => loadedWidth(page, 'settings.png')).toBe(90)
+  await page.getByRole('dialog').getByRole('button', { name: 'Next' }).waitFor({ state: 'visible' })
+  await page.keyboard.press('Escape')
+  await page.goto('/packages/damaged')
+  await page.locator('.document').waitFor()
+  await page.getByRole('region', { name: 'Screenshots' }).waitFor({ state: 'detached' })
+  await page.goto('/packages')
+  await page.getByRole('link', { name: 'damaged' }).waitFor()
+  await expect.poll(sizes).toEqual([90])
+})
+
 it('shows images in API documentation, whose pages have an origin of their own', async () => {
   const dns = await testDns()
   const badges = await startImages((_request, response) => response.setHeader('content-type', 'image/svg+xml').end(badge))

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
 import { drawn, expectAccessible, openPage, settled } from '../support/browser.ts'
-import { consoleApp, overflow, startSession } from '../support/console.ts'
+import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { showAs } from '../support/looks.ts'
-import { publish } from '../support/publish.ts'
 
 const code = "import 'package:acme/acme.dart';\n\nvoid main() => run();"
 const readme = `# Acme
@@ -32,17 +31,18 @@ ${'Text.\n\n'.repeat(40)}
 `
 const logo = '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="200" viewBox="0 0 2 1"><rect width="2" height="1"/></svg>'
 
-async function readmePage(path: string, text = readme) {
-  const app = await consoleApp()
+async function readmePage(path: string, text = readme, { pubspec = '', base = '', tolerate = [] as RegExp[] } = {}) {
+  const app = await consoleApp(base ? { path: base } : {})
   const alice = await app.member()
-  await publish(alice, {
+  await publishTo(app.url, alice.secret ?? '', {
     name: 'acme',
     version: '1.0.0',
+    pubspec,
     files: { 'README.md': text, 'logo.svg': logo, 'CHANGELOG.md': '## 1.0.0\n\n- First.\n', 'doc/guide.md': '# Start' },
   })
-  const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'], tolerate })
   await startSession(page, app.url, alice.email)
-  await page.goto(path)
+  await page.goto(base + path)
   await page.locator('.document').waitFor()
   return { app, page }
 }
@@ -87,6 +87,47 @@ it('opens links to files and tabs without loading the page again', async () => {
   await page.getByRole('link', { name: 'guide' }).click()
   await expect.poll(() => page.url()).toMatch(/\/packages\/acme\/versions\/1\.0\.0\/files\/doc\/guide\.md#start$/)
   expect(await page.evaluate('window.isSamePage')).toBe(true)
+})
+
+it('opens files of links into the repository if the version has them, else the repository', async () => {
+  const forgejo = 'https://git.acme.example/acme/tools'
+  const links = [
+    `[guide](${forgejo}/src/branch/main/acme/doc/guide.md#start)`,
+    `[folder](${forgejo}/src/tag/v1/acme/doc)`,
+    `[changes](${forgejo}/src/branch/main/acme/CHANGELOG.md#100)`,
+    `[missing](${forgejo}/src/branch/main/acme/doc/none.md)`,
+    `[license](${forgejo}/src/branch/main/acme/NOTICE)`,
+    `[other](${forgejo}/src/branch/main/other/doc/guide.md)`,
+  ]
+  const pubspec = `repository: ${forgejo}/src/branch/main/acme\n`
+  const { app, page } = await readmePage('/packages/acme', links.join(' '), {
+    pubspec,
+    base: '/registry',
+    tolerate: [/another origin: https:\/\/git\.acme\.example\//],
+  })
+  await using _app = app
+  await page.route(`${forgejo}/**`, (route) => route.fulfill({ contentType: 'text/html', body: '<title>Forgejo</title>' }))
+  await page.evaluate('window.isSamePage = true')
+  const version = `${app.url}/packages/acme/versions/1.0.0`
+  for (const [name, url] of [
+    ['guide', `${version}/files/doc/guide.md#start`],
+    ['folder', `${version}/files/doc`],
+    ['changes', `${version}/changelog#doc-100`],
+  ] as const) {
+    await page.locator('.document').getByRole('link', { name }).click()
+    await expect.poll(() => page.url()).toBe(url)
+    expect(await page.evaluate('window.isSamePage')).toBe(true)
+    await page.goBack()
+  }
+  for (const [name, path] of [
+    ['missing', 'acme/doc/none.md'],
+    ['license', 'acme/NOTICE'],
+    ['other', 'other/doc/guide.md'],
+  ] as const) {
+    await page.locator('.document').getByRole('link', { name }).click()
+    await expect.poll(() => page.url()).toBe(`${forgejo}/src/branch/main/${path}`)
+    await page.goBack()
+  }
 })
 
 it('shows images in the size of their attributes, and nested lists with different marks', async () => {

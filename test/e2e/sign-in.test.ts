@@ -1,6 +1,7 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, signIn, startSession } from '../support/console.ts'
+import { consoleApp, signIn, startSession, takeSecret } from '../support/console.ts'
 
 describe('sign-in', () => {
   it('returns to the page that required it', async () => {
@@ -60,6 +61,63 @@ describe('sign-in', () => {
     }
     await page.getByText(/Try again in \d+:\d\d min/).waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('RateLimitExceeded')
+  })
+})
+
+describe('internationalized e-mail addresses', () => {
+  const typeAndSubmit = async (page: Page, email: string) => {
+    await page.goto('/login')
+    await page.getByLabel('E-mail address').pressSequentially(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: /^Account/ }).waitFor()
+  }
+
+  it.each([
+    ['x@müller.de', ['x@müller.de', 'X@MÜLLER.de', 'x@xn--mller-kva.de']],
+    ['x@xn--mller-kva.de', ['x@xn--mller-kva.de', 'x@müller.de']],
+    ['rené@日本.jp', ['rené@日本.jp', 'rené@xn--wgv71a.jp']],
+    ['admin@localhost', ['Admin@LOCALHOST']],
+    ['x%y@acme.dev', ['x%y@acme.dev']],
+  ])('invites %s and signs in with all spellings', async (email, spellings) => {
+    await using app = await consoleApp()
+    const admin = await app.admin()
+    const page = await openPage(app.url)
+    await startSession(page, app.url, admin.email)
+    await page.goto('/admin/users')
+    await page.getByRole('button', { name: 'New person' }).click()
+    const dialog = page.getByRole('dialog', { name: 'New person' })
+    await dialog.getByLabel('Name').fill('Xaver')
+    await dialog.getByLabel('E-mail address').pressSequentially(email)
+    await dialog.getByRole('button', { name: 'Create account' }).click()
+    const invitation = await takeSecret(page, 'Hand over the invitation')
+    await page.getByRole('row', { name: new RegExp(`Xaver.*${email}`) }).waitFor()
+    await page.context().clearCookies()
+    await page.goto(invitation)
+    expect(await page.getByLabel('E-mail address').inputValue()).toBe(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: /^Account|^Sign in$/ }).waitFor()
+    for (const spelling of spellings) {
+      await page.context().clearCookies()
+      await typeAndSubmit(page, spelling)
+    }
+    await page.goto('/settings/profile')
+    expect(await page.getByLabel('E-mail address').inputValue()).toBe(email)
+  })
+
+  it('signs up with the address as it is typed', async () => {
+    await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true' } })
+    const page = await openPage(app.url)
+    await page.goto('/signup')
+    await page.getByLabel('E-mail address').pressSequentially('Jürgen@Müller.de')
+    await page.getByLabel('Name', { exact: true }).fill('Jürgen')
+    await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'You can sign in now' }).waitFor()
+    await typeAndSubmit(page, 'jürgen@müller.de')
+    await page.goto('/settings/profile')
+    expect(await page.getByLabel('E-mail address').inputValue()).toBe('Jürgen@Müller.de')
   })
 })
 

@@ -90,6 +90,59 @@ it('makes no thumbnail of damaged images, of images with too many pixels, and of
     expect([path, (await reader.get(`/thumbnails/acme/1.0.0%2B1/${path}`)).status]).toEqual([path, 404])
 })
 
+const svg =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20" onload="alert(1)"><script>alert(2)</script><path d="M0 0"/></svg>'
+const sanitized = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20"><path d="M0 0"></path></svg>'
+
+it('sends the thumbnails of SVGs as sanitized SVGs, whatever their name is', async () => {
+  await using app = await testApp()
+  const vectors = {
+    'doc/shot.svg': svg,
+    'doc/SHOT2.SVG': svg,
+    'doc/wrong.png': svg,
+    'doc/none': `\ufeff<?xml version="1.0"?>\n<!-- a -->\n<!DOCTYPE svg>\n${svg}`,
+  }
+  const others = {
+    'doc/raster.svg': large,
+    'doc/text.svg': 'svg',
+    'doc/empty.svg': '',
+    'doc/huge.svg': `${svg.slice(0, -6)}${' '.repeat(2 * 1024 ** 2)}</svg>`,
+    'doc/wide.svg': Buffer.from(svg, 'utf16le'),
+  }
+  const shots = [...Object.keys(vectors), ...Object.keys(others)]
+  const listed = shots.map((path) => `  - {description: A, path: ${path}}\n`).join('')
+  await publish(await app.member(), {
+    name: 'acme',
+    version: '1.0.0',
+    files: { ...vectors, ...others },
+    pubspec: `screenshots:\n${listed}`,
+  })
+  const reader = await app.viewer()
+  const { body } = await reader.graphql(
+    '{ package(name: "acme") { displayedVersion { thumbnailUrl screenshots { path url thumbnailUrl width } } } }',
+  )
+  const { thumbnailUrl: inLists, screenshots } = body.data.package.displayedVersion
+  const load = (url: string) => reader.get(url.replace('http://localhost:8080', ''))
+  expect(inLists).toBe('http://localhost:8080/thumbnails/acme/1.0.0/doc/shot.svg?size=small')
+  for (const url of [inLists, ...screenshots.slice(0, 4).map((shot: { thumbnailUrl: string }) => shot.thumbnailUrl)])
+    for (const _ of ['made', 'cached'])
+      expect(await load(url), url).toMatchObject({
+        status: 200,
+        body: sanitized,
+        headers: {
+          'content-type': 'image/svg+xml',
+          'content-security-policy': expect.stringContaining('sandbox'),
+          'x-content-type-options': 'nosniff',
+        },
+      })
+  for (const { url, width } of screenshots.slice(0, 4)) {
+    expect(width).toBe(null)
+    expect((await load(url)).headers['content-type']).toBe('image/svg+xml')
+  }
+  const rest = screenshots.slice(4).map(async ({ thumbnailUrl }: { thumbnailUrl: string }) => (await load(thumbnailUrl)).status)
+  expect(await Promise.all(rest)).toEqual([200, 404, 404, 404, 404])
+})
+
 it('shows thumbnails only to readers of the package', async () => {
   await using app = await publicApp()
   await published(app)

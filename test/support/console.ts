@@ -86,3 +86,13 @@ export async function openTab(page: Page, label: string, name: string): Promise<
 /** Returns by how many pixels the page is wider than its window. */
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** Reads the secret from the dialog that shows it, and closes the dialog. */
+export async function takeSecret(page: Page, title: string): Promise<string> {
+  const sheet = page.getByRole('dialog', { name: title })
+  const secret = (await sheet.locator('[data-secret]').textContent()) ?? ''
+  await sheet.getByLabel('I have saved it').click()
+  await sheet.getByRole('button', { name: 'Done' }).click()
+  await sheet.waitFor({ state: 'hidden' })
+  return secret.trim()
+}

@@ -5,7 +5,8 @@ export type TarHeader = {
   size?: number | string
   link?: string
   prefix?: string
-  magic?: 'gnu' | 'ustar'
+  /** The format. Version 7 of Unix has no mark, and no owner names. */
+  magic?: 'gnu' | 'ustar' | 'v7'
 }
 
 /** Returns a 512-byte header with a valid checksum and owner `pub`. A size given as a string is written unchanged, so that it can be invalid. */
@@ -17,9 +18,11 @@ export function tarHeader({ name, type = '0', size = 0, link = '', prefix = '', 
   header.write(`${octal(1_700_000_000, 11)} `, 136, 'latin1')
   header.write(type, 156, 'latin1')
   header.write(link, 157, 100)
-  header.write(magic === 'gnu' ? 'ustar  \0' : 'ustar\u000000', 257, 'latin1')
-  header.write('pub', 265)
-  header.write('pub', 297)
+  if (magic !== 'v7') {
+    header.write(magic === 'gnu' ? 'ustar  \0' : 'ustar\u000000', 257, 'latin1')
+    header.write('pub', 265)
+    header.write('pub', 297)
+  }
   header.write(prefix, 345, 155)
   return withChecksum(header)
 }

@@ -4,6 +4,7 @@ import { anyText, type PageArguments, pageByKey } from '../../platform/graphql/c
 import { containing, containingAsTyped } from '../../platform/db/statements.ts'
 import type { Role } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
+import { email as address, emailKey } from '../users/input.ts'
 
 type UserFilter = {
   email?: string | null | undefined
@@ -42,14 +43,17 @@ function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User
   return order === 'email' ? { emailKey: { $gt: after } } : { id: { $lt: after } }
 }
 
+/** Returns the stored spelling of a whole e-mail address. Other texts stay as they are. */
+const spellingOf = (text: string): string => (address.safeParse(text).success ? emailKey(text) : text)
+
 function conditions({ email, query, role, status, idleSince }: UserFilter): FilterQuery<User> {
   const all: FilterQuery<User>[] = []
-  if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [containing(email)])]: [] })
+  if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [containing(spellingOf(email))])]: [] })
   if (query) {
     // Some databases lowercase ASCII only, so other letters must match exactly.
     const name = (alias: string) => `lower(${alias}.display_name) like ? escape '!' or ${alias}.display_name like ? escape '!'`
     const either = (alias: string) => `(${alias}.email_key like ? escape '!' or ${name(alias)})`
-    all.push({ [raw(either, [containing(query), containing(query), containingAsTyped(query)])]: [] })
+    all.push({ [raw(either, [containing(spellingOf(query)), containing(query), containingAsTyped(query)])]: [] })
   }
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })

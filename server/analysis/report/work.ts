@@ -10,6 +10,7 @@ import { compareSurfaces } from '../dart/compare/compare.ts'
 import { buildReport, isIncomplete } from './build-report.ts'
 import { code, firstOf, type Subject } from './judge.ts'
 import { type AnalysisTask, type Answer, archiveName, docsName, type Question } from './task.ts'
+import { repositoryOf } from '../../registry/markdown/links.ts'
 import { unpack } from './unpack.ts'
 
 /**
@@ -44,8 +45,8 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
 /** Writes the documentation pages. Returns null on success, else the reason of the failure. */
 async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
   const { name, version } = facts
-  const { description, repository, homepage } = contents.pubspec
-  const about = { name, version, description, repository: repository ?? homepage, readme: contents.readme?.text ?? null }
+  const { description } = contents.pubspec
+  const about = { name, version, description, repository: repositoryOf(contents.pubspec), readme: contents.readme?.text ?? null }
   try {
     await packPages(buildPages(api, about), path)
     return null

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 /** A text file that the registry stores: its path in the archive, and its text, truncated to the limit. */
 export type TextFile = { path: string; text: string }
 
@@ -48,7 +50,10 @@ const decoder = new TextDecoder()
 const littleEndian = new TextDecoder('utf-16le')
 const bigEndian = new TextDecoder('utf-16be')
 
-/** Returns the decoder of content in UTF-16, which has a byte order mark, or a NUL in most pairs of bytes, always at the same place; else null. */
+/**
+ * Returns the decoder of content in UTF-16, else null. Such content has a byte order mark, or NUL mainly at even or at odd places: in most pairs of
+ * bytes, or, as in Chinese text, in spaces and line breaks; then it is not UTF-8.
+ */
 function utf16Of(content: Buffer): TextDecoder | null {
   const start = content.subarray(0, 1024)
   if (start[0] === 0xff && start[1] === 0xfe) return littleEndian
@@ -56,8 +61,9 @@ function utf16Of(content: Buffer): TextDecoder | null {
   const zeros = [0, 0]
   for (const [index, byte] of start.entries()) if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1
   const [even = 0, odd = 0] = zeros
-  if (start.length < 8 || even + odd <= start.length / 4) return null
-  return even === 0 ? littleEndian : odd === 0 ? bigEndian : null
+  if (start.length < 8 || Math.max(even, odd) < 2) return null
+  if (even + odd <= start.length / 4 && isUtf8(start)) return null
+  return odd > 2 * even ? littleEndian : even > 2 * odd ? bigEndian : null
 }
 
 function exampleOrder(name: string): string[] {

@@ -159,10 +159,13 @@ export const manifestName = 'pubspec.yaml'
 export function manifestIn(files: readonly ArchiveFile[], content: Buffer): string {
   if (files.length === 0) refuse('The archive is empty. Pack a package with pubspec.yaml at its root.')
   if (!files.some(({ path }) => path === manifestName)) refuse(missing(files))
+  const notUtf8 = 'pubspec.yaml is not UTF-8. Save it as UTF-8.'
+  // Most text in UTF-16 is valid UTF-8, with a NUL in each character.
+  if (content.includes(0)) refuse(notUtf8)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(content)
   } catch {
-    return refuse('pubspec.yaml is not UTF-8. Save it as UTF-8.')
+    return refuse(notUtf8)
   }
 }
 

@@ -8,7 +8,7 @@ import { binary } from '../../platform/rest/route.ts'
 import { imageTypes, maxImageBytes } from './content.ts'
 import { isShowable } from './dimensions.ts'
 import { imageSettings, resolveRemote } from '../markdown/images.ts'
-import { fileInRepository } from '../markdown/links.ts'
+import { fileInRepository, repositoryOf } from '../markdown/links.ts'
 import { storedPubspec } from '../packages/versions/pubspec.ts'
 import type { VersionArchive } from './reading/copies.ts'
 import { attachment, requestedArchive, restrictContent } from './send.ts'
@@ -74,19 +74,17 @@ const maxPath = 300
 /** Redirects to an image in the package's repository, for images that authors leave out of the archive. @throws ApiError NotFound */
 async function sendFromRepository(context: Context, { name, version }: VersionArchive, path: string): Promise<unknown> {
   const isImage = (context.request.query as { image?: unknown }).image !== undefined && imageName.test(path) && path.length <= maxPath
-  const repository = isImage ? await repositoryOf(context, name, version) : null
+  const repository = isImage ? await readRepository(context, name, version) : null
   const file = repository && fileInRepository(repository, '', path.split('/').map(encodeURIComponent).join('/'))
   const target = file && resolveRemote(file, imageSettings(context))
   if (!target) throw notFound(`There is no file ${path} in ${name} ${version}.`)
   return context.reply.redirect(target, 302)
 }
 
-async function repositoryOf({ database }: Context, name: string, version: string): Promise<string | null> {
+async function readRepository({ database }: Context, name: string, version: string): Promise<string | null> {
   const sql = 'select v.pubspec from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?'
   const row = await database.reads.get<{ pubspec: string }>(sql, name, version)
-  if (!row) return null
-  const { repository, homepage } = storedPubspec(row.pubspec)
-  return repository ?? homepage
+  return row ? repositoryOf(storedPubspec(row.pubspec)) : null
 }
 
 type Answer = { type: string; bytes: number; isAttachment: boolean; content: () => Buffer | Readable }

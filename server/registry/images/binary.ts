@@ -25,11 +25,11 @@ export const imageBinaries = [
   }),
   binary('GET /thumbnails/:pkg/:version/*', {
     access: 'browse',
-    summary: 'A PNG, JPEG, GIF or WebP image of a version as WebP, at most 480 pixels wide and high.',
+    summary: 'A PNG, JPEG, GIF or WebP image of a version as WebP, at most 480 pixels wide and high. SVGs are sanitized.',
     handler: sendThumbnail,
     query: { size: '`small` for at most 240 pixels.' },
     produces: {
-      200: { description: 'The thumbnail.', type: 'image/webp' },
+      200: { description: 'The thumbnail.', type: ['image/webp', 'image/svg+xml'] },
       304: { description: "The client's copy is current." },
     },
   }),

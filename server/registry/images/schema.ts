@@ -26,7 +26,7 @@ const ScreenshotRef = builder.objectRef<Screenshot>('Screenshot').implement({
     thumbnailUrl: t.field({
       ...ofPublicVersion,
       type: 'URL',
-      description: 'URL of the picture as WebP, at most 480 pixels wide and high.',
+      description: 'URL of the picture as WebP, at most 480 pixels wide and high. SVGs stay SVGs.',
       resolve: (screenshot, _args, context) => addressOf(context, 'thumbnails', screenshot),
     }),
     width: t.int({

@@ -7,6 +7,7 @@ import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { isShowable, maxPixels } from '../files/dimensions.ts'
 import type { VersionArchive } from '../files/reading/copies.ts'
 import { readArchiveFile } from '../files/service.ts'
+import { safeSvg } from '../files/svg/service.ts'
 import { cacheImage, findImage, type Image, readImage } from './store.ts'
 
 declare module '../../services.ts' {
@@ -17,7 +18,7 @@ declare module '../../services.ts' {
 }
 
 /** Increment when thumbnails of the same image change. */
-const revision = 1
+const revision = 2
 /** Largest width and height of a thumbnail in pixels, by its size: `small` for lists. */
 export const thumbnailSizes = { usual: 480, small: 240 } as const
 export type ThumbnailSize = keyof typeof thumbnailSizes
@@ -34,8 +35,8 @@ const inTurn = createFairLimiter({
 })
 
 /**
- * Returns a thumbnail of an image in an archive as WebP, without animation. It is made once and cached. Returns null if the file does not exist or is
- * not a PNG, JPEG, GIF or WebP that can be decoded.
+ * Returns a thumbnail of an image in an archive: as WebP, without animation, or the sanitized image for an SVG. It is made once and cached. Returns null
+ * if the file does not exist or is not a PNG, JPEG, GIF, WebP or SVG that can be shown.
  * @throws ApiError ServiceUnavailable if the archive cannot be read, or too many thumbnails are being made.
  */
 export async function thumbnailOf(context: Context, archive: VersionArchive, path: string, size: ThumbnailSize): Promise<Image | null> {
@@ -75,7 +76,12 @@ async function readAndShrink(
   const found = await readArchiveFile(context, archive, path, maxSourceBytes)
   if (!found) return 'missing'
   const { file, content } = found
-  const isDecoded = decoded.has(file.mediaType) && content.length === file.bytes && isShowable(content, file.mediaType)
+  if (content.length < file.bytes) return null
+  if (file.mediaType === 'image/svg+xml') {
+    const svg = await safeSvg(context, content)
+    return svg && { content: svg, mediaType: file.mediaType }
+  }
+  const isDecoded = decoded.has(file.mediaType) && isShowable(content, file.mediaType)
   return isDecoded ? shrink(content, thumbnailSizes[size]) : null
 }
 

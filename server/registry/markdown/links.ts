@@ -3,9 +3,10 @@ import { imageLater, type ImageSettings, resolveImage, resolveRemote } from './i
 
 /**
  * Resolves a link target of a document to a URL. Returns null if the target cannot be resolved. With the purpose `image`, the URL is loaded by the
- * reader's browser: an image that is not resolved becomes a link.
+ * reader's browser: an image that is not resolved becomes a link. With the purpose `page`, the URL is the page of this server that shows the file
+ * which an absolute link into the package's repository names, if the version contains the file.
  */
-export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
+export type LinkResolver = (target: string, purpose: 'link' | 'image' | 'page') => string | null
 
 /** How the links of a text are resolved, in a form that can be sent to a worker thread. */
 export type Links = PackageLinks | RepositoryLinks | SiteLinks | WholeLinks
@@ -32,7 +33,7 @@ export function linkResolver(links: Links): LinkResolver {
     const { path, repository, images } = links
     const inRepository = repositoryLinks(repository, path)
     return (target, purpose) =>
-      purpose === 'link' ? inRepository(target, purpose) : resolveRemote(fileInRepository(repository, path, target), images)
+      purpose === 'image' ? resolveRemote(fileInRepository(repository, path, target), images) : inRepository(target, purpose)
   }
   if (links.kind === 'site') return (target, purpose) => (purpose === 'link' ? onSite(links.serverUrl, target) : null)
   return (target, purpose) => (purpose === 'link' && /^https?:\/\//i.test(target) ? (URL.parse(target)?.href ?? null) : null)
@@ -59,6 +60,7 @@ function packageLinks(links: PackageLinks): LinkResolver {
   const { path, repository, images } = links
   const elsewhere = repositoryLinks(repository, path)
   return (target, purpose) => {
+    if (purpose === 'page') return ownPage(repository, target)
     const inside = pathInPackage(target, path)
     if (purpose === 'image')
       return inside ? resolveImage(target, inside.path, images) : resolveRemote(fileInRepository(repository, path, target), images)
@@ -99,7 +101,7 @@ const tabs: [RegExp, string][] = [
 export function repositoryLinks(repository: string | null, path: string): LinkResolver {
   const root = repository === null ? null : rootOf(repository)
   return (target, purpose) => {
-    if (purpose === 'image') return null
+    if (purpose !== 'link') return null
     if (/^https?:\/\//i.test(target)) return URL.parse(target)?.href ?? null
     if (/^mailto:/i.test(target)) return target
     if (!root || /^([a-z][a-z0-9+.-]*:|\/\/)/i.test(target)) return null
@@ -128,10 +130,35 @@ export function documentationLinks(repository: string | null, path: string): Lin
   const elsewhere = repositoryLinks(repository, path)
   return (target, purpose) => {
     if (purpose === 'image') return imageLater(fileInRepository(repository, path, target))
+    if (purpose === 'page') return null
     const inside = pathInPackage(target, path)
     return inside ? pageOf(inside) : elsewhere(target, purpose)
   }
 }
+
+/** Returns the URL of a package's repository: `repository` of its pubspec, or else its home page or issue tracker, if it is in a repository. */
+export function repositoryOf({ repository, homepage, issueTracker }: Addresses): string | null {
+  if (repository !== null) return repository
+  const tracker = issueTracker?.replace(/\/-\/issues\/?$/, '/-/tree/HEAD/').replace(/\/issues\/?$/, '') ?? null
+  return [homepage, tracker].find((url) => url !== null && rootOf(url) !== null) ?? homepage ?? tracker
+}
+type Addresses = { repository: string | null; homepage: string | null; issueTracker: string | null }
+
+/** Returns the page of a file of the package that an absolute link into its repository names, on any branch or tag; null for other links. */
+function ownPage(repository: string | null, target: string): string | null {
+  const [own, url] = [URL.parse(repository ?? ''), URL.parse(target.trim())]
+  if (!own || !url || !/^https?:$/.test(url.protocol) || url.username || url.host !== own.host) return null
+  const ownPath = own.pathname.replace(/(?:\.git)?\/?$/, '')
+  const [, project = ownPath, folder] = folderInRepository.exec(ownPath) ?? []
+  const rest = url.pathname.toLowerCase().startsWith(`${project.toLowerCase()}/`) ? url.pathname.slice(project.length) : ''
+  const [, path] = fileOnBranch.exec(rest) ?? []
+  const prefix = folder === undefined ? '' : `${folder}/`
+  if (!path?.startsWith(prefix) || path === prefix || !/^\/[^/]+\/./.test(project)) return null
+  return pageOf({ path: path.slice(prefix.length), fragment: url.hash })
+}
+const folderInRepository = /^(\/[^/]+\/.+?)(?:\/(?:-\/)?(?:tree|blob)|\/src\/(?:branch|tag|commit))\/[^/]+(?:\/(.+))?$/
+/** The content of a commit, which has 40 digits, never changes, and the lines of its files are those of no version. */
+const fileOnBranch = /^(?:\/(?:-\/)?(?:tree|blob)|\/src\/(?:branch|tag)|\/src(?=\/HEAD\/))\/(?![\da-f]{40}\/)[^/]+\/(.+?)\/?$/
 
 type Root = { blob: string; folder: string }
 

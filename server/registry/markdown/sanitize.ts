@@ -36,7 +36,7 @@ const allowed: sanitizeHtml.IOptions = {
     input`.split(/\s+/),
   allowedAttributes: {
     '*': ['id', 'title', 'align', 'lang', 'dir'],
-    a: ['href', 'rel'],
+    a: ['href', 'rel', 'data-page'],
     ol: ['start', 'reversed', 'type'],
     table: ['width'],
     th: ['colspan', 'rowspan', 'scope', 'width', 'valign'],
@@ -79,11 +79,15 @@ function aligned({ style, ...attributes }: Attributes): Attributes {
 }
 
 function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver, own: ReadonlySet<string>): Attributes {
+  // Only `resolve` names pages.
+  delete rest['data-page']
   if (href !== undefined && own.has(href)) return { ...rest, href }
   if (href?.startsWith('#')) return { ...rest, href: `#${idPrefix}${href.slice(1)}` }
   const target = href === undefined ? null : resolve(href, 'link')
-  if (target === null) return rest
-  return { ...rest, href: target, ...(!isOwnPage(target) && { rel: 'nofollow ugc noopener' }) }
+  if (href === undefined || target === null) return rest
+  if (isOwnPage(target)) return { ...rest, href: target }
+  const page = resolve(href, 'page')
+  return { ...rest, href: target, ...(page !== null && { 'data-page': page }), rel: 'nofollow ugc noopener' }
 }
 
 /** `withinLink`: the image is in a link. `hasSource`: the image is in a `<picture>` element with another source that is loaded. */

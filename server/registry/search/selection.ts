@@ -1,3 +1,4 @@
+import { emailKey } from '../../accounts/users/input.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
 import type { Scope } from '../../platform/access/roles.ts'
@@ -73,7 +74,7 @@ async function filterTags({ reads }: Source, { filter, value }: QueryFilter, sea
   // Uploaders are hidden from anonymous callers.
   if (!searcher) return []
   if (value === 'me') return [`uploader:${searcher.id}`]
-  const user = await reads.get<{ id: string }>('select id from users where email_key = ?', value)
+  const user = await reads.get<{ id: string }>('select id from users where email_key = ?', emailKey(value))
   return user ? [`uploader:${user.id}`] : []
 }
 

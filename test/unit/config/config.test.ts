@@ -136,6 +136,16 @@ it('reads a secret from a file, and reports an unreadable file', () => {
   ])
 })
 
+it.each([
+  ['UTF-8 with a mark', Buffer.from(`\ufeff${'sécret '.repeat(6)}\r\n`)],
+  ['UTF-16 LE', Buffer.from(`\ufeff${'sécret '.repeat(6)}\r\n`, 'utf16le')],
+  ['UTF-16 BE', Buffer.from(`\ufeff${'sécret '.repeat(6)}\n`, 'utf16le').swap16()],
+])('reads a secret from a file in %s', (_name, content) => {
+  const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
+  writeFileSync(file, content)
+  expect(readConfig({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: file }).JWT_SECRET).toBe('sécret '.repeat(6))
+})
+
 it('rejects a variable that is also set by file, and names the file of an invalid value', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, 'short\n')
@@ -151,7 +161,7 @@ it.each(['3', '16'])('rejects BCRYPT_COST=%s and reports the valid range', (cost
   expect(problemsOf({ ...needed, BCRYPT_COST: cost })).toEqual(['BCRYPT_COST: must be 4 to 15'])
 })
 
-it.each(['', '\n', '\r\n'])('rejects an empty file (%j), so that no secret is omitted by mistake', (content) => {
+it.each(['', '\n', '\r\n', '\ufeff', '\ufeff\r\n'])('rejects an empty file (%j), so that no secret is omitted by mistake', (content) => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, content)
   for (const name of ['JWT_SECRET_FILE', 'METRICS_TOKEN_FILE'])

@@ -57,6 +57,21 @@ it('overrides the file by environment variables, set directly or by file', () =>
   for (const name of ['METRICS_TOKEN_FILE', 'JWT_SECRET']) expect(read).not.toHaveProperty(name)
 })
 
+it.each([
+  ['UTF-8', (text: string) => Buffer.from(text)],
+  ['UTF-8 with a mark', (text: string) => Buffer.from(`\ufeff${text}`)],
+  ['UTF-16 LE', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
+  ['UTF-16 BE', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
+])('reads the file in %s', (_name, encode) => {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, '.env'), encode('FIRST=ä\r\nSECOND="b c"\r\n'))
+  const code = `const { loadEnvironmentFile } = await import('${script}'); loadEnvironmentFile(); console.log(JSON.stringify(process.env))`
+  const options = { cwd: folder, env: { PATH: process.env.PATH }, encoding: 'utf8' } as const
+  const read = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', code], options))
+  expect(read).toMatchObject({ FIRST: 'ä', SECOND: 'b c' })
+})
+
 it('does not start if the account may not read the file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

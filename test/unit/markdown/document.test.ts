@@ -6,7 +6,7 @@ import type { CodeBlock } from '../../../server/registry/markdown/languages.ts'
 import { renderDocument, renderMarkdown } from '../../../server/registry/markdown/render.ts'
 
 const resolve: LinkResolver = (target, purpose) =>
-  /^https?:/.test(target) ? (purpose === 'image' ? `/proxy?${new URL(target).host}` : target) : `/own/${target}`
+  purpose === 'page' ? null : /^https?:/.test(target) ? (purpose === 'image' ? `/proxy?${new URL(target).host}` : target) : `/own/${target}`
 const colors = async (blocks: CodeBlock[]) => {
   const loaded = await loadLanguages(blocks.map(({ language }) => language))
   return blocks.map(({ code, language }) => highlight(loaded, code, language).join('\n'))

@@ -7,6 +7,7 @@ import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { documentRank, textOf } from '../../archive/documents.ts'
 import { eachFile } from '../../archive/read.ts'
 import { imageSettings } from '../../markdown/images.ts'
+import { repositoryOf } from '../../markdown/links.ts'
 import { renderText } from '../../markdown/service.ts'
 import { fetchWholeArchive } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
@@ -42,7 +43,7 @@ export async function readmeOf(context: Context, { listing: { name }, latest, pu
   const links = {
     kind: 'repository',
     path: readme.path,
-    repository: pubspec.repository ?? pubspec.homepage,
+    repository: repositoryOf(pubspec),
     images: imageSettings(context),
   } as const
   return renderText(context, { source: readme.text, links })

@@ -3,7 +3,7 @@ import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
 import { languageOfFile } from '../../markdown/languages.ts'
-import { insertAddresses } from '../../markdown/links.ts'
+import { insertAddresses, repositoryOf } from '../../markdown/links.ts'
 import { imageSettings } from '../../markdown/images.ts'
 import { highlightLines, renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
@@ -48,13 +48,13 @@ async function renderSource(context: Context, source: string, path: string): Pro
 /** Whether a file is Markdown according to its name. */
 export const isMarkdown = (path: string): boolean => /\.(md|markdown|mkd)$/i.test(path)
 
-/** Renders a Markdown file of a version as sanitized HTML. Relative links point to its files. */
+/** Renders a Markdown file of a version as sanitized HTML. Relative links point to its files. Links into its repository name the page of the file. */
 export async function renderMarkdownFile(context: Context, version: PackageVersion, { path, source }: Source): Promise<string> {
-  const { name, repository, homepage } = pubspecOf(version)
+  const pubspec = pubspecOf(version)
   const { SERVER_URL: serverUrl } = context.config
-  const links = { kind: 'package', serverUrl, path, repository: repository ?? homepage, images: imageSettings(context) } as const
+  const links = { kind: 'package', serverUrl, path, repository: repositoryOf(pubspec), images: imageSettings(context) } as const
   const html = await renderText(context, { source, links })
-  return insertAddresses(html, { basePath: basePath(serverUrl), name, version: version.version })
+  return insertAddresses(html, { basePath: basePath(serverUrl), name: pubspec.name, version: version.version })
 }
 type Source = { path: string; source: string }
 

@@ -125,7 +125,7 @@ DocumentRef.implement({
       ...ofPublicVersion,
       extensions: { cost: 10 },
       description:
-        'The text as sanitized HTML: no scripts or styles, ids prefixed with `doc-`. Relative links and images point to the files of the version. In changelogs, version headings contain when they were published.',
+        'The text as sanitized HTML: no scripts or styles, ids prefixed with `doc-`. Relative links and images point to the files of the version. Links to files of the repository name the page of the same file in `data-page`, which the version may not contain. In changelogs, version headings contain when they were published.',
       resolve: (document, _args, context) => renderDocument(context, document),
     }),
   }),
