@@ -35,7 +35,11 @@ export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config)
  * The former name of the role `member`, for enums in requests. When several names have the same value, the last one is used in responses, so this one
  * must come first.
  */
-export const formerMemberRole = { value: 'member', description: 'Former name of MEMBER.', deprecationReason: 'Use MEMBER.' } as const
+export const formerMemberRole = {
+  value: 'member',
+  description: 'Former name of MEMBER.',
+  deprecationReason: 'Use MEMBER; removed after 2027-06-30.',
+} as const
 
 /** The values of enums of the roles that an administrator can assign. */
 export const assignableRoles = {
