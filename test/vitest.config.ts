@@ -16,9 +16,14 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/snug` // every test process loads the whole server
 
+/** Tests that need a program of the system: nginx, or promtool. They run with those in `test/faults`. */
+const withPrograms = ['http/proxy-archives', 'http/proxy-cache', 'metrics/promtool', 'unit/deploy/alerts'].map(
+  (name) => `test/${name}.test.ts`,
+)
+
 /** Tests of the app run on both databases, except those in these folders and in folders named `postgres`. */
 const apart = ['unit', 'e2e', 'faults', 'measured'].map((folder) => `test/${folder}/**`)
-const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart })
+const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms] })
 const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
 
 /**
@@ -36,7 +41,7 @@ const withoutSql = [
   'comparison/file-diff',
   'files/files',
 ].map((name) => `test/${name}.test.ts`)
-const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withoutSql] })
+const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql] })
 
 /** Files that run with two instances: a few in every run, all of them with `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? runsOnTwoInstances : isInEveryRun)
@@ -59,7 +64,11 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
+      project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], {
+        ...inOneProcess,
+        exclude: withPrograms,
+        globalSetup: 'test/support/sqlite-setup.ts',
+      }),
       project('postgres', onPostgres, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // Two instances that share a PostgreSQL database and an S3 bucket and receive requests in turn.
       project('several', inTurns, {
@@ -72,7 +81,7 @@ export default defineConfig({
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
       }),
       // Server processes that are killed or run out of memory or disk space, one per test: three files at a time.
-      project('faults', ['test/faults/**/*.test.ts'], {
+      project('faults', ['test/faults/**/*.test.ts', ...withPrograms], {
         ...inOneProcess,
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 1 },

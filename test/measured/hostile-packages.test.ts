@@ -4,19 +4,16 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { PanaTask } from '../../server/analysis/pana/analyze.ts'
 import { makeJobFolder } from '../../server/platform/sandbox/job-folder.ts'
 import { detectCapabilities } from '../../server/platform/sandbox/capabilities.ts'
 import { run, sandboxProblem } from '../../server/platform/sandbox/run.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { installBubblewrap } from '../support/bubblewrap.ts'
 import { attackFiles, analyzeWithFakePana } from '../support/fake-pana.ts'
 import { publish } from '../support/publish.ts'
 import { folderForTest, start } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
-
-beforeAll(installBubblewrap)
 
 const [secretOfServer, secretOfOther] = ['environment-of-the-server', 'token-of-another-job']
 const sandboxes = [

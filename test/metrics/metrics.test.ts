@@ -1,14 +1,9 @@
 import type { Server } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
-import { z } from 'zod'
-import { handler, PermanentFailure } from '../../server/platform/jobs/handler.ts'
-import { enqueue } from '../../server/platform/jobs/queue.ts'
-import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { listenForMetrics } from '../../server/operations/metrics/page.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
-import { metricsIn, sample } from '../support/metrics.ts'
-import { promtool } from '../support/promtool.ts'
+import { metricsIn, runThreeJobs, sample } from '../support/metrics.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 
 const token = 'the token of the metrics'
@@ -100,21 +95,6 @@ it('counts uploads, downloads, jobs, caches and connections', async () => {
   expect(sample(text, 'snug_http_connections')).toBe(1)
   expect(sample(text, 'snug_http_received_bytes_total')).toBeGreaterThan(100)
   expect(sample(text, 'snug_http_sent_bytes_total')).toBeGreaterThan(archive.length)
-})
-
-it('passes promtool check metrics with requests, uploads, jobs and all gauges', async () => {
-  await using app = await appWithMetrics({ alone: true })
-  await publish(await app.member(), { name: 'watched', version: '1.0.0' })
-  await runThreeJobs(app)
-  const text = await metricsOf(app)
-  for (const name of [
-    'snug_http_request_duration_seconds_count',
-    'snug_uploads_total',
-    'snug_job_duration_seconds_count',
-    'snug_free_bytes',
-  ])
-    expect(text).toMatch(new RegExp(`^${name}\\b`, 'm'))
-  expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
 })
 
 it('reads the state of pools, queues and stores', async () => {
@@ -220,20 +200,6 @@ it('requires the token on the separate port when one is set', async () => {
 function portOf(server: Server | null): number {
   const address = server?.address()
   return typeof address === 'object' && address ? address.port : 0
-}
-
-/** Runs three jobs: one succeeds, one fails permanently and one will be retried. */
-async function runThreeJobs({ services }: TestApp): Promise<void> {
-  const task = handler(z.unknown(), async ({ subject }) => {
-    if (subject === 'broken') throw new PermanentFailure('It is broken.')
-    if (subject === 'busy') throw new Error('It is busy.')
-  })
-  await services.database.fork().transactional(async (em) => {
-    for (const subject of ['fine', 'broken', 'busy']) await enqueue(em, { kind: 'task', subject }, services.now())
-  })
-  const worker = startWorker(services, { task })
-  await worker.settled()
-  await worker.stop()
 }
 
 it.each([

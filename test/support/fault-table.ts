@@ -24,7 +24,7 @@ declare module 'vitest' {
 /** Maximum time in seconds from the end of a fault until writes succeed again. */
 export const maxSecondsToWrite = 5
 
-/** Whether the full number of publishes is used, as by `npm run faults`. A run of all tests uses fewer. */
+/** Whether the full number of publishes is used, as by `npm run faults`. `npm run test:faults` uses fewer. */
 export const isFullRun = process.env.npm_lifecycle_event === 'faults'
 
 /** Returns the table as text with one line per fault. */
