@@ -27,7 +27,7 @@ const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...ap
 const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
 
 /**
- * Files about HTTP, rendering, downloads and analysis, which store hardly anything: they run on SQLite only. What they store is tested on both
+ * Files about HTTP, rendering, requests to other servers, downloads and analysis, which store hardly anything: they run on SQLite only. What they store is tested on both
  * databases elsewhere.
  */
 const withoutSql = [
@@ -36,10 +36,12 @@ const withoutSql = [
   ...['cancel', 'downloads', 'import', 'mirrors', 'redirects'].map((name) => `sdks/${name}`),
   ...['domain-check', 'domain-verification'].map((name) => `publishers/${name}`),
   ...['document-memory', 'fragments', 'query-cost'].map((name) => `graphql/${name}`),
+  ...['archive-faults', 'documents', 'reads/large-documents', 'upstream/limits'].map((name) => `mirror/${name}`),
   ...['platforms', 'with-pana'].map((name) => `scoring/${name}`),
   'accounts/avatar',
   'comparison/file-diff',
   'files/files',
+  'files/raw',
 ].map((name) => `test/${name}.test.ts`)
 const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql] })
 
