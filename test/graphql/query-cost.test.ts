@@ -1,8 +1,10 @@
 import { globSync, readFileSync } from 'node:fs'
-import { buildSchema, isEnumType, Kind, parse } from 'graphql'
+import { buildSchema, type GraphQLField, type GraphQLResolveInfo, isEnumType, Kind, parse } from 'graphql'
 import { expect, it } from 'vitest'
 import { Budget } from '../../server/platform/access/budget.ts'
+import type { Context } from '../../server/platform/access/context.ts'
 import { costOf, maxCost } from '../../server/platform/graphql/cost.ts'
+import { enforceBudget } from '../../server/platform/graphql/field-guards.ts'
 import { schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
@@ -163,5 +165,21 @@ it('ends at its time limit, which excludes waiting for others', async () => {
   expect(budget.spent).toBeNull()
   await wait()
   expect(() => budget.spendObjects(1)).toThrow(/more time than one request may \(0.02 seconds\)/)
+  budget.close()
+})
+
+it('counts the objects in lists, but not names', async () => {
+  const lists = buildSchema(
+    'type Item { id: ID } enum Kind { A } type Query { names: [String!] kinds: [Kind] items: [Item] more: [[Item!]!]! }',
+  )
+  const budget = new Budget({ databaseMs: 5000, textBytes: 10, objects: 10, totalMs: 60_000 })
+  const resolve = async (name: string) => {
+    const field = lists.getQueryType()?.getFields()[name] as GraphQLField<unknown, Context>
+    field.resolve = () => Array.from({ length: 11 }, () => 'A')
+    enforceBudget(field)
+    return field.resolve(null, {}, { budget } as Context, {} as GraphQLResolveInfo)
+  }
+  for (const name of ['names', 'kinds']) expect(await resolve(name)).toHaveLength(11)
+  for (const name of ['items', 'more']) await expect(resolve(name)).rejects.toThrow(/more objects than one request may \(10\)/)
   budget.close()
 })

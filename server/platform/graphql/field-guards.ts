@@ -6,6 +6,7 @@ import {
   getNamedType,
   isInputObjectType,
   isInterfaceType,
+  isLeafType,
   isScalarType,
   getNullableType,
   isListType,
@@ -103,11 +104,14 @@ const each =
     else check(value, path)
   }
 
-/** Makes a resolver respect the budget of its request: throws if it is exhausted, yields to other requests, and counts listed objects. */
+/**
+ * Makes a resolver respect the budget of its request: throws if it is exhausted, yields to other requests, and counts listed objects. Names in a list
+ * cost hardly anything and are not counted, so that the list of all packages can be read from a registry of any size.
+ */
 export function enforceBudget(field: GraphQLField<unknown, Context>): void {
   const { resolve } = field
   if (!resolve) return
-  const isList = isListType(getNullableType(field.type))
+  const isList = isListType(getNullableType(field.type)) && !isLeafType(getNamedType(field.type))
   field.resolve = (parent, args, context, info) => {
     const { budget } = context
     if (!budget) return resolve(parent, args, context, info)
