@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { archivePath, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
-import { alter, alterBehindEtag, failWith, redirectTo } from '../../support/upstream-faults.ts'
+import { alter, alterBehindEtag, failWith, redirectTo, send } from '../../support/upstream-faults.ts'
 import { Upstream } from '../../support/upstream.ts'
 
 const path = archivePath('colors', '1.0.0')
@@ -14,6 +14,29 @@ it('sends the token to the upstream server, and not to the host of archives', as
   expect((await member.get(`/mirror${path}`)).status).toBe(200)
   expect(upstream.requestsTo(path).map(({ headers }) => headers.authorization)).toEqual(['Bearer snug_secret'])
   expect(archives.requestsTo(path).map(({ headers }) => headers.authorization)).toEqual([undefined])
+})
+
+it.each([
+  ['/tools/api/archives/colors-1.0.0.tar.gz', true],
+  ['/tools/other/colors-1.0.0.tar.gz', true],
+  ['/colors-1.0.0.tar.gz', false],
+  ['/tools-of-others/colors-1.0.0.tar.gz', false],
+  ['/tools/../colors-1.0.0.tar.gz', false],
+  ['/tools/%2e%2e/colors-1.0.0.tar.gz', false],
+  ['/tools/..%2fcolors-1.0.0.tar.gz', false],
+  ['/tools/..%5ccolors-1.0.0.tar.gz', false],
+  ['/tools/%252e%252e/colors-1.0.0.tar.gz', false],
+])('sends the token only below the path of UPSTREAM_URL: %s %s', async (place, isSent) => {
+  const upstream = await Upstream.start()
+  upstream.publish('colors', '1.0.0')
+  const version = { version: '1.0.0', pubspec: { name: 'colors', version: '1.0.0' }, archive_url: `${upstream.url}${place}` }
+  upstream.fail(`/tools${listingPath('colors')}`, send(JSON.stringify({ name: 'colors', latest: version, versions: [version] })))
+  const env = { UPSTREAM_URL: `${upstream.url}/tools`, UPSTREAM_TOKEN: 'snug_secret' }
+  await using app = await mirrorOf(upstream, { env })
+  await (await app.member()).get(`/mirror${path}`)
+  const sent = upstream.requestsTo().filter((request) => request.path.endsWith('colors-1.0.0.tar.gz'))
+  expect(sent.length).toBeGreaterThan(0)
+  expect(new Set(sent.map(({ headers }) => headers.authorization))).toEqual(new Set([isSent ? 'Bearer snug_secret' : undefined]))
 })
 
 it('names UPSTREAM_ARCHIVE_HOSTS when an archive is on a private address', async () => {
