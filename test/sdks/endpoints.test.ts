@@ -134,6 +134,7 @@ describe('releases', () => {
     site.interfere = ({ url }, response) => !!url?.startsWith('/flutter') && !!response.writeHead(500).end()
     const warnings = [expect.stringMatching(/^The Flutter archive at http:\/\/127.* set FLUTTER_ARCHIVE_URL to a mirror\.$/)]
     expect(await admin.get(`${path}?channel=stable`)).toMatchObject({ status: 200, body: { releases: [{ version: '3.11.0' }], warnings } })
+    for (const channel of ['STABLE', 'Stable']) expect((await admin.get(`${path}?channel=${channel}`)).status).toBe(200)
     const query = '{ sdkReleases(channel: STABLE) { version } sdkReleaseWarnings(channel: STABLE) }'
     expect((await admin.graphql(query)).body.data).toEqual({ sdkReleases: [{ version: '3.11.0' }], sdkReleaseWarnings: warnings })
     expect((await admin.get(`${path}?channel=stable&kind=flutter`)).status).toBe(503)
