@@ -16,6 +16,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/snug` // every test process loads the whole server
 
+/** `npm test` leaves these projects to `npm run test:faults`. They need root and more programs, or measure. */
+const isLeftOut = (name: string): boolean => process.env.npm_lifecycle_event === 'test' && ['faults', 'measured'].includes(name)
+
 /** Tests that need a program of the system: nginx, or promtool. They run with those in `test/faults`. */
 const withPrograms = ['http/proxy-archives', 'http/proxy-cache', 'metrics/promtool', 'unit/deploy/alerts'].map(
   (name) => `test/${name}.test.ts`,
@@ -57,33 +60,34 @@ type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }
  */
 const inOneProcess: ProjectTests = { isolate: false }
 
-function project(name: string, include: string[], options: ProjectTests = {}): TestProjectConfiguration {
+function project(name: string, include: string[], options: ProjectTests = {}): TestProjectConfiguration[] {
+  if (isLeftOut(name)) return []
   const env = { NODE_ENV: 'test', TEST_DB: 'sqlite', ...options.env }
-  return { extends: true, test: { ...options, name, include, env } }
+  return [{ extends: true, test: { ...options, name, include, env } }]
 }
 
 export default defineConfig({
   root,
   test: {
     projects: [
-      project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], {
+      ...project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], {
         ...inOneProcess,
         exclude: withPrograms,
         globalSetup: 'test/support/sqlite-setup.ts',
       }),
-      project('postgres', onPostgres, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
+      ...project('postgres', onPostgres, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // Two instances that share a PostgreSQL database and an S3 bucket and receive requests in turn.
-      project('several', inTurns, {
+      ...project('several', inTurns, {
         ...inOneProcess,
         env: { TEST_DB: 'postgres', TEST_INSTANCES: '2' },
         globalSetup: 'test/support/postgres-setup.ts',
       }),
-      project('e2e', ['test/e2e/**/*.test.ts'], {
+      ...project('e2e', ['test/e2e/**/*.test.ts'], {
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
       }),
       // Server processes that are killed or run out of memory or disk space, one per test: three files at a time.
-      project('faults', ['test/faults/**/*.test.ts', ...withPrograms], {
+      ...project('faults', ['test/faults/**/*.test.ts', ...withPrograms], {
         ...inOneProcess,
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 1 },
@@ -91,7 +95,7 @@ export default defineConfig({
         testTimeout: 600_000,
       }),
       // Tests that measure the time or memory of the server: one file at a time, after all others.
-      project('measured', ['test/measured/**/*.test.ts'], {
+      ...project('measured', ['test/measured/**/*.test.ts'], {
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 2 },
         maxWorkers: 1,
