@@ -8,7 +8,7 @@ import { publish } from '../support/publish.ts'
 it('returns times and booleans as entities have them', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  await publish(alice, { name: 'reads' })
+  await publish(alice, { name: 'reads', version: '1.0.0' })
   const em = app.services.database.fork()
   const row = await readRow(
     em,
@@ -25,7 +25,7 @@ it('returns times and booleans as entities have them', async () => {
 it('returns the first and last of times as Dates, and counts and sums as numbers', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  await publish(alice, { name: 'reads' })
+  await publish(alice, { name: 'reads', version: '1.0.0' })
   const em = app.services.database.fork()
   const row = await readRow(
     em,
@@ -44,7 +44,7 @@ it('returns the first and last of times as Dates, and counts and sums as numbers
 it('converts the rows that a change returns, and what prepared reads return', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  await publish(alice, { name: 'reads' })
+  await publish(alice, { name: 'reads', version: '1.0.0' })
   const { reads, ...database } = app.services.database
   const em = database.fork()
   const now = new Date('2030-01-01T00:00:00.000Z')
