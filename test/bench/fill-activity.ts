@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../../server/platform/db/base.ts'
-import { insertRows, readRows } from '../../server/platform/db/statements.ts'
+import type { Tables } from '../../server/platform/db/query.ts'
+import { insertRows, readRows, type Value } from '../../server/platform/db/statements.ts'
 import { popular } from './copy-index.ts'
 import { versionKey } from '../../server/platform/pub/version.ts'
 import type { Database } from '../../server/platform/db/open/orm.ts'
@@ -30,11 +31,12 @@ export async function fillActivity(database: Database): Promise<Make> {
 
 /** What rows are made from: all packages, the owner, and the current time. */
 export type Make = { em: EntityManager; packages: { id: string; name: string }[]; owner: string; now: number; isSqlite: boolean }
-type Row = Parameters<typeof insertRows>[2][number]
+type Row = Readonly<Record<string, Value>>
 
 /** Inserts rows in transactions of 5,000. */
-export async function insert({ em }: Make, table: string, rows: Row[]): Promise<void> {
-  for (let at = 0; at < rows.length; at += 5000) await em.transactional((inside) => insertRows(inside, table, rows.slice(at, at + 5000)))
+export async function insert({ em }: Make, table: keyof Tables, rows: Row[]): Promise<void> {
+  for (let at = 0; at < rows.length; at += 5000)
+    await em.transactional((inside) => insertRows(inside, table, rows.slice(at, at + 5000) as never[]))
 }
 
 export const list = (length: number, make: (index: number) => Row): Row[] => Array.from({ length }, (_, index) => make(index))
@@ -146,7 +148,7 @@ async function addUsage(make: Make, people: string[]): Promise<void> {
   const all = packages.find(({ name }) => name === popular)
   const known = new Set(liked.map(({ user_id, package_id }) => `${user_id} ${package_id}`))
   const fans = all ? people.map((user_id) => ({ user_id, package_id: all.id, created_at: new Date(now) })) : []
-  for (const table of ['package_likes', 'package_watches'])
+  for (const table of ['package_likes', 'package_watches'] as const)
     await insert(make, table, [...liked, ...fans.filter(({ user_id, package_id }) => !known.has(`${user_id} ${package_id}`))])
   const day = Math.floor(now / dayMs)
   const days = (count: number) =>

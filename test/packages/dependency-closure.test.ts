@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { expect, it } from 'vitest'
-import { insertRows } from '../../server/platform/db/statements.ts'
+import { db } from '../../server/platform/db/query.ts'
+import { insertRows, readRow } from '../../server/platform/db/statements.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
@@ -60,8 +61,9 @@ it('reports conflicts and constraints that no version satisfies, and ends at cyc
 /** Stores copies of a package with one version, which is faster than publishing them. */
 async function copy({ services }: TestApp, name: string, copies: string[]): Promise<void> {
   const em = services.database.fork()
-  const [pkg] = await em.execute<[Row]>('select * from packages where name = ?', [name])
-  const [version] = await em.execute<[Row]>('select * from package_versions where package_id = ?', [pkg.id])
+  const pkg = await readRow(em, db.selectFrom('packages').selectAll().where('name', '=', name))
+  const version = pkg && (await readRow(em, db.selectFrom('package_versions').selectAll().where('package_id', '=', pkg.id)))
+  if (!version) throw new Error(`${name} is not stored.`)
   const packages = copies.map((other) => ({ ...pkg, id: uuid(), name: other }))
   await em.transactional(async (inside) => {
     await insertRows(inside, 'packages', packages)
@@ -72,7 +74,6 @@ async function copy({ services }: TestApp, name: string, copies: string[]): Prom
     )
   })
 }
-type Row = Parameters<typeof insertRows>[2][number] & { id: string }
 
 it('stops at 200 packages', async () => {
   await using app = await testApp()

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** An event. Entries are immutable and deleted by retention only, so they refer to users and packages by value, without foreign keys. */
 export const AuditEntry = defineEntity({
@@ -75,3 +76,7 @@ export const AuditCut = defineEntity({
   },
 })
 export type AuditCut = InferEntity<typeof AuditCut>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof AuditEntry | typeof AuditLink | typeof AuditCut> {}
+}

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A pending invitation. Each user has at most one. Only the hash of its token is stored. */
 export const Invite = defineEntity({
@@ -14,3 +15,7 @@ export const Invite = defineEntity({
   },
 })
 export type Invite = InferEntity<typeof Invite>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof Invite> {}
+}

@@ -3,6 +3,7 @@ import { Base } from '../../platform/db/base.ts'
 import { Session } from '../sessions/entity.ts'
 import { AccessToken } from '../tokens/entity.ts'
 import { User } from '../users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /**
  * An authorization request of a command-line client. It is pending until the user allows or denies it, and then has a single-use code. It is bound
@@ -30,3 +31,7 @@ export const AuthorizationRequest = defineEntity({
   },
 })
 export type AuthorizationRequest = InferEntity<typeof AuthorizationRequest>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof AuthorizationRequest> {}
+}

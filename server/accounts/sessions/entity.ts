@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A signed-in browser. Only the HMAC of the cookie's value is stored. */
 export const Session = defineEntity({
@@ -40,3 +41,7 @@ export const SignInOrigin = defineEntity({
   },
 })
 export type SignInOrigin = InferEntity<typeof SignInOrigin>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof Session | typeof SignInOrigin> {}
+}

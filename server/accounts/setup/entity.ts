@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A code for the first-run setup. Only the newest is valid. Only its hash is stored. */
 export const SetupCode = defineEntity({
@@ -16,3 +17,7 @@ export const SetupCode = defineEntity({
   },
 })
 export type SetupCode = InferEntity<typeof SetupCode>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof SetupCode> {}
+}

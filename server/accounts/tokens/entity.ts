@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A personal access token. Only the SHA-256 of the secret is stored. */
 export const AccessToken = defineEntity({
@@ -41,3 +42,7 @@ export const JobToken = defineEntity({
   },
 })
 export type JobToken = InferEntity<typeof JobToken>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof AccessToken | typeof JobToken> {}
+}

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { roles } from '../../platform/access/roles.ts'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A user account. `passwordHash` is null until an invitation is accepted. */
 export const User = defineEntity({
@@ -35,3 +36,7 @@ export const Avatar = defineEntity({
   },
 })
 export type Avatar = InferEntity<typeof Avatar>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof User | typeof Avatar> {}
+}

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { PackageVersion } from '../../registry/packages/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 export const docsStates = ['pending', 'running', 'completed', 'failed'] as const
 
@@ -27,3 +28,7 @@ export const VersionDocs = defineEntity({
   },
 })
 export type VersionDocs = InferEntity<typeof VersionDocs>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof VersionDocs> {}
+}

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { PackageVersion } from '../../registry/packages/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /**
  * The result of a version's last analysis, or its error. Whether an analysis is queued or running is recorded in its job. A report stays while a
@@ -78,3 +79,7 @@ export const ScoringLogEntry = defineEntity({
   },
 })
 export type ScoringLogEntry = InferEntity<typeof ScoringLogEntry>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof ScoreReport | typeof VersionSurface | typeof VersionApiVerdict | typeof ScoringLogEntry> {}
+}

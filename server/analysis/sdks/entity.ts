@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 export const sdkKinds = ['dart', 'flutter'] as const
 export type SdkKind = (typeof sdkKinds)[number]
@@ -44,3 +45,7 @@ export const SdkInstall = defineEntity({
   },
 })
 export type SdkInstall = InferEntity<typeof SdkInstall>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof SdkInstall> {}
+}

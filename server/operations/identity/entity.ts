@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** The logo of this registry: at most one row. */
 export const RegistryLogo = defineEntity({
@@ -12,3 +13,7 @@ export const RegistryLogo = defineEntity({
   },
 })
 export type RegistryLogo = InferEntity<typeof RegistryLogo>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof RegistryLogo> {}
+}

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** Result of a check of the stored archives. Immutable. */
 export const IntegrityReport = defineEntity({
@@ -19,3 +20,7 @@ export const IntegrityReport = defineEntity({
   },
 })
 export type IntegrityReport = InferEntity<typeof IntegrityReport>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof IntegrityReport> {}
+}

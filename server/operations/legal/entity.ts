@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 export const legalKinds = ['privacy', 'terms'] as const
 export type LegalKind = (typeof legalKinds)[number]
@@ -14,3 +15,7 @@ export const LegalDocument = defineEntity({
   },
 })
 export type LegalDocument = InferEntity<typeof LegalDocument>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof LegalDocument> {}
+}

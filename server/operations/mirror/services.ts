@@ -4,8 +4,7 @@ import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { openCaches } from '../../platform/caches/caches.ts'
 import { openUnlocked } from '../../platform/db/open/orm.ts'
 import { sharedClock } from '../../platform/db/open/servers.ts'
-import type { Reads } from '../../platform/db/reads.ts'
-import { readRow, readRows } from '../../platform/db/statements.ts'
+import { readsOf } from '../../platform/db/reads.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { isExcluded, packageState } from '../../registry/mirror/access.ts'
 import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
@@ -31,12 +30,10 @@ export async function withMirror<Result>(config: Config, work: (mirror: Mirror) 
   const orm = await openUnlocked(config)
   try {
     const fork = () => orm.em.fork()
-    const get: Reads['get'] = (sql, ...values) => readRow(fork(), sql, values)
-    const all: Reads['all'] = (sql, ...values) => readRows(fork(), sql, values)
     const services: MirrorServices = {
       config,
       caches: openCaches(config),
-      database: { fork, reads: { get, all, recall: get, close: async () => {} } },
+      database: { fork, reads: readsOf(fork) },
       // Problems are part of the result.
       log: openLog('error', () => {}),
       now: await sharedClock(fork(), config),

@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** Measurements of one day, taken once by one of the instances. `day` is the number of days since 1970-01-01 in UTC. */
 export const DailySample = defineEntity({
@@ -19,3 +20,7 @@ export const DailySample = defineEntity({
   },
 })
 export type DailySample = InferEntity<typeof DailySample>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof DailySample> {}
+}

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
@@ -49,3 +50,7 @@ export const Job = defineEntity({
   },
 })
 export type Job = InferEntity<typeof Job>
+
+declare module '../db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof Job> {}
+}

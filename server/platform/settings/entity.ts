@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A setting that administrators change at runtime, as JSON. Settings with their default value have no row. */
 export const ServerSetting = defineEntity({
@@ -10,3 +11,7 @@ export const ServerSetting = defineEntity({
   },
 })
 export type ServerSetting = InferEntity<typeof ServerSetting>
+
+declare module '../db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof ServerSetting> {}
+}

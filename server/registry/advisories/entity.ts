@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A security advisory in OSV format. It may refer to packages that do not exist on this server (yet). */
 export const Advisory = defineEntity({
@@ -29,3 +30,7 @@ export const AdvisoryPackage = defineEntity({
   },
 })
 export type AdvisoryPackage = InferEntity<typeof AdvisoryPackage>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof Advisory | typeof AdvisoryPackage> {}
+}

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Package, PackageVersion } from '../packages/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** Downloads of a version's archive per day. `day` is the number of days since 1970-01-01 in UTC. */
 export const VersionDownloads = defineEntity({
@@ -24,3 +25,7 @@ export const PackageDownloads = defineEntity({
   },
 })
 export type PackageDownloads = InferEntity<typeof PackageDownloads>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof VersionDownloads | typeof PackageDownloads> {}
+}

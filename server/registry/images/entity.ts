@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 const CachedImageSchema = defineEntity({
   name: 'CachedImage',
@@ -20,3 +21,7 @@ const CachedImageSchema = defineEntity({
 /** A remote image or a thumbnail in the image store, which is a cache: rows and content may be deleted at any time. */
 export class CachedImage extends CachedImageSchema.class {}
 CachedImageSchema.setClass(CachedImage)
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof CachedImageSchema> {}
+}

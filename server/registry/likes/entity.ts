@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Package } from '../packages/entity.ts'
 import { User } from '../../accounts/users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A user's like of a package. Deleted along with the user or the package. */
 export const PackageLike = defineEntity({
@@ -13,3 +14,7 @@ export const PackageLike = defineEntity({
   },
 })
 export type PackageLike = InferEntity<typeof PackageLike>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof PackageLike> {}
+}

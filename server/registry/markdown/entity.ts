@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 const RenderedTextSchema = defineEntity({
   name: 'RenderedText',
@@ -16,3 +17,7 @@ const RenderedTextSchema = defineEntity({
 /** The cached HTML of a text, shared by all instances and kept across restarts. */
 export class RenderedText extends RenderedTextSchema.class {}
 RenderedTextSchema.setClass(RenderedText)
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof RenderedTextSchema> {}
+}

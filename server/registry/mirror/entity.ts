@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { User } from '../../accounts/users/entity.ts'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** What a mirrored file is. `names`: the names of all upstream packages, for completion. */
 export type MirrorKind = 'listing' | 'archive' | 'advisories' | 'score' | 'options' | 'publisher' | 'attestation' | 'names'
@@ -86,3 +87,7 @@ const MirrorDecisionSchema = defineEntity({
 /** A decision of a mirror policy, or a fault of the upstream server, with the number of times it occurred. */
 export class MirrorDecision extends MirrorDecisionSchema.class {}
 MirrorDecisionSchema.setClass(MirrorDecision)
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof MirrorEntrySchema | typeof MirroredName | typeof MirrorDecisionSchema> {}
+}

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../../accounts/users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** The reserved name of a deleted package. No package can be published under it until an administrator frees the name, which deletes the row. */
 export const ReservedName = defineEntity({
@@ -43,3 +44,7 @@ export const ConfusableName = defineEntity({
   },
 })
 export type ConfusableName = InferEntity<typeof ConfusableName>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof ReservedName | typeof ConfusableName> {}
+}

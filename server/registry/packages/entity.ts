@@ -2,6 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { Publisher } from '../publishers/entity.ts'
 import { User } from '../../accounts/users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 export const visibilities = ['private', 'public'] as const
 export type Visibility = (typeof visibilities)[number]
@@ -148,3 +149,16 @@ export const ServerAddress = defineEntity({
   },
 })
 export type ServerAddress = InferEntity<typeof ServerAddress>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<
+    | typeof Package
+    | typeof PackageVersion
+    | typeof VersionDocument
+    | typeof PackageUploader
+    | typeof PackageDependency
+    | typeof DeletedVersion
+    | typeof ArchiveFault
+    | typeof ServerAddress
+  > {}
+}

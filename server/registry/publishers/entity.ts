@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../../accounts/users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** An organization that owns packages. Its id is a slug, or its domain if the domain is verified. */
 export const Publisher = defineEntity({
@@ -67,3 +68,7 @@ export const DomainCheck = defineEntity({
   },
 })
 export type DomainCheck = InferEntity<typeof DomainCheck>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof Publisher | typeof PublisherMember | typeof PublisherClaim | typeof DomainCheck> {}
+}

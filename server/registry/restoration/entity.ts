@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../../accounts/users/entity.ts'
 import { Base } from '../../platform/db/base.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A deleted package or a single deleted version, kept for seven days so that it can be restored. `createdAt` is the time of the deletion. */
 export const DeletedPackage = defineEntity({
@@ -36,3 +37,7 @@ export const DeletedPackageVersion = defineEntity({
   },
 })
 export type DeletedPackageVersion = InferEntity<typeof DeletedPackageVersion>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof DeletedPackage | typeof DeletedPackageVersion> {}
+}

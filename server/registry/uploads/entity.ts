@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { User } from '../../accounts/users/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** An upload of an archive: created, then received, then finished with a result message that can be returned again. */
 export const Upload = defineEntity({
@@ -26,3 +27,7 @@ export const Upload = defineEntity({
   },
 })
 export type Upload = InferEntity<typeof Upload>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof Upload> {}
+}

@@ -36,7 +36,7 @@ export async function writePackage(
     latest_version: version,
     latest_prerelease: latestPrerelease,
     advisories_updated: advisoriesUpdated,
-    visibility: 'private',
+    visibility: 'private' as const,
     is_discontinued: false,
     is_unlisted: false,
   }

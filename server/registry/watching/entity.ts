@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../../accounts/users/entity.ts'
 import { Package } from '../packages/entity.ts'
+import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** A package whose new versions a user follows. Deleted along with the user or the package. */
 export const PackageWatch = defineEntity({
@@ -13,3 +14,7 @@ export const PackageWatch = defineEntity({
   },
 })
 export type PackageWatch = InferEntity<typeof PackageWatch>
+
+declare module '../../platform/db/query.ts' {
+  interface Tables extends InferKyselyDB<typeof PackageWatch> {}
+}

@@ -14,7 +14,7 @@ it('detects writes of another process within milliseconds', async () => {
   writer.exec('create table notes (id text primary key, text text)')
   writer.exec("insert into notes values ('a', 'first')")
   const reads = sqliteReads(path, { inTransaction: false, written: 0 }, 2 ** 20)
-  const read = () => reads.recalled('select text from notes where id = ?', ['a'])
+  const read = () => reads.recalled({ sql: 'select text from notes where id = ?', values: ['a'] })
   expect(await read()).toEqual({ text: 'first' })
   other.exec("update notes set text = 'second'")
   await sleep(20)

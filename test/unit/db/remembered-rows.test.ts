@@ -16,8 +16,8 @@ function notes(length: number, maxRowBytes: number) {
   const reads = sqliteReads(path, { inTransaction: false, written: 0 }, maxRowBytes)
   return {
     counts: reads.counts,
-    run: (sql: string) => reads.row(sql, []),
-    read: (id: number) => reads.recalled('select text from notes where id = ?', [id]),
+    run: (sql: string) => reads.row({ sql, values: [] }),
+    read: (id: number) => reads.recalled({ sql: 'select text from notes where id = ?', values: [id] }),
     async [Symbol.asyncDispose]() {
       await reads.close()
       writer.close()

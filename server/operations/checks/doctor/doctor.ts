@@ -5,7 +5,7 @@ import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../../instances/register.ts'
-import { toDate } from '../../../platform/db/reads.ts'
+import { readsOf, toDate } from '../../../platform/db/reads.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
@@ -91,7 +91,7 @@ const maxNamed = 3
 
 /** Checks whether any archives are known to be missing or damaged. Does not read archives; `check-integrity` does. */
 async function checkArchives(em: EntityManager): Promise<Check[]> {
-  const faults = await knownFaults({ all: (sql) => em.execute(sql) })
+  const faults = await knownFaults(readsOf(() => em))
   if (faults.length === 0) return [passed('archives', 'No archive is known to be missing or damaged.')]
   const named = faults.slice(0, maxNamed).map((fault) => `${fault.package} ${fault.version} (${fault.kind})`)
   const more = faults.length > maxNamed ? ', and others' : ''

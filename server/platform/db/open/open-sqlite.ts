@@ -19,7 +19,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging) {
     orm,
     // Only one process uses the file, so the local clock is the database clock.
     now: () => new Date(),
-    source: async () => sqliteReads(SQLITE_PATH, writer, shareOf('rows', CACHE_BYTES)),
+    source: async () => sqliteReads(SQLITE_PATH, writer, shareOf('rows', CACHE_BYTES), orm.getMetadata()),
     pool: () => writer.pool(),
     close: () => orm.close(true),
   }

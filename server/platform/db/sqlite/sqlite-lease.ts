@@ -1,11 +1,12 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
-import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
+import type { CompiledQuery, DatabaseConnection } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unmetered } from '../meter.ts'
 import { skipsSync } from '../statements.ts'
 import { DatabaseAway } from '../unavailable.ts'
 import type { WriteGuard } from '../location/moved.ts'
+import type { SqliteResult } from './sqlite-rows.ts'
 
 /** State shared by all leases: the connection, a function to reopen it, the lock, and the guard against moves. */
 export type Shared = {
@@ -105,7 +106,7 @@ export class Lease implements DatabaseConnection {
     this.#shared.native().exec(sql)
   }
 
-  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<SqliteResult<Row>> {
     if (this.#inTransaction) {
       this.#requireTransaction()
       return this.#execute<Row>(this.#prepare(sql, parameters), parameters)
@@ -118,7 +119,7 @@ export class Lease implements DatabaseConnection {
   }
 
   /** Runs a single statement. Writes take the lock and pass the guard, like transactions. */
-  #executeAlone<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
+  #executeAlone<Row>(sql: string, parameters: readonly unknown[]): SqliteResult<Row> {
     const native = this.#shared.native()
     const statement = this.#prepare(sql, parameters)
     if (statement.readonly) return this.#execute<Row>(statement, parameters)
@@ -137,9 +138,9 @@ export class Lease implements DatabaseConnection {
     return prepare(this.#shared.native(), sql, parameters.length > 0)
   }
 
-  #execute<Row>(statement: Statement, parameters: readonly unknown[]): QueryResult<Row> {
+  #execute<Row>(statement: Statement, parameters: readonly unknown[]): SqliteResult<Row> {
     if (!statement.readonly) this.#shared.onWrite()
-    if (statement.reader) return { rows: statement.all(...parameters) as Row[] }
+    if (statement.reader) return { rows: statement.all(...parameters) as Row[], columns: () => statement.columns() }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
   }

@@ -3,7 +3,11 @@ import { LRUCache } from 'lru-cache'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { entryBytes } from '../../caches/caches.ts'
 import { unmetered } from '../meter.ts'
-import type { Parameter, Source } from '../reads.ts'
+import { MetadataStorage } from '@mikro-orm/core'
+import type { Statement } from '../query.ts'
+import type { Source } from '../reads.ts'
+import { forSqlite } from '../statements.ts'
+import { convertRows } from './sqlite-rows.ts'
 import { isBusy } from './sqlite-lease.ts'
 
 /** Maximum number of prepared statements. Each combination of search filters is its own statement. */
@@ -20,7 +24,7 @@ export const cacheSize = 'cache_size = -6000'
 type Writer = { readonly inTransaction: boolean; readonly written: number }
 
 /** Opens a separate connection for reads. Caches up to `maxRowBytes` bytes of rows in total; writes of `writer` clear the cache. */
-export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): Source {
+export function sqliteReads(path: string, writer: Writer, maxRowBytes: number, metadata = new MetadataStorage()): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   db.pragma(cacheSize)
   const prepared = new LRUCache<string, SqliteDatabase.Statement>({ max: maxPrepared })
@@ -32,25 +36,35 @@ export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): 
     if (!statement) prepared.set(sql, (statement = db.prepare(avoidReplanning(sql))))
     return statement
   }
-  function recall(sql: string, parameters: Parameter[]): unknown {
+  function all({ sql, values, extremes }: Statement): unknown[] {
+    const statement = prepare(sql)
+    const found = statement.all(...(extremes ? values.map(forSqlite) : values))
+    return extremes ? convertRows(metadata, sql, () => statement.columns(), extremes, found) : found
+  }
+  function first({ sql, values, extremes }: Statement): unknown {
+    const statement = prepare(sql)
+    const found = statement.get(...(extremes ? values.map(forSqlite) : values))
+    return extremes && found !== undefined ? convertRows(metadata, sql, () => statement.columns(), extremes, [found])[0] : found
+  }
+  function recall(statement: Statement): unknown {
     const change = notice()
-    if (change === 'under way') return prepare(sql).get(...parameters)
+    if (change === 'under way') return first(statement)
     if (change === 'written') rows.clear()
-    const key = parameters.join('\0')
-    const known = rows.get(sql, key)
+    const key = statement.values.join('\0')
+    const known = rows.get(statement.sql, key)
     if (known !== undefined) {
       counts.hits++
       return known
     }
     counts.misses++
-    const row = prepare(sql).get(...parameters)
-    if (row !== undefined) rows.set(sql, key, row)
+    const row = first(statement)
+    if (row !== undefined) rows.set(statement.sql, key, row)
     return row
   }
   return {
-    row: (sql, parameters) => retryWhileLocked(() => prepare(sql).get(...parameters)),
-    rows: (sql, parameters) => retryWhileLocked(() => prepare(sql).all(...parameters)),
-    recalled: (sql, parameters) => retryWhileLocked(() => recall(sql, parameters)),
+    row: (statement) => retryWhileLocked(() => first(statement)),
+    rows: (statement) => retryWhileLocked(() => all(statement)),
+    recalled: (statement) => retryWhileLocked(() => recall(statement)),
     counts,
     async close() {
       db.close()

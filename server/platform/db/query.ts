@@ -1,0 +1,100 @@
+import {
+  AggregateFunctionNode,
+  AliasNode,
+  ColumnNode,
+  type Compilable,
+  DummyDriver,
+  IdentifierNode,
+  Kysely,
+  type OperationNodeSource,
+  type RawBuilder,
+  ReferenceNode,
+  SelectQueryNode,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+
+/** The tables by name, with the types of their columns. Features declare their tables here with `declare module` (see `entity.ts` of any feature). */
+// eslint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
+export interface Tables {}
+
+/**
+ * Builds queries, for both databases; it does not run them. Pass them to `readRows`, `readRow`, `changeRows` or `Reads`. Table and column names and
+ * value types are checked by the compiler.
+ */
+export const db = new Kysely<Tables>({
+  dialect: {
+    createDriver: () => new DummyDriver(),
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (kysely) => new SqliteIntrospector(kysely),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+})
+
+/** A query that was built by `db`, or an `sql` fragment with the type of its rows. */
+export type Query<Row> = OperationNodeSource & (Compilable<Row> | RawBuilder<Row>)
+
+/** A value bound to a `?` parameter. Dates and booleans are converted to the representation of each database. */
+export type Value = string | number | boolean | Date | Uint8Array | null
+
+/**
+ * A statement with `?` for each of its values. If `extremes` is set, rows are converted to the types of their columns; it names the selected columns
+ * that are `min` or `max` of a column, as `name=column`, because SQLite does not report where those come from.
+ */
+export type Statement = { sql: string; values: readonly Value[]; extremes?: readonly string[] }
+
+const compiler = new SqliteQueryCompiler()
+
+/** Compiles a query. The text suits both databases: they quote names alike, and only the marks of parameters differ (`numbered`). */
+export function compile(query: OperationNodeSource): Statement {
+  const node = query.toOperationNode()
+  const { sql, parameters } = compiler.compileQuery(node as Parameters<typeof compiler.compileQuery>[0], queryId)
+  return { sql, values: parameters as Value[], extremes: extremesOf(node) }
+}
+
+const queryId = { queryId: 'snug' }
+
+function extremesOf(node: object): string[] {
+  if (!SelectQueryNode.is(node as SelectQueryNode)) return []
+  const { selections = [] } = node as SelectQueryNode
+  return selections.flatMap(({ selection }) => {
+    if (!AliasNode.is(selection) || !IdentifierNode.is(selection.alias) || !AggregateFunctionNode.is(selection.node)) return []
+    const { func, aggregated } = selection.node
+    const [first] = aggregated
+    const isExtreme = (func === 'min' || func === 'max') && first && ReferenceNode.is(first) && ColumnNode.is(first.column)
+    return isExtreme ? [`${selection.alias.name}=${first.column.column.name}`] : []
+  })
+}
+
+declare const rowType: unique symbol
+
+/** A query that is compiled once, for arguments that are bound to each execution. */
+export type PreparedQuery<Arguments extends readonly Value[], Row> = {
+  statement(): Statement
+  /** Returns the values of the parameters for these arguments. */
+  bind(given: Arguments): Value[]
+  /** Exists only in the type. */
+  [rowType]?: Row
+}
+
+/** Prepares a query. `build` is called once, with placeholders that it may only use as values (not as lists or in conditions of its own). */
+export function prepared<Arguments extends readonly Value[], Row>(
+  build: (...given: Arguments) => Query<Row>,
+): PreparedQuery<Arguments, Row> {
+  let known: Statement | undefined
+  const statement = () => (known ??= compile(build(...(placeholders.slice(0, build.length) as unknown as Arguments))))
+  const bind = (given: Arguments) =>
+    statement().values.map((value) => (value instanceof Placeholder ? (given[value.position] as Value) : value))
+  return { statement, bind }
+}
+
+class Placeholder {
+  readonly position: number
+
+  constructor(position: number) {
+    this.position = position
+  }
+}
+
+const placeholders = Array.from({ length: 12 }, (_, position) => new Placeholder(position))
