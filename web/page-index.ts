@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kind, parse } from 'graphql'
 import type { Plugin, Rolldown } from 'vite'
-import { firstQueries, type FirstQuery } from './first-queries.ts'
-import { pageModules } from './route-modules.ts'
+import { type FirstQuery, flatPages } from './pages.ts'
 
 /** Modules of the frame around every page, which the entry script loads asynchronously. */
 const frameModules: string[] = []
@@ -20,11 +19,11 @@ export function pageIndex(): Plugin {
     generateBundle(_options, bundle) {
       const queries = queryReader()
       // A frame has the same path as its first page, which follows it and replaces it here.
-      const modulesOf = new Map(pageModules().map(({ path, modules }) => [path, modules]))
-      const pages = Array.from(modulesOf, ([path, modules]) => ({
+      const partsOf = new Map(flatPages().map(({ path, parts }) => [path, parts]))
+      const pages = Array.from(partsOf, ([path, parts]) => ({
         path,
-        files: filesOf([...frameModules, ...modules], bundle),
-        queries: modules.flatMap((module) => firstQueries[module] ?? []).map(queries),
+        files: filesOf([...frameModules, ...parts.flatMap(({ module }) => module ?? [])], bundle),
+        queries: parts.flatMap((part) => part.queries ?? []).map(queries),
       }))
       const session = queries({ name: 'Session', variables: {} })
       this.emitFile({ type: 'asset', fileName: 'pages.json', source: JSON.stringify({ session, pages }) })
@@ -41,7 +40,7 @@ function queryReader() {
   const known = new Map(Object.entries(texts).map(([hash, text]) => [/^query (\w+)/.exec(text)?.[1], { hash, text }]))
   return ({ name, ...query }: FirstQuery) => {
     const { hash, text } = known.get(name) ?? {}
-    if (hash === undefined || text === undefined) throw new Error(`web/first-queries.ts names the unknown query ${name}.`)
+    if (hash === undefined || text === undefined) throw new Error(`web/pages.ts names the unknown query ${name}.`)
     const [definition] = parse(text).definitions
     const declared = (definition?.kind === Kind.OPERATION_DEFINITION && definition.variableDefinitions) || []
     const required = declared.filter(({ type, defaultValue }) => type.kind === Kind.NON_NULL_TYPE && !defaultValue)
@@ -50,7 +49,7 @@ function queryReader() {
       ...Object.keys(query.variables).filter((variable) => !names.includes(variable)),
       ...required.map(({ variable }) => variable.name.value).filter((variable) => !(variable in query.variables)),
     ]
-    if (wrong.length > 0) throw new Error(`web/first-queries.ts: the query ${name} has other variables: ${wrong.join(', ')}.`)
+    if (wrong.length > 0) throw new Error(`web/pages.ts: the query ${name} has other variables: ${wrong.join(', ')}.`)
     return { hash, ...query }
   }
 }

@@ -1,4 +1,4 @@
-import { pageModules } from '../../web/route-modules.ts'
+import { flatPages } from '../../web/pages.ts'
 
-/** Returns the paths of all pages in web/router.ts except the catch-all route. */
-export const consoleRoutes = (): string[] => pageModules().map(({ path }) => path)
+/** Returns the paths of all pages of the console except the catch-all page. */
+export const consoleRoutes = (): string[] => flatPages().map(({ path }) => path)

@@ -8,6 +8,13 @@ import { AnalysisFailed, type AnalysisProcess, type ProcessLimits, retireAfterCp
 export type { AnalysisResult, AnalysisTask } from './task.ts'
 export { AnalysisFailed } from './process.ts'
 
+declare module '../../services.ts' {
+  interface Services {
+    /** Built-in engine that scores versions. */
+    analyzer: Analyzer
+  }
+}
+
 export type AnalyzerLimits = Partial<ProcessLimits> & {
   /** Maximum number of concurrent processes. Further tasks wait in a queue. */
   processes?: number

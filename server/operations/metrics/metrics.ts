@@ -5,6 +5,13 @@ import { version } from '../../platform/config/version.ts'
 import { type Gauges, openGauges } from './gauges.ts'
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
 
+declare module '../../services.ts' {
+  interface Services {
+    /** Metrics; null unless enabled by a setting. */
+    metrics: Metrics | null
+  }
+}
+
 /** Outcome of finalizing an upload. `refused` is caused by the sender, `failed` by the server. */
 type UploadOutcome = 'published' | 'refused' | 'failed'
 /** Outcome of a job attempt. `retried` and `interrupted` jobs run again. */

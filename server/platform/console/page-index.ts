@@ -31,15 +31,24 @@ export type Query = Pick<FirstQuery, 'hash' | 'required'> & { variables: Record<
 /** What the console needs to show a page: scripts and style sheets, and the answers to queries. */
 export type PageNeeds = { files: string[]; queries(isSignedIn: boolean): Query[] }
 
-/** Reads `pages.json` of the console's build (see web/page-index.ts). Returns a function that finds the needs of a page by path and query string. */
-export function readPageIndex(file: string): (path: string, search: string) => PageNeeds {
-  if (!existsSync(file)) return () => ({ files: [], queries: () => [] })
+/** The pages of the console. */
+export type PageIndex = {
+  /** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. There is none until the console is built. */
+  has(path: string): boolean
+  /** Returns what a page needs, by path and query string. */
+  needsOf(path: string, search: string): PageNeeds
+}
+
+/** Reads `pages.json` of the console's build (see web/page-index.ts). */
+export function readPageIndex(file: string): PageIndex {
+  if (!existsSync(file)) return { has: () => false, needsOf: () => ({ files: [], queries: () => [] }) }
   const { session, pages } = index.parse(JSON.parse(readFileSync(file, 'utf8')))
   // Literal segments take precedence over parameters, as in the console's router.
   const known = pages
     .map((page) => ({ ...page, pattern: patternOf(page.path) }))
     .toSorted((a, b) => a.path.split(':').length - b.path.split(':').length)
-  return (path, search) => {
+  const has = (path: string) => known.some(({ pattern }) => pattern.test(path))
+  const needsOf = (path: string, search: string): PageNeeds => {
     const page = known.find(({ pattern }) => pattern.test(path))
     // The router rejects paths that cannot be decoded.
     const params = Object.fromEntries(
@@ -51,6 +60,7 @@ export function readPageIndex(file: string): (path: string, search: string) => P
       queries: (isSignedIn) => queries.map(({ variables, ...rest }) => ({ ...rest, variables: valuesOf(variables, params, isSignedIn) })),
     }
   }
+  return { has, needsOf }
 }
 
 const patternOf = (path: string): RegExp =>

@@ -63,7 +63,7 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
   )
   const exists = (request: FastifyRequest) => {
     const path = pathBelow(base, request)
-    return !isApiPath(path) && (isConsolePage(path) || path === '/robots.txt' || siteFiles.has(path))
+    return !isApiPath(path) && (pages.has(path) || path === '/robots.txt' || siteFiles.has(path))
   }
   for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
   // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
@@ -87,19 +87,18 @@ export function consoleSender(services: Services, { schema, documents, summarize
       )
     : notBuilt
   const policy = policyFor(services.config, page)
-  const needsOf = readPageIndex(join(root, 'pages.json'))
   const answersTo = firstAnswerer(services, schema, documents)
   return async (request, reply) => {
     const path = pathBelow(base, request)
     if (isApiPath(path)) throw unknownAddress(SERVER_URL)
-    const isPage = isConsolePage(path)
+    const isPage = pages.has(path)
     // Browsers get the console's "not found" page; other clients get a JSON error.
     if (!isPage && !prefers(request, 'text/html')) throw unknownAddress(SERVER_URL)
     if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
-    const needs = needsOf(path, request.url.split('?')[1] ?? '')
+    const needs = pages.needsOf(path, request.url.split('?')[1] ?? '')
     const known = await answersTo(request, reply, needs)
     // Callers who may not see the page are sent to the sign-in page.
-    const files = known.isComplete ? needs.files : known.isSignedIn ? [] : needsOf('/login', '').files
+    const files = known.isComplete ? needs.files : known.isSignedIn ? [] : pages.needsOf('/login', '').files
     const head = await pageHead(services, path, summarize)
     return reply
       .code(isPage && !known.answers.some(isMissing) ? 200 : 404)
@@ -130,10 +129,12 @@ function pageWith(page: string, { head, files }: { head: string; files: string[]
 const builtInHead = /<title>.*?<\/title>|<meta name="description"[^>]*>|<link rel="icon"[^>]*>/g
 
 const root = join(import.meta.dirname, '../../../web/dist')
+/** The pages of the build. */
+const pages = readPageIndex(join(root, 'pages.json'))
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
 
-/** Whether the path belongs to an API or to files. The console page is never served there. */
-const isApiPath = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !isConsolePage(path)
+/** Whether the path belongs to an API or to files, unless the console has a page there. */
+const isApiPath = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !pages.has(path)
 
 /** Pages that can show content to anonymous visitors. */
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/
@@ -157,38 +158,3 @@ Sitemap: ${serverUrl}/sitemap.xml
 
 const notBuilt =
   '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'
-
-const below = (path: string, ends: string[]): string[] => ends.map((end) => path + end)
-
-/** Paths of the console's pages; `:name` matches one segment, `/**` any number of them. A test compares them with the console's router. */
-export const consolePages: readonly string[] = [
-  '/',
-  '/setup',
-  '/login',
-  '/signup',
-  '/invite/:token',
-  '/welcome',
-  '/oauth/consent',
-  '/graphql',
-  '/privacy',
-  '/terms',
-  ...below('/help', ['', '/:page']),
-  ...below('/packages', ['', '/:name']),
-  ...below('/packages/:name', ['/changelog', '/example', '/license', '/dependencies', '/install', '/score', '/files/**']),
-  ...below('/packages/:name', ['/versions', '/compare', '/changes', '/advisories', '/dependents', '/downloads', '/activity', '/admin']),
-  ...below('/packages/:name/versions/:version', ['', '/changelog', '/example', '/license', '/dependencies', '/install', '/score']),
-  '/packages/:name/versions/:version/files/**',
-  ...below('/mirror', ['', '/policies', '/decisions', '/packages/:name']),
-  ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
-  ...below('/me', ['', '/packages', '/publishers', '/liked', '/watching', '/activity']),
-  ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
-  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/deleted', '/names', '/sdks', '/scoring']),
-  ...below('/admin', ['/jobs', '/self-check', '/advisories', '/audit', '/public-packages', '/ownership']),
-  ...below('/admin', ['/settings/registry', '/settings/legal', '/settings/legal/terms']),
-]
-
-/** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. */
-export const isConsolePage = (path: string): boolean => pattern.test(path)
-
-const sources = consolePages.map((page) => page.replace(/\/$/, '').replace('/**', '(?:/.*)?').replace(/:\w+/g, '[^/]+'))
-const pattern = new RegExp(`^(?:${sources.join('|')})/?$`, 'i')

@@ -11,6 +11,12 @@ export type PackageChange =
   | { kind: 'versionDeleted'; packageId: string; versionId: string }
   | { kind: 'restored'; name: string; packageId: string; versionIds: readonly string[]; at: Date }
 
+declare module '../../services.ts' {
+  interface Services {
+    afterPackageChange: AfterPackageChange
+  }
+}
+
 type Changer = { config: Config; viewer: Viewer; now: () => Date; ip: string }
 
 /** Updates what other features derive from packages, in the transaction of the change. They are registered in after-package-change.ts. */

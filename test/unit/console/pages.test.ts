@@ -1,12 +1,24 @@
-import { expect, it } from 'vitest'
-import { consolePages, isConsolePage } from '../../../server/platform/console/serve.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type PageIndex, readPageIndex } from '../../../server/platform/console/page-index.ts'
 import { consoleRoutes } from '../../support/console-routes.ts'
 
-it('lists exactly the pages of the console', () => {
-  const routes = new Set(consoleRoutes())
-  expect(routes.size).toBeGreaterThan(40)
-  expect([...consolePages].toSorted()).toEqual([...routes].toSorted())
+const folder = mkdtempSync(join(tmpdir(), 'snug-pages-'))
+let pages: PageIndex
+
+beforeAll(() => {
+  const file = join(folder, 'pages.json')
+  const all = consoleRoutes().map((path) => ({ path, files: [], queries: [] }))
+  writeFileSync(file, JSON.stringify({ session: { hash: 'x', variables: {} }, pages: all }))
+  pages = readPageIndex(file)
 })
+afterAll(() => rmSync(folder, { recursive: true }))
+
+it('lists every page of the console', () => expect(new Set(consoleRoutes()).size).toBeGreaterThan(40))
+
+it('has no pages before the build', () => expect(readPageIndex(join(folder, 'missing.json')).has('/')).toBe(false))
 
 it.each([
   '/',
@@ -17,7 +29,7 @@ it.each([
   '/oauth/consent',
   '/packages/acme/files',
   '/packages/acme/versions/1.0.0/files/lib/src/a.dart',
-])('recognizes the page %s', (path) => expect(isConsolePage(path)).toBe(true))
+])('recognizes the page %s', (path) => expect(pages.has(path)).toBe(true))
 
 it.each([
   '/nothing',
@@ -29,4 +41,4 @@ it.each([
   '/wp-login.php',
   '/.env',
   '//',
-])('does not recognize %s as a page', (path) => expect(isConsolePage(path)).toBe(false))
+])('does not recognize %s as a page', (path) => expect(pages.has(path)).toBe(false))
