@@ -19,6 +19,13 @@ const pollMs = 1000
 const maxPerCaller = 10
 const maxTotal = 250
 
+declare module '../../services.ts' {
+  interface State {
+    /** Open subscriptions of this server. */
+    subscriptions?: { byCaller: Map<string, number>; total: number }
+  }
+}
+
 export type Watched<Value> = {
   /** Reads the current value with the caller's current permissions. Returns null if it does not exist or was deleted. */
   read: (context: Context) => Promise<Value | null>
@@ -113,26 +120,24 @@ function asGraphQL(cause: unknown, context: Context): GraphQLError {
   return error instanceof GraphQLError ? error : new GraphQLError(error.message)
 }
 
-const open = new Map<string, number>()
-let totalOpen = 0
-
 /** Counts a subscription until its connection closes. Returns a signal that aborts when the client disconnects or the server stops. */
-function admit({ viewer, ip, reply, stopping }: Context): AbortSignal {
+function admit({ viewer, ip, reply, stopping, state }: Context): AbortSignal {
   if (reply.raw.destroyed) return AbortSignal.abort()
   const caller = viewer?.id ?? addressKey(ip)
-  const mine = open.get(caller) ?? 0
+  const open = (state.subscriptions ??= { byCaller: new Map(), total: 0 })
+  const mine = open.byCaller.get(caller) ?? 0
   if (mine >= maxPerCaller) throw rateLimited(5, `You have ${maxPerCaller} subscriptions open already. Close one first.`)
-  if (totalOpen >= maxTotal)
+  if (open.total >= maxTotal)
     throw serviceUnavailable('Too many subscriptions are open on this server. Poll instead, or try again later.', 30)
-  open.set(caller, mine + 1)
-  totalOpen++
+  open.byCaller.set(caller, mine + 1)
+  open.total++
   const gone = new AbortController()
   reply.raw.once('close', () => {
     gone.abort()
-    totalOpen--
-    const left = (open.get(caller) ?? 1) - 1
-    if (left > 0) open.set(caller, left)
-    else open.delete(caller)
+    open.total--
+    const left = (open.byCaller.get(caller) ?? 1) - 1
+    if (left > 0) open.byCaller.set(caller, left)
+    else open.byCaller.delete(caller)
   })
   return AbortSignal.any([gone.signal, stopping.signal])
 }
