@@ -162,6 +162,7 @@ describe('page of a user who signed in again in another tab', () => {
     await using test = await openAsAlice('/settings/profile')
     const { app, page, bob, name, save, account } = test
     await name.fill('Alice Anders')
+    await settled(page)
     await page.context().clearCookies()
     await save()
     const dialog = page.getByRole('dialog', { name: 'Sign in again' })

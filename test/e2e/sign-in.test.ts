@@ -92,6 +92,7 @@ describe('internationalized e-mail addresses', () => {
     await dialog.getByRole('button', { name: 'Create account' }).click()
     const invitation = await takeSecret(page, 'Hand over the invitation')
     await page.getByRole('row', { name: new RegExp(`Xaver.*${email}`) }).waitFor()
+    await settled(page) // requests still in flight when the session ends would be refused
     await page.context().clearCookies()
     await page.goto(invitation)
     expect(await page.getByLabel('E-mail address').inputValue()).toBe(email)
@@ -99,6 +100,7 @@ describe('internationalized e-mail addresses', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: /^Account|^Sign in$/ }).waitFor()
     for (const spelling of spellings) {
+      await settled(page)
       await page.context().clearCookies()
       await typeAndSubmit(page, spelling)
     }
