@@ -46,7 +46,26 @@ const withoutSql = [
   'files/files',
   'files/raw',
 ].map((name) => `test/${name}.test.ts`)
-const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql] })
+
+/**
+ * Files that need no other statement on PostgreSQL than the files that run there, and that test neither races nor values that only PostgreSQL rejects.
+ * They run on SQLite only.
+ */
+const withKnownSql = [
+  ...['access', 'attention', 'lock-files', 'policy-effects', 'preload'].map((name) => `mirror/${name}`),
+  ...['retraction', 'uploaders'].map((name) => `packages/${name}`),
+  ...['endpoints', 'sdks'].map((name) => `sdks/${name}`),
+  'access/mirror-names',
+  'admin/accounts',
+  'backup/bucket-refusals',
+  'checks/buckets',
+  'comparison/comparison',
+  'downloads/mirror-client',
+  'graphql/persisted-queries',
+  'images/documentation',
+  'metrics/mirror',
+].map((name) => `test/${name}.test.ts`)
+const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql, ...withKnownSql] })
 
 /** Files that run with two instances: a few in every run, all of them with `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? runsOnTwoInstances : isInEveryRun)
