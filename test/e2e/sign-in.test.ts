@@ -1,11 +1,13 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, signIn, startSession, takeSecret } from '../support/console.ts'
+import { consoleApp, sharedConsole, signIn, startSession, takeSecret } from '../support/console.ts'
+
+const startShared = sharedConsole()
 
 describe('sign-in', () => {
   it('returns to the page that required it', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await page.goto('/packages?q=http&sort=name')
@@ -37,7 +39,7 @@ describe('sign-in', () => {
     '/documentation/%2e%2e/oauth/approve',
     '/documentation\\..\\api/docs',
   ])('never redirects to %s', async (redirect) => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url)
     await page.goto(`/login?redirect=${encodeURIComponent(redirect)}`)
@@ -125,7 +127,7 @@ describe('internationalized e-mail addresses', () => {
 
 describe('session', () => {
   it('ends with “Sign out” in the account menu', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url)
     await signIn(page, app.url, email)
@@ -139,7 +141,7 @@ describe('session', () => {
   })
 
   it('leads to the sign-in page after the server ended the session, and remembers the requested page', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await signIn(page, app.url, email)
@@ -160,7 +162,7 @@ describe('session', () => {
     ['/me/activity', 'Publishers'],
     ['/me/packages', 'Activity'],
   ])('leads to the sign-in page when the session has ended, on navigation from %s to %s', async (path, tab) => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await startSession(page, app.url, email)
@@ -173,7 +175,7 @@ describe('session', () => {
   })
 
   it('keeps the content of a form when the session ends before the form is sent', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const member = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/, /status of 400/] })
     await startSession(page, app.url, member.email)
