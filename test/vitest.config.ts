@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/snug` // every test process loads the whole server
 
 /** `npm test` leaves these projects to `npm run test:faults`. They need root and more programs, or measure. */
-const isLeftOut = (name: string): boolean => process.env.npm_lifecycle_event === 'test' && ['faults', 'measured'].includes(name)
+const isLeftOut = (name: string): boolean => process.env.npm_lifecycle_event === 'test' && ['faults', 'waiting', 'measured'].includes(name)
 
 /** Tests that need a program of the system: nginx, or promtool. They run with those in `test/faults`. */
 const withPrograms = ['http/proxy-archives', 'http/proxy-cache', 'metrics/promtool', 'unit/deploy/alerts'].map(
@@ -46,10 +46,32 @@ const withoutSql = [
   'files/files',
   'files/raw',
 ].map((name) => `test/${name}.test.ts`)
-const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql] })
+
+/**
+ * Files that need no other statement on PostgreSQL than the files that run there, and that test neither races nor values that only PostgreSQL rejects.
+ * They run on SQLite only.
+ */
+const withKnownSql = [
+  ...['access', 'attention', 'lock-files', 'policy-effects', 'preload'].map((name) => `mirror/${name}`),
+  ...['retraction', 'uploaders'].map((name) => `packages/${name}`),
+  ...['endpoints', 'sdks'].map((name) => `sdks/${name}`),
+  'access/mirror-names',
+  'admin/accounts',
+  'backup/bucket-refusals',
+  'checks/buckets',
+  'comparison/comparison',
+  'downloads/mirror-client',
+  'graphql/persisted-queries',
+  'images/documentation',
+  'metrics/mirror',
+].map((name) => `test/${name}.test.ts`)
+const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql, ...withKnownSql] })
 
 /** Files that run with two instances: a few in every run, all of them with `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? runsOnTwoInstances : isInEveryRun)
+
+/** Files in `measured` that leave the processor idle for most of their time. */
+const waiting = ['kills', 'postgres-away', 'statistics', 'stopping'].map((name) => `test/measured/${name}.test.ts`)
 
 type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
 
@@ -94,10 +116,18 @@ export default defineConfig({
         maxWorkers: isFullRun ? 1 : 3,
         testTimeout: 600_000,
       }),
-      // Tests that measure the time or memory of the server: one file at a time, after all others.
-      ...project('measured', ['test/measured/**/*.test.ts'], {
+      // Tests of time limits that mostly wait for them: two files at a time.
+      ...project('waiting', waiting, {
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 2 },
+        maxWorkers: isFullRun ? 1 : 2,
+        testTimeout: 600_000,
+      }),
+      // Tests that measure the time or memory of the server: one file at a time, after all others.
+      ...project('measured', ['test/measured/**/*.test.ts'], {
+        exclude: waiting,
+        globalSetup: 'test/support/postgres-setup.ts',
+        sequence: { groupOrder: 3 },
         maxWorkers: 1,
         testTimeout: 600_000,
       }),

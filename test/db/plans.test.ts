@@ -4,6 +4,7 @@ import { model, popular } from '../bench/copy-index.ts'
 import { largePublisher } from '../bench/fill-activity.ts'
 import { graphqlQueries, restPaths } from '../bench/request-list.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { attributeStatements } from '../support/attributed-statements.ts'
 import { publish } from '../support/publish.ts'
 
 /** Tables that grow with versions, downloads or what happens, of which a read must not visit every row. */
@@ -49,10 +50,9 @@ function findScans(db: SqliteDatabase.Database, sql: string): string[] {
 /** Returns whether the statement is the page of a list that is read in the order of an index. */
 const isPage = (sql: string) => pages.some((page) => (typeof page === 'string' ? sql.includes(page) : page.test(sql)))
 
-async function statementsOf(app: TestApp, send: () => Promise<unknown>): Promise<string[]> {
-  const before = app.queries.length
-  await send()
-  return [...new Set(app.queries.slice(before))].filter((sql) => /^\s*(?:select|with)\b/i.test(sql))
+async function statementsOf(send: () => Promise<unknown>): Promise<string[]> {
+  const { statements } = await attributeStatements(send)
+  return [...new Set(statements)].filter((sql) => /^\s*(?:select|with)\b/i.test(sql))
 }
 
 async function fill(app: TestApp) {
@@ -73,7 +73,7 @@ it('reads without visiting every row of a table that grows with versions or down
     ...Object.entries(graphqlQueries).map(([name, query]): [string, () => Promise<unknown>] => [name, () => owner.graphql(query)]),
   ]
   for (const [name, send] of sends) {
-    for (const sql of await statementsOf(app, send)) {
+    for (const sql of await statementsOf(send)) {
       for (const scan of isPage(sql) ? [] : findScans(db, sql)) found.push(`${name}: ${scan}: ${sql}`)
     }
   }

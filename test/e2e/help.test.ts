@@ -4,10 +4,11 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import { openPage, screenshot } from '../support/browser.ts'
-import { consoleApp } from '../support/console.ts'
+import { consoleApp, sharedConsole } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { root } from '../support/sources.ts'
 
+const startShared = sharedConsole()
 const names = globSync('web/help/*.md', { cwd: root }).map((file) => basename(file, '.md'))
 const heading = (page: Page, name: string, level: number) => page.getByRole('heading', { name, level, exact: true })
 const pathOf = (page: Page) => `${new URL(page.url()).pathname}${new URL(page.url()).hash}`
@@ -45,7 +46,7 @@ it('shows the help pages to users who are not signed in, below a base path', asy
 })
 
 it('collapses the navigation on narrow screens', async () => {
-  await using app = await consoleApp()
+  const app = await startShared()
   const page = await openPage(app.url, { viewport: { width: 360, height: 740 } })
   await page.goto('/help/publishing')
   const toggle = page.getByRole('button', { name: 'Help pages' })
@@ -60,7 +61,7 @@ it('collapses the navigation on narrow screens', async () => {
 })
 
 it('finds headings and texts of all pages with the keyboard, and keeps the search in the URL', async () => {
-  await using app = await consoleApp()
+  const app = await startShared()
   const page = await openPage(app.url)
   await page.goto('/help/publishing')
   await heading(page, 'Publish and manage packages', 1).waitFor()
@@ -93,7 +94,7 @@ it('finds headings and texts of all pages with the keyboard, and keeps the searc
 })
 
 it('shows an error when the search index cannot be loaded, and retries', async () => {
-  await using app = await consoleApp()
+  const app = await startShared()
   const page = await openPage(app.url, { tolerate: [/Failed to load resource/] })
   await page.goto('/help')
   await heading(page, 'Help', 1).waitFor()
@@ -107,7 +108,7 @@ it('shows an error when the search index cannot be loaded, and retries', async (
 })
 
 it('shows that a help page does not exist', async () => {
-  await using app = await consoleApp()
+  const app = await startShared()
   const page = await openPage(app.url)
   await page.goto('/help/nope')
   await heading(page, 'Not found', 1).waitFor()
@@ -127,7 +128,7 @@ it('shows help pages before the setup', async () => {
 })
 
 it('has only links to pages and headings that exist, and copies code', async () => {
-  await using app = await consoleApp()
+  const app = await startShared()
   const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   const links = new Map<string, string[]>()
   const ids = new Set(['help'])

@@ -1,20 +1,22 @@
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { openPage, settled } from '../support/browser.ts'
-import { consoleApp, signIn, startSession } from '../support/console.ts'
+import { sharedConsole, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { plain } from '../support/pictures.ts'
 
-/** Starts a server with the users Alice and Bob, and opens a page as Alice. */
+const startShared = sharedConsole()
+
+/** Creates the users Alice and Bob, and opens a page as Alice. */
 async function openAsAlice(path: string) {
-  const app = await consoleApp()
+  const app = await startShared()
   const [alice, bob] = [await app.admin({ displayName: 'Alice' }), await app.member({ displayName: 'Bob' })]
   const page = await openPage(app.url, { tolerate: [/status of 40[013]/] })
   await startSession(page, app.url, alice.email)
   await page.goto(path)
   await settled(page)
-  return { app, alice, bob, page, ...partsOf(page), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+  return { app, alice, bob, page, ...partsOf(page) }
 }
 
 const partsOf = (page: Page) => ({
@@ -29,7 +31,7 @@ const me = async (actor: Actor) => (await actor.get('/api/auth/me')).body as { d
 
 describe('page of a user after another user signed in with the same browser', () => {
   it('refuses changes, explains why, keeps the form, and switches to the other user after a reload', async () => {
-    await using test = await openAsAlice('/settings/profile')
+    const test = await openAsAlice('/settings/profile')
     const { app, page, alice, bob, name, save, notice, refusal, account } = test
     const tab = await page.context().newPage()
     await tab.goto(`${app.url}/packages`)
@@ -55,7 +57,7 @@ describe('page of a user after another user signed in with the same browser', ()
   })
 
   it('does not upload a picture', async () => {
-    await using test = await openAsAlice('/settings/profile')
+    const test = await openAsAlice('/settings/profile')
     const { app, page, alice, bob, notice, refusal } = test
     const buffer = await plain({ width: 20, height: 20 }).png().toBuffer()
     await page.locator('input[type=file]').setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer })
@@ -72,7 +74,7 @@ describe('page of a user after another user signed in with the same browser', ()
   })
 
   it('does not send requests from the GraphQL explorer', async () => {
-    await using test = await openAsAlice('/graphql')
+    const test = await openAsAlice('/graphql')
     const { app, page, bob, notice, account } = test
     await page.getByLabel('Query').fill('mutation { updateProfile(input: { displayName: "Carol" }) { user { id } } }')
     await startSession(page, app.url, bob.email)
@@ -84,7 +86,7 @@ describe('page of a user after another user signed in with the same browser', ()
   })
 
   it('does not sign out the other user', async () => {
-    await using test = await openAsAlice('/packages')
+    const test = await openAsAlice('/packages')
     const { app, page, bob, notice, account } = test
     await startSession(page, app.url, bob.email)
     await account('Alice').click()
@@ -95,9 +97,10 @@ describe('page of a user after another user signed in with the same browser', ()
   })
 
   it('does not accept a password, and cancels the action that required it', async () => {
-    await using test = await openAsAlice('/settings/tokens?new=1')
+    const test = await openAsAlice('/settings/tokens?new=1')
     const { app, page, alice, bob, name, notice } = test
     app.clock.now = new Date(Date.now() + 11 * 60_000)
+    onTestFinished(() => void (app.clock.now = null))
     await name.fill('deploy')
     await page.getByRole('radio', { name: 'Administer' }).click()
     await page.getByRole('button', { name: 'Create token' }).click()
@@ -117,7 +120,7 @@ describe('page of a user after another user signed in with the same browser', ()
   })
 
   it('shows the notice when the tab gets the focus, before any change', async () => {
-    await using test = await openAsAlice('/settings/profile')
+    const test = await openAsAlice('/settings/profile')
     const { app, page, alice, bob, name, notice, account } = test
     const returnToTab = () => page.evaluate('dispatchEvent(new Event("focus"))')
     await name.fill('Alice Anders')
@@ -136,7 +139,7 @@ describe('page of a user after another user signed in with the same browser', ()
 
 describe('page of a user who signed in again in another tab', () => {
   it('accepts changes without a prompt', async () => {
-    await using test = await openAsAlice('/settings/profile')
+    const test = await openAsAlice('/settings/profile')
     const { app, page, alice, name, save, account } = test
     await startSession(page, app.url, alice.email)
     await name.fill('Alice Anders')
@@ -147,7 +150,7 @@ describe('page of a user who signed in again in another tab', () => {
   })
 
   it('signs out', async () => {
-    await using test = await openAsAlice('/packages')
+    const test = await openAsAlice('/packages')
     const { app, page, alice, account } = test
     await startSession(page, app.url, alice.email)
     await account('Alice').click()
@@ -159,9 +162,10 @@ describe('page of a user who signed in again in another tab', () => {
   })
 
   it('continues after signing in again in the dialog, even if another user signed in in the meantime', async () => {
-    await using test = await openAsAlice('/settings/profile')
+    const test = await openAsAlice('/settings/profile')
     const { app, page, bob, name, save, account } = test
     await name.fill('Alice Anders')
+    await settled(page)
     await page.context().clearCookies()
     await save()
     const dialog = page.getByRole('dialog', { name: 'Sign in again' })
@@ -174,7 +178,7 @@ describe('page of a user who signed in again in another tab', () => {
 })
 
 it('shows no data of the previous user after another user signs in', async () => {
-  await using test = await openAsAlice('/settings/tokens')
+  const test = await openAsAlice('/settings/tokens')
   const { page, bob, name, save, account } = test
   await page.getByText('svc_pat_').waitFor()
   await page.context().clearCookies()

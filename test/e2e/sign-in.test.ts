@@ -1,11 +1,13 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, signIn, startSession, takeSecret } from '../support/console.ts'
+import { consoleApp, sharedConsole, signIn, startSession, takeSecret } from '../support/console.ts'
+
+const startShared = sharedConsole()
 
 describe('sign-in', () => {
   it('returns to the page that required it', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await page.goto('/packages?q=http&sort=name')
@@ -37,7 +39,7 @@ describe('sign-in', () => {
     '/documentation/%2e%2e/oauth/approve',
     '/documentation\\..\\api/docs',
   ])('never redirects to %s', async (redirect) => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url)
     await page.goto(`/login?redirect=${encodeURIComponent(redirect)}`)
@@ -92,6 +94,7 @@ describe('internationalized e-mail addresses', () => {
     await dialog.getByRole('button', { name: 'Create account' }).click()
     const invitation = await takeSecret(page, 'Hand over the invitation')
     await page.getByRole('row', { name: new RegExp(`Xaver.*${email}`) }).waitFor()
+    await settled(page) // requests still in flight when the session ends would be refused
     await page.context().clearCookies()
     await page.goto(invitation)
     expect(await page.getByLabel('E-mail address').inputValue()).toBe(email)
@@ -99,6 +102,7 @@ describe('internationalized e-mail addresses', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: /^Account|^Sign in$/ }).waitFor()
     for (const spelling of spellings) {
+      await settled(page)
       await page.context().clearCookies()
       await typeAndSubmit(page, spelling)
     }
@@ -123,7 +127,7 @@ describe('internationalized e-mail addresses', () => {
 
 describe('session', () => {
   it('ends with “Sign out” in the account menu', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url)
     await signIn(page, app.url, email)
@@ -137,7 +141,7 @@ describe('session', () => {
   })
 
   it('leads to the sign-in page after the server ended the session, and remembers the requested page', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await signIn(page, app.url, email)
@@ -158,7 +162,7 @@ describe('session', () => {
     ['/me/activity', 'Publishers'],
     ['/me/packages', 'Activity'],
   ])('leads to the sign-in page when the session has ended, on navigation from %s to %s', async (path, tab) => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await startSession(page, app.url, email)
@@ -171,7 +175,7 @@ describe('session', () => {
   })
 
   it('keeps the content of a form when the session ends before the form is sent', async () => {
-    await using app = await consoleApp()
+    const app = await startShared()
     const member = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/, /status of 400/] })
     await startSession(page, app.url, member.email)

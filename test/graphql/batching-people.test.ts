@@ -5,7 +5,7 @@ import { growingFields, publishMany } from '../support/statement-growth.ts'
 it.each([
   ['User', (size: number, field: string) => `{ users(first: ${size}) { nodes { ${field} } } }`],
   ['Publisher', (size: number, field: string) => `{ publishers(first: ${size}) { nodes { ${field} } } }`],
-] as const)('loads every field of %s for 50 objects with as many statements as for a few', { timeout: 180_000 }, async (type, queryOf) => {
+] as const)('loads every field of %s for 50 objects with as many statements as for a few', { timeout: 900_000 }, async (type, queryOf) => {
   await using app = await testApp()
   const owner = await app.owner()
   const member = await app.member()

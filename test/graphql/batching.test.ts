@@ -10,7 +10,7 @@ const lists = [
 
 it.each(lists)(
   'loads every field of %s for 50 objects with as many statements as for a few',
-  { timeout: 180_000 },
+  { timeout: 900_000 },
   async (type, queryOf) => {
     await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
     const uploader = await app.member()
@@ -20,7 +20,7 @@ it.each(lists)(
   },
 )
 
-it('loads packages for callers without an account with as many statements as a few', { timeout: 180_000 }, async () => {
+it('loads packages for callers without an account with as many statements as a few', { timeout: 900_000 }, async () => {
   await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const uploader = await app.member()
   await publishMany(app, 50, uploader)
@@ -32,7 +32,7 @@ it('loads packages for callers without an account with as many statements as a f
 
 it(
   'loads every field of documents, dependencies and managed packages with as many statements as for a few',
-  { timeout: 180_000 },
+  { timeout: 900_000 },
   async () => {
     await using app = await testApp()
     await publishMany(app, 50, await app.member())

@@ -8,7 +8,7 @@ import { publish } from '../support/publish.ts'
 import { addPackages } from '../support/unindexed-packages.ts'
 
 // Measured tests run one file at a time in their own process, so garbage of other tests does not distort the measurement.
-it.for(['sqlite', 'postgres'])('answers requests while the search index is rebuilt, on %s', { timeout: 180_000 }, async (backend) => {
+it.for(['sqlite', 'postgres'])('answers requests while the search index is rebuilt, on %s', async (backend) => {
   await using app = await testApp({ env: backend === 'postgres' ? await ownDatabase() : {} })
   const alice = await app.member()
   // Most of the work on PostgreSQL happens outside this process, so fewer packages suffice.

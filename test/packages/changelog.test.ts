@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
+import { attributeStatements } from '../support/attributed-statements.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -40,10 +41,10 @@ it('looks up the versions of all changelogs in one query', async () => {
   const { app } = await renderedChangelog('## 1.0.0')
   await using _app = app
   const alice = await app.member()
-  const before = app.queries.length
-  const { body } = await alice.graphql('{ package(name: "acme") { versions(first: 10) { nodes { changelog { html } } } } }')
-  expect(body.data.package.versions.nodes).toHaveLength(2)
-  expect(app.queries.slice(before).filter((sql) => sql.includes('retracted_at from package_versions where package_id in'))).toHaveLength(1)
+  const query = '{ package(name: "acme") { versions(first: 10) { nodes { changelog { html } } } } }'
+  const { result, statements } = await attributeStatements(() => alice.graphql(query))
+  expect(result.body.data.package.versions.nodes).toHaveLength(2)
+  expect(statements.filter((sql) => sql.includes('retracted_at from package_versions where package_id in'))).toHaveLength(1)
 })
 
 it('reveals nothing about versions that are hidden from the public', async () => {

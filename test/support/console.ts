@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { afterAll } from 'vitest'
 import { testApp, type TestApp, type TestOptions } from '../app.ts'
 import { closePages } from './browser.ts'
 import { packageArchive, type ArchiveOptions } from './archive.ts'
@@ -11,6 +12,16 @@ export async function consoleApp(options: ConsoleOptions = {}): Promise<ConsoleA
     const app = await startOn(await freePort(), options)
     if (app) return app
   }
+}
+
+/**
+ * Returns a function that starts a server with the first call and returns it again later, for tests of a file that create users and packages of their
+ * own. All pages have the same address, so the sign-in limit does not apply. Stops the server after the last test of the file.
+ */
+export function sharedConsole({ env, ...options }: ConsoleOptions = {}): () => Promise<ConsoleApp> {
+  let app: Promise<ConsoleApp> | undefined
+  afterAll(async () => (await app)?.[Symbol.asyncDispose]())
+  return () => (app ??= consoleApp({ ...options, env: { SIGN_IN_LIMIT: '1000', ...env } }))
 }
 
 type ConsoleOptions = TestOptions & { path?: string }

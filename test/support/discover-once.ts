@@ -22,6 +22,7 @@ export function discoverOnce(): void {
   decorateOnce()
   compileOnce('getHydrator')
   compileOnce('getComparator')
+  reportOnce()
 }
 
 /**
@@ -48,4 +49,14 @@ function compileOnce(name: 'getHydrator' | 'getComparator'): void {
       return made.get(metadata)
     },
   })
+}
+
+/**
+ * Makes Node's report about this process once: its limits do not change, and every start of a server reads them. Tests of the limit itself run in
+ * processes of their own.
+ */
+function reportOnce(): void {
+  const make = process.report.getReport.bind(process.report)
+  let made: object | undefined
+  process.report.getReport = () => (made ??= make())
 }

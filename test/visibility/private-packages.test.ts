@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { routesOf } from '../../server/routes.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
+import { attributeStatements } from '../support/attributed-statements.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -28,17 +29,19 @@ afterAll(() => app[Symbol.asyncDispose]())
 const pathOf = (path: string, name: string) =>
   path.replace(':pkg', name).replace(':file', `${name}-1.0.0.tar.gz`).replace(':version', '1.0.0').replaceAll(/:\w+/g, 'acme')
 
-/** Returns the statements executed since then, without durations. */
-const statementsSince = (before: number) => app.queries.slice(before).map((sql) => sql.replace(/\[took \d+ ms, /, '['))
+/** Returns what `work` returned and the statements that it executed, without durations. */
+async function observeStatements<Result>(work: () => Promise<Result>) {
+  const { result, statements } = await attributeStatements(work)
+  return { result, statements: statements.map((sql) => sql.replace(/\[took \d+ ms, /, '[')) }
+}
 
 /** Returns the visible parts of an answer and the executed statements. */
 async function observe(actor: Actor, method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', name: string, path: string) {
-  const before = app.queries.length
-  const { status, headers, raw } = await actor.send(method, path, method === 'GET' || method === 'HEAD' ? undefined : {}, {
-    ip: app.address(),
-  })
+  const body = method === 'GET' || method === 'HEAD' ? undefined : {}
+  const { result, statements } = await observeStatements(() => actor.send(method, path, body, { ip: app.address() }))
+  const { status, headers, raw } = result
   const text = JSON.stringify({ ...headers, date: '' }) + raw.toString()
-  return { status, text: text.replaceAll(name, absent), statements: statementsSince(before) }
+  return { status, text: text.replaceAll(name, absent), statements }
 }
 
 const cases = routes.filter(({ path }) => /:(pkg|file)\b/.test(path)).map((route) => [`${route.method} ${route.path}`, route] as const)
@@ -61,9 +64,9 @@ it('does the same work for private and missing packages in GraphQL', async () =>
   const fields = 'name description latest { version dependencies { name isBare } } versions(first: 5) { totalCount } confusableWith'
   for (const actor of Object.values(strangers)) {
     const ask = async (name: string) => {
-      const before = app.queries.length
-      const { body } = await actor.graphql(`{ package(name: "${name}") { ${fields} } }`, {}, { ip: app.address() })
-      return { text: JSON.stringify(body).replaceAll(name, absent), statements: statementsSince(before) }
+      const query = `{ package(name: "${name}") { ${fields} } }`
+      const { result, statements } = await observeStatements(() => actor.graphql(query, {}, { ip: app.address() }))
+      return { text: JSON.stringify(result.body).replaceAll(name, absent), statements }
     }
     await ask(absent)
     expect(await ask(hidden)).toEqual(await ask(absent))

@@ -141,7 +141,10 @@ describe('job folders', () => {
     const config = { DATA_DIR: dataFolder() }
     const [own, [killed, left], [other, live]] = [await makeJobFolder(config), await serverWithJob(config), await serverWithJob(config)]
     const [elsewhere, earlier] = [`deadbeef.${randomUUID()}.abcdef`, 'deadbeef.1.1.abcdef'].map((name) => join(dirname(own), name))
-    for (const folder of [left, elsewhere, earlier]) mkdirSync(join(folder ?? '', 'locked'), { recursive: true, mode: 0o500 })
+    for (const folder of [left, elsewhere, earlier]) {
+      mkdirSync(folder ?? '', { recursive: true }) // the mode would apply to this folder as well
+      mkdirSync(join(folder ?? '', 'locked'), { mode: 0o500 })
+    }
     const child = spawn('sleep', ['60'], { env: { SNUG_JOB: left, PATH: process.env.PATH } })
     const exit = once(child, 'exit')
     killed.kill('SIGKILL')
