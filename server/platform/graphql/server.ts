@@ -7,6 +7,7 @@ import { queryOf, type TrustedDocuments } from './trusted-documents.ts'
 import { type Context, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
 import { refuseExpensive, executeInTurn } from './cost.ts'
+import { acceptFormerDocuments } from './former-schema.ts'
 import { formatErrors, masked } from './errors.ts'
 import { limitQueries, refuseDeepQuery, reportInvalidLiterals, cacheDocuments } from './validation.ts'
 import { admitRequests, eventStream, parametersOf, validateParameters, acceptsEvents, wantsExplorer } from './request.ts'
@@ -118,6 +119,7 @@ async function openYoga(services: Services, schema: GraphQLSchema, documents: Tr
     plugins: [
       useParsedParameters,
       cacheDocuments(services.caches),
+      acceptFormerDocuments(schema),
       readQuery(documents),
       logOperation,
       reportInvalidLiterals,
