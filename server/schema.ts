@@ -97,6 +97,9 @@ const failures: Partial<Record<ErrorCode, string>> = {
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 
+/** Fields of `Query` that no caller is refused. */
+const neverRefused = ['health', 'legalDocument', 'server', 'setup']
+
 /** The schema that both GraphQL and REST execute. */
 export const schema = gated()
 
@@ -130,7 +133,11 @@ function gated() {
   }
   for (const field of Object.values(built.getSubscriptionType()?.getFields() ?? {})) guardSubscription(built, field)
   fields.forEach(enforceBudget)
-  Object.values(built.getQueryType()?.getFields() ?? {}).forEach(makeNullable)
+  const query = Object.values(built.getQueryType()?.getFields() ?? {})
+  query.filter(({ name }) => !neverRefused.includes(name)).forEach(makeNullable)
+  // Pothos has no option for the descriptions of the arguments of `node` and `nodes`.
+  for (const { name, args } of query)
+    if (/^nodes?$/.test(name)) for (const argument of args) argument.description = 'Global id, as in `id`.'
   for (const type of objects.filter(({ name }) => !['Query', 'Mutation', 'Subscription'].includes(name)))
     for (const field of Object.values(type.getFields())) if (isGuarded(type, field)) makeNullable(field)
   return built
@@ -173,8 +180,7 @@ function isGuarded(type: GraphQLObjectType<unknown, Context>, field: GraphQLFiel
 
 /** Makes a field nullable, so that refusing it leaves the fields next to it. It is null only together with an error. */
 function makeNullable(field: GraphQLField<unknown, Context>): void {
-  const neverRefused = ['health', 'legalDocument', 'server', 'setup']
-  if (!isNonNullType(field.type) || neverRefused.includes(field.name)) return
+  if (!isNonNullType(field.type)) return
   field.type = field.type.ofType
   Object.assign(field.extensions, { isNullOnlyWithError: true })
 }

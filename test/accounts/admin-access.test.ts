@@ -86,8 +86,8 @@ it('sorts tokens by expiry, with tokens without expiry last', async () => {
   for (const days of [30, 1, 7]) await admin.post('/api/auth/keys', { name: `${days} days`, expiresInDays: days })
   const names: string[] = []
   for (let after: string | null = null; ;) {
-    const page = `query ($after: String, $user: String) { accessTokens(first: 1, after: $after, orderBy: EXPIRES, user: $user) { nodes { name } pageInfo { hasNextPage endCursor } } }`
-    const { nodes, pageInfo }: Page = (await admin.graphql(page, { after, user: admin.email })).body.data.accessTokens
+    const page = `query ($after: String, $user: UserReference) { accessTokens(first: 1, after: $after, orderBy: EXPIRES, user: $user) { nodes { name } pageInfo { hasNextPage endCursor } } }`
+    const { nodes, pageInfo }: Page = (await admin.graphql(page, { after, user: { email: admin.email } })).body.data.accessTokens
     names.push(...nodes.map(({ name }) => name))
     if (!pageInfo.hasNextPage) break
     after = pageInfo.endCursor

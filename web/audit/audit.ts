@@ -47,7 +47,8 @@ function startOf(day: string, { next = false } = {}): string | null {
 }
 
 /** Returns the reference to a user by e-mail address or plain identifier. */
-const referenceTo = (text: string | null): UserReference | null => text && (text.includes('@') ? { email: text } : { uuid: text })
+const referenceTo = (text: string | null): UserReference | null =>
+  text === null ? null : text.includes('@') ? { email: text } : { uuid: text }
 
 /** Returns the audit log filtered by the URL parameters. `from` and `to` are dates; `to` is inclusive. */
 export function useAuditLog() {
