@@ -4,8 +4,8 @@ import { enqueue } from '../../server/platform/jobs/queue.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
-async function queueJob({ services }: TestApp): Promise<string> {
-  const id = await services.database.fork().transactional((inner) => enqueue(inner, { kind: 'task', subject: 'a' }, services.now()))
+async function queueJob({ services }: TestApp, subject = 'a'): Promise<string> {
+  const id = await services.database.fork().transactional((inner) => enqueue(inner, { kind: 'task', subject }, services.now()))
   return encodeGlobalID('Job', id)
 }
 
@@ -39,7 +39,7 @@ it('accepts former names of ids and filters', async () => {
   await using app = await testApp()
   const admin = await app.admin()
   for (const name of ['icons', 'widgets']) await publish(admin, { name, version: '1.0.0' })
-  const [former, current] = [await queueJob(app), await queueJob(app)]
+  const [former, current] = [await queueJob(app, 'a'), await queueJob(app, 'b')]
   const cancel = 'mutation ($input: CancelJobInput!) { cancelJob(input: $input) { jobId } }'
   expect((await admin.graphql(cancel, { input: { id: former } })).body).toMatchObject({ data: { cancelJob: { jobId: former } } })
   expect((await admin.graphql(cancel, { input: { jobId: current } })).body).toMatchObject({ data: { cancelJob: { jobId: current } } })

@@ -18,7 +18,7 @@ import type { Plugin } from 'graphql-yoga'
 import { invalidInput } from '../../errors.ts'
 import type { Context } from '../access/context.ts'
 
-/** Date after which the names and results of release 0.6 and before are removed. Pages that were opened before an upgrade still use them. */
+/** Date after which the names and results of release 0.5 are removed. Pages that were opened before an upgrade still use them. */
 export const removalDate = '2027-04-01'
 
 /** Returns the deprecation reason of something with this replacement. */
@@ -56,7 +56,9 @@ function formerCopies<Some extends Input>(inputs: readonly Some[]): Some[] {
     const copy = Object.assign(Object.create(Object.getPrototypeOf(input) as object) as Some, input)
     Object.assign(input.extensions, { isRequired })
     if (isRequired) input.description = `${input.description} Required.`
-    return [Object.assign(copy, { name: formerName, deprecationReason: replacedBy(input.name), extensions: { ...marks, isGraphqlOnly: true } })]
+    return [
+      Object.assign(copy, { name: formerName, deprecationReason: replacedBy(input.name), extensions: { ...marks, isGraphqlOnly: true } }),
+    ]
   })
 }
 
@@ -102,7 +104,7 @@ const formerValue = 'formerValue'
 const known = new WeakMap<DocumentNode, boolean>()
 
 /**
- * Accepts documents that select nothing of a field that returned a scalar in release 0.6 and before, and answers them as before. Such fields declare
+ * Accepts documents that select nothing of a field that returned a scalar in release 0.5, and answers them as before. Such fields declare
  * `extensions: { formerResult }`: true, or the field of the result that has the former value.
  */
 export const acceptFormerDocuments = (schema: GraphQLSchema): Plugin => ({

@@ -1,9 +1,8 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
-import { ChainRef } from '../packages/dependents/schema.ts'
 import { packageName, unknownPackage } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
-import { ofPublicPackage, PackageRef, VisibilityEnum } from '../packages/refs.ts'
+import { ChainRef, ofPublicPackage, PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { changeVisibility } from './service.ts'
 import {
   type Companion,

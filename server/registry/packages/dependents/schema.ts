@@ -1,18 +1,12 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { connectionOf } from '../../../platform/graphql/payload.ts'
 import { anyText, notNegative, pageByKey } from '../../../platform/graphql/connections.ts'
-import type { Chain } from './breakage.ts'
 import { countDependents, type Dependent, listDependents, thisServer } from './service.ts'
 import { DependencyKind, PackageRef, packageOfRow } from '../refs.ts'
 
 /** Risk of a dependency that names no registry, for descriptions. */
 export const confusionRisk =
   'clients use their default registry (pub.dev): anyone can publish a package of the same name there and take its place (dependency confusion).'
-
-export const ChainRef = builder.objectRef<Chain>('DependencyChain').implement({
-  description: 'A chain of dependencies: the first package depends on the second, and so on.',
-  fields: (t) => ({ names: t.stringList({ description: 'Names of the packages.', resolve: (chain) => chain }) }),
-})
 
 const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
   description: 'A package whose latest version depends on another package of this server.',
