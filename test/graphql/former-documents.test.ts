@@ -70,8 +70,15 @@ it('rejects missing values, both names at once, and ids of other types', async (
     const { body } = await admin.graphql(`mutation { cancelJob(input: ${input}) { jobId } }`)
     expect({ input, ...body }).toMatchObject({ input, data: null, errors: [{ extensions: { code: 'InvalidInput', field } }] })
   }
-  const { body } = await admin.graphql('{ user(by: { email: "a@example.com", uuid: "x" }) { id } }')
-  expect(body.errors).toMatchObject([{ extensions: { code: 'InvalidInput' } }])
+})
+
+it.each(['{}', '{ email: "a@example.com", uuid: "x" }', '{ email: null }'])('rejects the reference %s to a user', async (reference) => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const wrong = [{ message: 'by: must have exactly one of its fields.', extensions: { code: 'InvalidInput', field: 'by' } }]
+  expect((await admin.graphql(`{ user(by: ${reference}) { id } }`)).body.errors).toMatchObject(wrong)
+  const by = JSON.parse(reference.replaceAll(/(\w+):/g, '"$1":'))
+  expect((await admin.graphql('query ($by: UserReference) { user(by: $by) { id } }', { by })).body.errors).toMatchObject(wrong)
 })
 
 it('leaves the fields next to a refused one', async () => {
