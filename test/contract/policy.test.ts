@@ -124,7 +124,7 @@ it('refuses everyone to publish to the mirror', async () => {
 it.each(rowsOf(graphql))('restricts %s to %s', async (field, access, row) => {
   const { app, everybody } = await worldFor(!field.startsWith('Mutation.'))
   // Subscriptions end with an error, because what they watch does not exist.
-  const headers = field.startsWith('Subscription.') ? { accept: 'text/event-stream' } : {}
+  const headers: Record<string, string> = field.startsWith('Subscription.') ? { accept: 'text/event-stream' } : {}
   for (const { name, actor, allowed } of triedIn(row, everybody)) {
     const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address(), headers })
     const events = typeof body === 'string' ? /^data: *(\{.*\})$/m.exec(body)?.[1] : undefined

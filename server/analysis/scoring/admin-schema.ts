@@ -123,6 +123,9 @@ builder.mutationFields((t) => ({
     input: { package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }) },
     resolve: async (_root, { input }, context) => ({ jobId: await regenerateDocs(context, input.package) }),
   }),
+}))
+
+builder.mutationFields((t) => ({
   rescoreVersions: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('RescoreVersionsPayload', 'The analyses that were queued.', {
       queuedCount: { type: 'Int', description: 'Number of queued versions.' },

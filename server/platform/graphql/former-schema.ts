@@ -146,7 +146,7 @@ function withSelection(node: FieldNode, formerResult: true | string): FieldNode 
   return {
     ...node,
     selectionSet: { kind: Kind.SELECTION_SET, selections: [{ kind: Kind.FIELD, alias: word(alias), name: word(name) }] },
-  } as FieldNode
+  }
 }
 
 function asBefore(value: unknown): unknown {

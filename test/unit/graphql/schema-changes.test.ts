@@ -125,7 +125,10 @@ describe('documents that open pages and scripts still send', () => {
       if (operation.kind !== Kind.OPERATION_DEFINITION) continue
       const defined = operation.variableDefinitions ?? []
       const values = Object.fromEntries(
-        defined.map(({ variable, type }) => [variable.name.value, sampleOf(typeFromAST(former, type as never))]),
+        defined.map(({ variable, type }) => [
+          variable.name.value,
+          sampleOf(typeFromAST(former, type as never) as GraphQLInputType | undefined),
+        ]),
       )
       expect({ values, ...getVariableValues(schema, defined, values) }).toHaveProperty('variableValues')
     }
