@@ -9,7 +9,6 @@ import './accounts/tokens/schema.ts'
 import './accounts/oauth/schema.ts'
 import './accounts/audit/schema.ts'
 import './accounts/setup/schema.ts'
-import './registry/addresses/schema.ts'
 import './operations/checks/schema.ts'
 import './operations/backup/schedule/schema.ts'
 import './operations/integrity/schema.ts'
@@ -59,6 +58,7 @@ import './operations/job-control/schema.ts'
 import './analysis/sdks/schema.ts'
 import {
   defaultFieldResolver,
+  getNamedType,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLSchema,
@@ -70,9 +70,35 @@ import {
 import { builder } from './platform/graphql/builder.ts'
 import { admissionOf } from './platform/graphql/caller-check.ts'
 import type { Context } from './platform/access/context.ts'
+import { addFormerNames } from './platform/graphql/former-schema.ts'
 import { enforceBudget, argumentCheck } from './platform/graphql/field-guards.ts'
+import { type ErrorCode, statusOf } from './errors.ts'
 import { neverCompress } from './platform/http/caching/compression.ts'
 import { requireSetup } from './platform/access/setup-gate.ts'
+
+/** Mutations that fail with a code, besides the codes that follow from their declaration (see `describeErrors`). Any other code is a fault. */
+const failures: Partial<Record<ErrorCode, string>> = {
+  MissingAuthentication: 'login',
+  InsufficientPermissions: 'acceptInvite completeSetup login signUp verifySetupCode',
+  NotFound: `acceptInvite addUploader approveAuthorization approveName cancelJob changeVisibility checkPublisherDomain completeDomainVerification
+    completeSetup createInvite deletePackage deletePublisher deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage
+    rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
+    removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
+    revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
+    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
+  PackageRejected: 'finalizeUpload',
+  Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
+    deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
+    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
+    scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
+  RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
+    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
+  VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
+}
+
+/** Fields of `Query` that no caller is refused. */
+const neverRefused = ['health', 'legalDocument', 'server', 'setup']
 
 /** The schema that both GraphQL and REST execute. */
 export const schema = gated()
@@ -86,9 +112,13 @@ export const printedSchema = (): string => `${printSchema(lexicographicSortSchem
  */
 function gated() {
   const built = builder.toSchema()
-  const fields = Object.values(built.getTypeMap()).flatMap((type) => (isObjectType(type) ? Object.values(type.getFields()) : []))
+  const objects = Object.values(built.getTypeMap()).filter((type) => isObjectType(type))
+  const fields = objects.flatMap((type) => Object.values(type.getFields()))
+  for (const field of fields) pageForward(field)
+  addFormerNames(built)
   for (const field of fields) guardArguments(built, field)
   for (const field of fields) if (field.extensions.secret) sendPlainly(field)
+  Object.values(built.getMutationType()?.getFields() ?? {}).forEach(describeErrors)
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
       requireDeclaration(type.name, field)
@@ -103,14 +133,54 @@ function gated() {
   }
   for (const field of Object.values(built.getSubscriptionType()?.getFields() ?? {})) guardSubscription(built, field)
   fields.forEach(enforceBudget)
-  Object.values(built.getQueryType()?.getFields() ?? {}).forEach(makeNullable)
+  const query = Object.values(built.getQueryType()?.getFields() ?? {})
+  query.filter(({ name }) => !neverRefused.includes(name)).forEach(makeNullable)
+  // Pothos has no option for the descriptions of the arguments of `node` and `nodes`.
+  for (const { name, args } of query)
+    if (/^nodes?$/.test(name)) for (const argument of args) argument.description = 'Global id, as in `id`.'
+  for (const type of objects.filter(({ name }) => !['Query', 'Mutation', 'Subscription'].includes(name)))
+    for (const field of Object.values(type.getFields())) if (isGuarded(type, field)) makeNullable(field)
   return built
 }
 
-/** Makes a root field nullable, so that refusing it leaves the other fields of the query. It is null only together with an error. */
+/** Removes `last` and `before`, which Pothos adds to every connection: lists are read forward only. */
+function pageForward(field: GraphQLField<unknown, Context>): void {
+  if (!getNamedType(field.type).name.endsWith('Connection')) return
+  field.args = field.args.filter(({ name }) => name !== 'last' && name !== 'before')
+}
+
+/** Lists the codes of a mutation's errors in its description. Codes that every operation can have are described by the enum. */
+function describeErrors(field: GraphQLField<unknown, Context>): void {
+  const { authScopes, skipTypeScopes } = ruleOf(field)
+  const codes = new Set<ErrorCode>()
+  if (authScopes !== undefined || !skipTypeScopes) codes.add('MissingAuthentication').add('InsufficientPermissions')
+  if (field.args.length > 0) codes.add('InvalidInput')
+  for (const [code, names = ''] of Object.entries(failures)) if (names.split(/\s+/).includes(field.name)) codes.add(code as ErrorCode)
+  const listed = Object.keys(statusOf).filter((code) => codes.has(code as ErrorCode))
+  field.description = `${field.description} Errors: ${listed.map((code) => `\`${code}\``).join(', ')}.`
+}
+
+type Rule = { authScopes?: unknown; skipTypeScopes?: boolean }
+
+function ruleOf({ extensions }: { extensions: object }): Rule {
+  return (extensions as { pothosOptions?: Rule }).pothosOptions ?? {}
+}
+
+/**
+ * Whether callers who can read some fields of an object may not read this one: it declares a rule of its own, or its resolver checks the caller
+ * (`extensions: { guarded }`), or it follows the rule of its type, from which other fields are exempt.
+ */
+function isGuarded(type: GraphQLObjectType<unknown, Context>, field: GraphQLField<unknown, Context>): boolean {
+  const { authScopes, skipTypeScopes } = ruleOf(field)
+  if (field.extensions.guarded) return true
+  if (skipTypeScopes) return false
+  const followsType = ruleOf(type).authScopes !== undefined
+  return authScopes !== undefined || (followsType && Object.values(type.getFields()).some((other) => ruleOf(other).skipTypeScopes))
+}
+
+/** Makes a field nullable, so that refusing it leaves the fields next to it. It is null only together with an error. */
 function makeNullable(field: GraphQLField<unknown, Context>): void {
-  const neverRefused = ['health', 'legalDocument', 'server', 'setup']
-  if (!isNonNullType(field.type) || neverRefused.includes(field.name)) return
+  if (!isNonNullType(field.type)) return
   field.type = field.type.ofType
   Object.assign(field.extensions, { isNullOnlyWithError: true })
 }

@@ -2,7 +2,7 @@ import {
   type AnyVariables,
   cacheExchange,
   Client,
-  type CombinedError,
+  CombinedError,
   fetchExchange,
   mapExchange,
   type Operation,
@@ -163,11 +163,17 @@ function answerAtOnce({ key, query, variables }: Operation): void {
   if (data !== undefined) embedded.restoreData({ [key]: { data: JSON.stringify(data) } })
 }
 
+const signedOut = new CombinedError({
+  graphQLErrors: [{ message: 'You are no longer signed in.', extensions: { code: 'MissingAuthentication' } }],
+})
+
 /**
  * Removes the root fields that failed from the data, and the data if nothing is left: pages show the error, and not that there is nothing. Results
  * without data are not cached.
  */
 function onResult(result: OperationResult): OperationResult {
+  // Pages of an account select it as `me`. It is null after the session has ended.
+  if (!result.error && isObject(result.data) && result.data.me === null) return { ...result, data: undefined, error: signedOut }
   const failed = new Set(result.error?.graphQLErrors.map(({ path }) => path?.[0]))
   if (failed.size === 0 || result.operation.kind !== 'query' || !isObject(result.data)) return result
   const left = Object.entries(result.data).filter(([name, value]) => value !== null || !failed.has(name))

@@ -1,3 +1,4 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { expect, it } from 'vitest'
 import { newId } from '../../server/platform/db/base.ts'
 import type { Actor } from '../actor.ts'
@@ -54,8 +55,9 @@ it('lists the sessions of all users with filters, in both orders and page by pag
   const of = (...who: Actor[]) => who.map(({ email }) => ({ owner: { email } }))
   expect((await ask('orderBy: CREATED')).nodes).toEqual(of(alice, bob, alice))
   expect((await ask('orderBy: LAST_USED')).nodes).toEqual(of(alice, alice, bob))
-  expect((await ask(`user: "${bob.email.toUpperCase()}"`)).nodes).toEqual(of(bob))
-  expect((await ask('user: "unknown@example.com"')).totalCount).toBe(0)
+  for (const user of [`email: "${bob.email.toUpperCase()}"`, `uuid: "${bob.id}"`, `userId: "${encodeGlobalID('User', bob.id)}"`])
+    expect((await ask(`user: { ${user} }`)).nodes).toEqual(of(bob))
+  for (const user of ['email: "unknown@example.com"', 'uuid: "unknown"']) expect((await ask(`user: { ${user} }`)).totalCount).toBe(0)
   expect((await ask(`clientIp: "${alice.ip}"`)).totalCount).toBe(2)
   expect((await ask('unusedSince: "2026-03-01T01:30:00Z"')).totalCount).toBe(2)
   const seen: string[] = []
@@ -86,8 +88,8 @@ it('sorts tokens by expiry, with tokens without expiry last', async () => {
   for (const days of [30, 1, 7]) await admin.post('/api/auth/keys', { name: `${days} days`, expiresInDays: days })
   const names: string[] = []
   for (let after: string | null = null; ;) {
-    const page = `query ($after: String, $user: String) { accessTokens(first: 1, after: $after, orderBy: EXPIRES, user: $user) { nodes { name } pageInfo { hasNextPage endCursor } } }`
-    const { nodes, pageInfo }: Page = (await admin.graphql(page, { after, user: admin.email })).body.data.accessTokens
+    const page = `query ($after: String, $user: UserReference) { accessTokens(first: 1, after: $after, orderBy: EXPIRES, user: $user) { nodes { name } pageInfo { hasNextPage endCursor } } }`
+    const { nodes, pageInfo }: Page = (await admin.graphql(page, { after, user: { email: admin.email } })).body.data.accessTokens
     names.push(...nodes.map(({ name }) => name))
     if (!pageInfo.hasNextPage) break
     after = pageInfo.endCursor

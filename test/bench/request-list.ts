@@ -134,7 +134,7 @@ export const graphqlQueries: Record<string, string> = {
   mirroredPackages: `{ mirroredPackages(first: 50) { nodes { name archives bytes usedAt } ${page} } }`,
   'package.activity': ofPackage(`activity(first: 50) { ${entry} }`),
   'package.affectedByDeletion': ofPackage(`affectedByDeletion(first: 50) { nodes { package { name } constraint } ${page} }`),
-  'package.brokenByDeletion': ofPackage('brokenByDeletion'),
+  'package.brokenByDeletion': ofPackage('brokenByDeletion { names }'),
   'package.advisories': ofPackage('advisories { affectedVersions fixedVersions }'),
   'package.confusableWith': ofPackage('confusableWith confusableWithReserved'),
   'package.dependents': ofPackage(`dependents(first: 50) { nodes { package { ${summary} } version constraint } ${page} }`),

@@ -34,7 +34,7 @@ it('is the cost of what will be executed, whether sizes are literals or variable
   expect(cost(page('$n', 'query ($n: Int = 1)'), { n: 20 })).toBe(literal)
   expect(
     cost(
-      '{ packages(first: 20) { ...on QueryPackagesConnection { nodes { ...P } } } } fragment P on Package { name versions(first: 20) { nodes { version } } }',
+      '{ packages(first: 20) { ...on PackageConnection { nodes { ...P } } } } fragment P on Package { name versions(first: 20) { nodes { version } } }',
     ),
   ).toBe(literal)
   expect(cost('{ packages(first: 20) { edges { node { name } } } }')).toBeGreaterThan(

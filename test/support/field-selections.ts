@@ -12,7 +12,6 @@ const required: Record<string, string> = {
   name: '"acme"',
   slug: '"acme"',
   query: '"acme"',
-  prefix: '"ac"',
   markdown: '"# Hello"',
   lock: '"packages: {}"',
   token: '"unknown"',

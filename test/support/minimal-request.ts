@@ -37,7 +37,7 @@ export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unkn
   const type = input && schema.getType(input)
   if (!isInputObjectType(type)) return undefined
   const settled = settledFields(route)
-  const fields = Object.values(type.getFields()).filter((field) => isNonNullType(field.type) && !settled.includes(field.name))
+  const fields = Object.values(type.getFields()).filter((field) => isRequired(field) && !settled.includes(field.name))
   const restName = (name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
   return Object.fromEntries(fields.map((field) => [restName(field.name), route.ids?.[field.name] ? unknownId : valueOf(field, '')]))
 }
@@ -50,10 +50,14 @@ export const settledFields = ({ path, names = {}, fixedInput = {} }: Route): str
 
 type Input = { name: string; type: GraphQLInputType; extensions: object }
 
+/** Whether a value is required, also where a former name keeps the type nullable. */
+export const isRequired = ({ type, extensions }: Omit<Input, 'name'>): boolean =>
+  isNonNullType(type) || (extensions as { isRequired?: boolean }).isRequired === true
+
 /** Returns the arguments of a root field: the required ones, and the variable `$value` at the input path `inputs`. */
 export function argumentsWithVariable(args: readonly Input[], inputs: readonly Input[], field: string): string {
   const [place, ...deeper] = inputs
-  const given = args.filter((input) => input === place || isNonNullType(input.type) || input.name === 'first')
+  const given = args.filter((input) => input === place || isRequired(input) || input.name === 'first')
   return given.map((input) => `${input.name}: ${input === place ? variableIn(input, deeper) : literal(valueOf(input, field))}`).join(', ')
 
   function variableIn({ type }: Input, below: readonly Input[]): string {
@@ -68,7 +72,7 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
   const [typeName = '', name = ''] = path.split('.')
   const field = (schema.getType(typeName) as GraphQLObjectType).getFields()[name]
   if (!field) throw new Error(`There is no ${path}`)
-  const wanted = field.args.filter((argument) => isNonNullType(argument.type) || argument.name === 'first')
+  const wanted = field.args.filter((argument) => isRequired(argument) || argument.name === 'first')
   const given = wanted.map((argument) => `${argument.name}: ${literal(valueOf(argument, name))}`).join(', ')
   const query = `${typeName.toLowerCase()} { ${name}${given && `(${given})`}${isLeafType(getNamedType(field.type)) ? '' : ' { __typename }'} }`
   parse(query)
@@ -102,7 +106,7 @@ function sampleOf(type: GraphQLInputType, field: string): unknown {
   if (isListType(bare)) return [sampleOf(bare.ofType, field)]
   if (isEnumType(bare)) return new EnumValue(bare.getValues()[0]?.name ?? '')
   if (isInputObjectType(bare)) {
-    const required = Object.values(bare.getFields()).filter((inner) => isNonNullType(inner.type))
+    const required = Object.values(bare.getFields()).filter((inner) => isRequired(inner))
     return Object.fromEntries(required.map((inner) => [inner.name, valueOf(inner, field)]))
   }
   if (bare.name === 'ID') return encodeGlobalID('User', unknownId)

@@ -117,6 +117,7 @@ export const graphql: Record<string, Access> = {
   'Mutation.retryJob': 'admin',
   'Mutation.rescoreVersion': 'admin',
   'Mutation.regenerateDocumentation': 'admin',
+  'Mutation.rescoreVersions': 'admin',
   'Mutation.scoreRemainingVersions': 'admin',
   'Mutation.rescoreAllVersions': 'admin',
   'Mutation.updateScoringSettings': 'admin',
@@ -144,4 +145,7 @@ export const graphql: Record<string, Access> = {
   'Mutation.revokeUserSession': 'admin',
   'Mutation.revokeUserSessions': 'admin',
   'Mutation.revokeUserToken': 'admin',
+  'Subscription.jobProgress': 'admin',
+  'Subscription.sdkInstallProgress': 'admin',
+  'Subscription.versionScoreChanged': 'read',
 }

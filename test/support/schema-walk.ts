@@ -14,6 +14,7 @@ import {
   isObjectType,
 } from 'graphql'
 import type { Answer } from '../actor.ts'
+import { isRequired } from './minimal-request.ts'
 
 /** Values for the arguments of queries: a name for strings, and a row id with its type for ids. */
 export type WalkArguments = { name: string; id: string; type: string }
@@ -92,12 +93,12 @@ const queryOf = (path: Step[]) => path.reduceRight((inner, { text }) => `{ ${tex
 const nameOf = (path: Step[]) => path.map(({ text }) => text.replace(/\(.*/s, '')).join('.')
 
 function argumentsOf(given: readonly GraphQLArgument[], words: WalkArguments): string {
-  const wanted = given.filter(({ type, name }) => isNonNullType(type) || name === 'first' || isText(type, name))
+  const wanted = given.filter((one) => !one.deprecationReason && (isRequired(one) || one.name === 'first' || isText(one.type, one.name)))
   const texts = wanted.map(({ name, type }) => `${name}: ${literal(type, words)}`)
   return texts.length > 0 ? `(${texts.join(', ')})` : ''
 }
 
-const isText = (type: GraphQLInputType, name: string) => String(getNamedType(type)) === 'String' && name !== 'after' && name !== 'before'
+const isText = (type: GraphQLInputType, name: string) => String(getNamedType(type)) === 'String' && name !== 'after'
 
 const samples: Record<string, string> = { Int: '9', Float: '1', Boolean: 'true', SemVer: '"1.0.0"', DateTime: '"2020-01-01T00:00:00Z"' }
 
@@ -106,7 +107,7 @@ function literal(type: GraphQLInputType, words: WalkArguments): string {
   if (isListType(bare)) return `[${literal(bare.ofType, words)}]`
   if (isEnumType(bare)) return bare.getValues()[0]?.name ?? ''
   if (isInputObjectType(bare)) {
-    const fields = Object.values(bare.getFields()).filter((field) => isNonNullType(field.type))
+    const fields = Object.values(bare.getFields()).filter((field) => isRequired(field))
     return `{ ${fields.map((field) => `${field.name}: ${literal(field.type, words)}`).join(', ')} }`
   }
   if (bare.name === 'ID') return JSON.stringify(encodeGlobalID(words.type, words.id))

@@ -1,6 +1,6 @@
 import { computed, ref, shallowRef } from 'vue'
 import { eventTitle } from './event-labels.ts'
-import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment } from '../generated/graphql.ts'
+import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment, type UserReference } from '../generated/graphql.ts'
 import { type Failure, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
@@ -46,6 +46,10 @@ function startOf(day: string, { next = false } = {}): string | null {
   return new Date(year, month - 1, date + Number(next)).toISOString()
 }
 
+/** Returns the reference to a user by e-mail address or plain identifier. */
+const referenceTo = (text: string | null): UserReference | null =>
+  text === null ? null : text.includes('@') ? { email: text } : { uuid: text }
+
 /** Returns the audit log filtered by the URL parameters. `from` and `to` are dates; `to` is inclusive. */
 export function useAuditLog() {
   const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'], replace: true })
@@ -71,7 +75,10 @@ export function useAuditLog() {
   const peopleOnly = computed(() => !withServer.value)
   const { list } = useCursorList({
     document: AuditLogDocument,
-    variables: (after) => ({ ...filters.value, peopleOnly: peopleOnly.value, after }),
+    variables: (after) => {
+      const people = { actor: referenceTo(filters.value.actor), user: referenceTo(filters.value.user) }
+      return { ...filters.value, ...people, peopleOnly: peopleOnly.value, after }
+    },
     connection: (data) => data.auditEntries,
   })
   const isFiltered = computed(() => Object.values(filters.value).some((value) => value !== null))

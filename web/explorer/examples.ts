@@ -10,7 +10,7 @@ export const examples: Example[] = [
   {
     title: 'Search packages',
     query: `query Search($query: String!, $sort: PackageSort, $after: String) {
-  searchPackages(query: $query, sort: $sort, first: 20, after: $after) {
+  searchPackages(query: $query, orderBy: $sort, first: 20, after: $after) {
     totalCount
     nodes { name description latest { version publishedAt score { grantedPoints maxPoints } } }
     pageInfo { hasNextPage endCursor }

@@ -7,9 +7,9 @@ export function useDeletionImpact(removed: () => { name: string; version: string
   const { data, ...query } = useQuery(DeletionImpactDocument, removed, isWanted)
   return {
     ...query,
-    chains: computed(() => data.value?.package?.brokenByDeletion ?? []),
-    affected: computed(() => data.value?.package?.affectedByDeletion.nodes ?? []),
-    affectedCount: computed(() => data.value?.package?.affectedByDeletion.totalCount ?? 0),
+    chains: computed(() => data.value?.package?.brokenByDeletion?.map(({ names }) => names) ?? []),
+    affected: computed(() => data.value?.package?.affectedByDeletion?.nodes ?? []),
+    affectedCount: computed(() => data.value?.package?.affectedByDeletion?.totalCount ?? 0),
     versionCount: computed(() => data.value?.package?.versions.totalCount ?? 0),
     isUpstreamName: computed(() => data.value?.package?.isUpstreamName ?? false),
     isKnown: computed(() => data.value?.package !== undefined),

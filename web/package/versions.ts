@@ -56,7 +56,7 @@ export function useVersions(asked: () => { filter: string; ascending: boolean },
     variables: (after) => ({
       name: String(route.params.name),
       filter: asked().filter.trim() || null,
-      ascending: asked().ascending,
+      direction: asked().ascending ? ('ASC' as const) : ('DESC' as const),
       after,
     }),
     connection: (answer) => answer.package?.versions,

@@ -1,15 +1,17 @@
 import { newestFirst } from '../../platform/graphql/connections.ts'
 import { readSetting } from '../../platform/settings/service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { OrderDirection } from '../../platform/graphql/types.ts'
+import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { loadUser } from '../users/service.ts'
-import { UserRef } from '../users/refs.ts'
+import { UserRef, UserReference, textOf } from '../users/refs.ts'
 import { AuditEntry, deletedUser } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { AuditEntryRef } from './refs.ts'
 import { canSeeAddress, visibleEntries, securityOf } from './policy.ts'
 import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import { z } from 'zod'
-import { payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, payload } from '../../platform/graphql/payload.ts'
 import { isServerOwner } from '../../platform/access/roles.ts'
 import { lastCut } from './chain.ts'
 import { type AuditRetention, countOlder, maxRetentionDays, minRetentionDays, auditRetention, updateRetention } from './retention.ts'
@@ -63,14 +65,6 @@ builder.node(AuditEntryRef, {
   }),
 })
 
-const AuditOrderEnum = builder.enumType('AuditOrder', {
-  description: 'How to sort the audit log.',
-  values: {
-    NEWEST: { value: 'newest', description: 'Newest first.' },
-    OLDEST: { value: 'oldest', description: 'Oldest first.' },
-  },
-})
-
 builder.queryField('auditEntries', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
@@ -78,20 +72,30 @@ builder.queryField('auditEntries', (t) =>
       description: 'The audit log of this server. For administrators.',
       args: {
         kind: t.arg.string({ description: 'A kind such as `user.login`, or a prefix such as `user.`.' }),
-        actor: t.arg.string({ description: 'The acting user: e-mail address or plain identifier.' }),
-        user: t.arg.string({ description: 'The affected account: e-mail address or plain identifier.' }),
+        actedBy: t.arg({ type: UserReference, description: 'The acting user.' }),
+        affectedUser: t.arg({ type: UserReference, description: 'The affected account.' }),
+        actor: t.arg.string({
+          description: 'The acting user: e-mail address or plain identifier.',
+          deprecationReason: replacedBy('actedBy'),
+        }),
+        user: t.arg.string({
+          description: 'The affected account: e-mail address or plain identifier.',
+          deprecationReason: replacedBy('affectedUser'),
+        }),
         package: t.arg.string({ description: 'Name of the affected package.' }),
         publisher: t.arg.string({ description: 'Id of the affected publisher.' }),
         peopleOnly: t.arg.boolean({ description: 'Whether to leave out what the server did itself, such as scoring.' }),
         from: t.arg({ type: 'DateTime', description: 'Only entries at or after this time.' }),
         to: t.arg({ type: 'DateTime', description: 'Only entries before this time.' }),
         olderThan: t.arg.id({ description: 'Only entries older than the entry with this plain identifier.' }),
-        orderBy: t.arg({ type: AuditOrderEnum, description: 'Sort order. Default: NEWEST.' }),
+        direction: t.arg({ type: OrderDirection, description: 'DESC for the newest first, which is the default.' }),
       },
-      resolve: (_root, { orderBy, ...args }, { em }) => listAuditEntries(em, args, args, orderBy ?? 'newest'),
+      resolve: (_root, { direction, actedBy, affectedUser, ...args }, { em }) => {
+        const people = { actor: textOf(actedBy) ?? args.actor, user: textOf(affectedUser) ?? args.user }
+        return listAuditEntries(em, { ...args, ...people }, args, direction === 'asc' ? 'oldest' : 'newest')
+      },
     },
-    { description: 'A page of the audit log.' },
-    { description: 'An entry in a page.' },
+    connectionOf(AuditEntryRef),
   ),
 )
 
@@ -106,8 +110,7 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
       resolve: (user, args, context) =>
         canSeeBelongings(context, user) ? newestFirst(context.em, AuditEntry, securityOf(user.id), args) : null,
     },
-    { description: "A page of an account's security history." },
-    { description: 'An entry in a page.' },
+    connectionOf(AuditEntryRef),
   ),
 )
 
@@ -120,8 +123,7 @@ builder.objectField(UserRef, 'activity', (t) =>
       description: 'Actions of this user, newest first; null unless you are this user or an administrator. A token needs the scope WRITE.',
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listAuditEntries(context.em, { actor: user.id }, args) : null),
     },
-    { description: 'A page of actions of a user.' },
-    { description: 'An entry in a page.' },
+    connectionOf(AuditEntryRef),
   ),
 )
 

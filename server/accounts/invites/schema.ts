@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
+import { formerly } from '../../platform/graphql/former-schema.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { inviteHours } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
@@ -59,9 +60,9 @@ builder.mutationField('createInvite', (t) =>
     typeOptions: { description: 'The user to invite again.' },
     argOptions: { description: 'The user, and the validity of the invitation.' },
     input: {
-      id: t.input.globalID({ required: true, for: [UserRef], description: 'The invited account.' }),
+      userId: t.input.globalID({ required: true, for: [UserRef], description: 'The invited account.', ...formerly('id') }),
       expiresInHours: t.input.int({ description: 'Validity of the invitation, 1 to 720 hours. Default: 168.', validate: inviteHours }),
     },
-    resolve: (_root, { input }, context) => reinvite(context, input.id.id, input.expiresInHours ?? 168),
+    resolve: (_root, { input }, context) => reinvite(context, input.userId.id, input.expiresInHours ?? 168),
   }),
 )

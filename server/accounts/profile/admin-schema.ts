@@ -1,8 +1,9 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { payload } from '../../platform/graphql/payload.ts'
+import { formerly, replacedBy } from '../../platform/graphql/former-schema.ts'
+import { connectionOf, payload } from '../../platform/graphql/payload.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
-import { assignableRoles, UserRef, RoleEnum, UserStatus } from '../users/refs.ts'
+import { assignableRoles, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
 import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
@@ -55,12 +56,12 @@ builder.mutationField('updateUser', (t) =>
     typeOptions: { description: 'Changes to an account. Omitted fields stay unchanged.' },
     argOptions: { description: 'The changes.' },
     input: {
-      id: t.input.globalID({ required: true, for: [UserRef], description: 'The account.' }),
+      userId: t.input.globalID({ required: true, for: [UserRef], description: 'The account.', ...formerly('id') }),
       role: t.input.field({ type: AssignableRoleEnum, description: 'New role.' }),
       displayName: t.input.string({ description: 'New name.', validate: displayName.nullish() }),
       isActive: t.input.boolean({ description: 'False disables the account: no sign-in, no sessions, no tokens.' }),
     },
-    resolve: async (_root, { input: { id, ...changes } }, context) => ({ user: await updateUser(context, id.id, changes) }),
+    resolve: async (_root, { input: { userId, ...changes } }, context) => ({ user: await updateUser(context, userId.id, changes) }),
   }),
 )
 
@@ -75,10 +76,10 @@ builder.mutationField('resetPassword', (t) =>
     typeOptions: { description: 'The account and the new password.' },
     argOptions: { description: 'The account and the new password.' },
     input: {
-      id: t.input.globalID({ required: true, for: [UserRef], description: 'The account.' }),
+      userId: t.input.globalID({ required: true, for: [UserRef], description: 'The account.', ...formerly('id') }),
       password: t.input.string({ description: 'The new password. Generated if omitted.' }),
     },
-    resolve: (_root, { input }, context) => resetPassword(context, input.id.id, input.password),
+    resolve: (_root, { input }, context) => resetPassword(context, input.userId.id, input.password),
   }),
 )
 
@@ -125,8 +126,7 @@ builder.queryField('users', (t) =>
       },
       resolve: (_root, { orderBy, ...args }, { em }) => listUsers(em, args, orderBy ?? 'created', args),
     },
-    { description: 'A page of users.' },
-    { description: 'A user in a page.' },
+    connectionOf(UserRef),
   ),
 )
 
@@ -134,15 +134,19 @@ builder.queryField('user', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: UserRef,
     nullable: true,
-    description: 'A user by e-mail address or plain identifier, for administrators.',
+    description: 'A user, for administrators.',
     args: {
-      email: t.arg.string({ description: 'The e-mail address, case-insensitive.' }),
-      uuid: t.arg.id({ description: 'The plain identifier, as REST shows it.' }),
+      by: t.arg({ type: UserReference, description: 'The user. Required.' }),
+      email: t.arg.string({ description: 'The e-mail address, case-insensitive.', deprecationReason: replacedBy('by') }),
+      uuid: t.arg.id({ description: 'The plain identifier, as REST shows it.', deprecationReason: replacedBy('by') }),
     },
-    resolve: (_root, { email, uuid }, context) => {
-      const id = uuid == null ? null : idOf(uuid)
-      if (uuid != null) return id ? loadUser(context, id) : null
-      return context.em.findOne(User, { emailKey: emailKey(email ?? '') }, { populate: ['passwordHash'] })
+    resolve: (_root, { by, ...former }, context) => {
+      const { id: known } = by?.userId ?? {}
+      const { uuid, email } = by ?? former
+      if (known == null && uuid == null)
+        return context.em.findOne(User, { emailKey: emailKey(email ?? '') }, { populate: ['passwordHash'] })
+      const id = known ?? idOf(uuid ?? '')
+      return id ? loadUser(context, id) : null
     },
   }),
 )

@@ -1,20 +1,20 @@
 import { notFound } from '../../errors.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 import { avatarBinaries } from './avatar-binary.ts'
-import { userFields } from '../users/refs.ts'
+import { ofViewer, userFields } from '../users/refs.ts'
 
 const user = `user { ${userFields} }`
-const ids = { id: 'User' }
+const ofUser = { ids: { id: 'User' }, names: { id: 'userId' } }
 
 export const userRoutes = [
-  route('GET /api/auth/me', `{ me { ${userFields} } }`, { summary: 'The current user.', answer: 'me' }),
-  route('POST /api/auth/signup', 'mutation ($input: SignUpInput!) { signUp(input: $input) }', {
+  route('GET /api/auth/me', `{ viewer { ${userFields} } }`, { summary: 'The current user.', answer: 'viewer', ...ofViewer }),
+  route('POST /api/auth/signup', 'mutation ($input: SignUpInput!) { signUp(input: $input) { email } }', {
     anyCredential: true,
     summary: 'Creates an account, if sign-up is enabled.',
     status: 202,
     answer: ok,
   }),
-  route('POST /api/auth/change-password', 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) }', {
+  route('POST /api/auth/change-password', 'mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { user { uuid } } }', {
     summary: 'Changes your password and ends all your sessions.',
     answer: ok,
     errorStatuses: [429],
@@ -33,7 +33,7 @@ export const userRoutes = [
     `query ($email: String, $offset: Int) { users(first: 50, email: $email, offset: $offset) { nodes { ${userFields} } totalCount } }`,
     { summary: 'The users of this server, newest first.', answer: { page: 'users', of: 'users' } },
   ),
-  route('GET /api/admin/users/:id', `query ($id: ID!) { user(uuid: $id) { ${userFields} } }`, {
+  route('GET /api/admin/users/:id', `query ($id: ID!) { user(by: { uuid: $id }) { ${userFields} } }`, {
     summary: 'A user.',
     answer: 'user',
     required: { user: () => notFound('There is no user with this id.') },
@@ -49,12 +49,12 @@ export const userRoutes = [
   ),
   route('PUT /api/admin/users/:id', `mutation ($input: UpdateUserInput!) { updateUser(input: $input) { ${user} } }`, {
     summary: "Changes a user's role, name or active state.",
-    ids,
+    ...ofUser,
     answer: 'updateUser.user',
   }),
-  route('DELETE /api/admin/users/:id', 'mutation ($input: DeleteUserInput!) { deleteUser(input: $input) }', {
+  route('DELETE /api/admin/users/:id', 'mutation ($input: DeleteUserInput!) { deleteUser(input: $input) { deletedUserId } }', {
     summary: "Deletes a user's account.",
-    ids,
+    ...ofUser,
     answer: ok,
   }),
   route(
@@ -62,7 +62,11 @@ export const userRoutes = [
     `mutation ($input: ResetPasswordInput!) {
       resetPassword(input: $input) { user @flatten { userId: uuid isActive mustChangePassword } generatedPassword @omitNull }
     }`,
-    { summary: "Resets a user's password and ends their sessions. An inactive account stays inactive.", ids, answer: 'resetPassword' },
+    {
+      summary: "Resets a user's password and ends their sessions. An inactive account stays inactive.",
+      ...ofUser,
+      answer: 'resetPassword',
+    },
   ),
   route(
     'POST /api/admin/transfer-ownership',

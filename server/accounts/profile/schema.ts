@@ -7,10 +7,12 @@ import { UserRef } from '../users/refs.ts'
 
 builder.mutationField('signUp', (t) =>
   t.fieldWithInput({
-    type: 'Boolean',
-    description: 'Creates an account with the role MEMBER, if sign-up is enabled. Always true, even if the e-mail address is taken.',
+    type: payload('SignUpPayload', 'The request for an account.', {
+      email: { type: 'String', description: 'The e-mail address of the request.' },
+    }),
+    description: 'Creates an account with the role MEMBER, if sign-up is enabled. The result is the same if the e-mail address is taken.',
     skipTypeScopes: true,
-    extensions: { ownOrigin: true, admit: requireSignUp, limit: 'signup' },
+    extensions: { ownOrigin: true, admit: requireSignUp, limit: 'signup', formerResult: true },
     typeOptions: { description: 'The account to create.' },
     argOptions: { description: 'The account.' },
     input: {
@@ -18,23 +20,24 @@ builder.mutationField('signUp', (t) =>
       displayName: t.input.string({ required: true, description: 'Display name.', validate: displayName }),
       password: t.input.string({ required: true, description: 'Password.' }),
     },
-    resolve: (_root, { input }, context) => done(signUp(context, input)),
+    resolve: (_root, { input }, context) => done(signUp(context, input), { email: input.email }),
   }),
 )
 
 builder.mutationField('changePassword', (t) =>
   // Allowed for a session whose password must be changed. A token needs the scope write.
   t.withAuth({ ownAccount: true, session: true }).fieldWithInput({
-    type: 'Boolean',
+    type: payload('ChangePasswordPayload', 'An account whose password was changed.', { user: { type: UserRef, description: 'You.' } }),
+    extensions: { formerResult: true },
     skipTypeScopes: true,
-    description: 'Changes your password and ends all your sessions, including this one. Tokens remain valid. Always true.',
+    description: 'Changes your password and ends all your sessions, including this one. Tokens remain valid.',
     typeOptions: { description: 'The old and the new password.' },
     argOptions: { description: 'The old and the new password.' },
     input: {
       currentPassword: t.input.string({ required: true, description: 'The current password.' }),
       newPassword: t.input.string({ required: true, description: 'The new password.' }),
     },
-    resolve: (_root, { input }, context) => done(changePassword(context, input)),
+    resolve: (_root, { input }, context) => done(changePassword(context, input), { user: context.viewer }),
   }),
 )
 

@@ -1,6 +1,8 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { done, payload } from '../../platform/graphql/payload.ts'
-import { UserRef } from '../users/refs.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { formerly } from '../../platform/graphql/former-schema.ts'
+import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
+import { UserRef, UserReference, textOf } from '../users/refs.ts'
 import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import {
@@ -59,8 +61,7 @@ builder.objectField(UserRef, 'sessions', (t) =>
       resolve: (user, args, context) =>
         canSeeBelongings(context, user) ? listSessions(context.em, user.id, { ...args, now: context.now() }) : null,
     },
-    { description: 'A page of sessions.' },
-    { description: 'A session in a page.' },
+    connectionOf(SessionRef),
   ),
 )
 
@@ -81,22 +82,28 @@ builder.mutationField('login', (t) =>
 )
 
 builder.mutationField('logout', (t) =>
-  t.withAuth({ session: true }).boolean({
+  t.withAuth({ session: true }).field({
+    type: payload('LogoutPayload', 'A session that has ended.', { sessionId: { type: 'ID', description: 'Global id of the session.' } }),
+    extensions: { formerResult: true },
     skipTypeScopes: true,
-    description: 'Signs out: ends the session of this request and clears its cookies. Always true.',
-    resolve: (_root, _args, context) => done(signOut(context)),
+    description: 'Signs out: ends the session of this request and clears its cookies.',
+    resolve: (_root, _args, context) => done(signOut(context), { sessionId: encodeGlobalID('Session', context.credential.id) }),
   }),
 )
 
 builder.mutationField('confirmPassword', (t) =>
   t.withAuth({ session: true }).fieldWithInput({
-    type: 'Boolean',
+    type: payload('ConfirmPasswordPayload', 'A session whose user confirmed their password.', {
+      sessionId: { type: 'ID', description: 'Global id of the session.' },
+    }),
+    extensions: { formerResult: true },
     description:
-      'Confirms your password. For the next ten minutes this session may perform operations that require a confirmed password (their error has `password` in `extensions.proof`). Always true.',
+      'Confirms your password. For the next ten minutes this session may perform operations that require a confirmed password (their error has `password` in `extensions.proof`).',
     typeOptions: { description: 'The password to confirm.' },
     argOptions: { description: 'The password.' },
     input: { currentPassword: t.input.string({ required: true, description: 'Your password.' }) },
-    resolve: (_root, { input }, context) => done(confirmPassword(context, input.currentPassword)),
+    resolve: (_root, { input }, context) =>
+      done(confirmPassword(context, input.currentPassword), { sessionId: encodeGlobalID('Session', context.credential.id) }),
   }),
 )
 
@@ -108,8 +115,10 @@ builder.mutationField('revokeSession', (t) =>
     description: 'Ends one of your sessions immediately.',
     typeOptions: { description: 'The session to end.' },
     argOptions: { description: 'The session.' },
-    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.' }) },
-    resolve: async (_root, { input }, context) => ({ session: await revokeSession(context, input.id.id) }),
+    input: {
+      sessionId: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.', ...formerly('id') }),
+    },
+    resolve: async (_root, { input }, context) => ({ session: await revokeSession(context, input.sessionId.id) }),
   }),
 )
 
@@ -137,15 +146,15 @@ builder.queryField('sessions', (t) =>
       type: SessionRef,
       description: 'The active sessions of all users, for administrators.',
       args: {
-        user: t.arg.string({ description: 'Only sessions of this user: e-mail address or plain identifier.' }),
+        user: t.arg({ type: UserReference, description: 'Only sessions of this user.' }),
         clientIp: t.arg.string({ description: 'Only sessions that were started from this IP address.' }),
         unusedSince: t.arg({ type: 'DateTime', description: 'Only sessions that have not been used since this time.' }),
         orderBy: t.arg({ type: SessionOrderEnum, description: 'Sort order. Default: CREATED.' }),
       },
-      resolve: (_root, { orderBy, ...args }, { em, now }) => listAllSessions(em, args, orderBy ?? 'created', { ...args, now: now() }),
+      resolve: (_root, { orderBy, ...args }, { em, now }) =>
+        listAllSessions(em, { ...args, user: textOf(args.user) }, orderBy ?? 'created', { ...args, now: now() }),
     },
-    { description: 'A page of sessions of all users.' },
-    { description: 'A session in a page.' },
+    connectionOf(SessionRef),
   ),
 )
 
@@ -157,8 +166,10 @@ builder.mutationField('revokeUserSession', (t) =>
     description: "Ends a user's session immediately, for administrators. Sessions of the owner cannot be ended.",
     typeOptions: { description: "The session to end; it may be another user's." },
     argOptions: { description: 'The session.' },
-    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.' }) },
-    resolve: async (_root, { input }, context) => ({ session: await revokeUserSession(context, input.id.id) }),
+    input: {
+      sessionId: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.', ...formerly('id') }),
+    },
+    resolve: async (_root, { input }, context) => ({ session: await revokeUserSession(context, input.sessionId.id) }),
   }),
 )
 

@@ -1,3 +1,4 @@
+import { ofViewer } from '../users/refs.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 
 const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
@@ -10,15 +11,22 @@ export const tokenRoutes = [
   ),
   route(
     'GET /api/auth/keys',
-    `query ($after: String) { me { keys: tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
-    { summary: 'Your tokens, newest first, without their secrets.', allNodes: 'me.keys', caller: 'ownAccount', answer: 'me' },
+    `query ($after: String) { viewer { keys: tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
+    {
+      summary: 'Your tokens, newest first, without their secrets.',
+      allNodes: 'viewer.keys',
+      answer: 'viewer',
+      ...ofViewer,
+      caller: 'ownAccount',
+    },
   ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
     summary: 'Revokes a token and all tokens that were created with it.',
     ids: { id: 'AccessToken' },
+    names: { id: 'tokenId' },
     answer: ok,
   }),
-  route('POST /api/tokens/revoke', 'mutation ($input: RevokeTokenBySecretInput!) { revokeTokenBySecret(input: $input) }', {
+  route('POST /api/tokens/revoke', 'mutation ($input: RevokeTokenBySecretInput!) { revokeTokenBySecret(input: $input) { isAccepted } }', {
     anyCredential: true,
     summary: 'Revokes the token with this secret, for anyone who found it. The response does not reveal whether the token exists.',
     answer: ok,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
-import { done, payload } from '../../platform/graphql/payload.ts'
+import { formerly } from '../../platform/graphql/former-schema.ts'
+import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
 import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import type { Scope } from '../../platform/access/roles.ts'
@@ -9,7 +10,7 @@ import { TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { createToken, listTokens } from './service.ts'
 import { loadUser } from '../users/service.ts'
-import { UserRef } from '../users/refs.ts'
+import { UserRef, UserReference, textOf } from '../users/refs.ts'
 
 const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
@@ -82,22 +83,26 @@ builder.mutationField('revokeToken', (t) =>
     description: 'Permanently revokes one of your access tokens, and the tokens that were created with it.',
     typeOptions: { description: 'The token to revoke.' },
     argOptions: { description: 'The token.' },
-    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }) },
-    resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.id.id) }),
+    input: {
+      tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.', ...formerly('id') }),
+    },
+    resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.tokenId.id) }),
   }),
 )
 
 builder.mutationField('revokeTokenBySecret', (t) =>
   t.fieldWithInput({
-    type: 'Boolean',
+    type: payload('RevokeTokenBySecretPayload', 'The result of revoking a leaked token.', {
+      isAccepted: { type: 'Boolean', description: 'Always true, even if there is no such token.' },
+    }),
     skipTypeScopes: true,
-    extensions: { ownOrigin: true, limit: 'tokenRevocation' },
+    extensions: { ownOrigin: true, limit: 'tokenRevocation', formerResult: true },
     description:
-      'Revokes the token with this secret, and the tokens that were created with it. Anyone who found the secret may do this without signing in. Always true, even when there is no such token.',
+      'Revokes the token with this secret, and the tokens that were created with it. Anyone who found the secret may do this without signing in.',
     typeOptions: { description: 'A leaked secret.' },
     argOptions: { description: 'The secret.' },
     input: { secret: t.input.string({ required: true, description: 'The complete secret.' }) },
-    resolve: (_root, { input }, context) => done(revokeBySecret(context, input.secret)),
+    resolve: (_root, { input }, context) => done(revokeBySecret(context, input.secret), { isAccepted: true }),
   }),
 )
 
@@ -111,8 +116,7 @@ builder.objectField(UserRef, 'tokens', (t) =>
         'Tokens that are not revoked, newest first; null for other users than their owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listTokens(context.em, { user: user.id }, args) : null),
     },
-    { description: 'A page of tokens.' },
-    { description: 'A token in a page.' },
+    connectionOf(AccessTokenRef),
   ),
 )
 
@@ -130,7 +134,7 @@ builder.queryField('accessTokens', (t) =>
       type: AccessTokenRef,
       description: 'The tokens of all users that are not revoked, without secrets; for administrators.',
       args: {
-        user: t.arg.string({ description: 'Only tokens of this user: e-mail address or plain identifier.' }),
+        user: t.arg({ type: UserReference, description: 'Only tokens of this user.' }),
         neverExpires: t.arg.boolean({ description: 'True: only tokens that never expire; false: only tokens that expire.' }),
         expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that expire before this time.' }),
         expiresFrom: t.arg({ type: 'DateTime', description: 'Only tokens that expire at this time or later.' }),
@@ -141,10 +145,9 @@ builder.queryField('accessTokens', (t) =>
         }),
         orderBy: t.arg({ type: TokenOrderEnum, description: 'Sort order. Default: CREATED.' }),
       },
-      resolve: (_root, { orderBy, ...args }, { em }) => listTokens(em, args, args, orderBy ?? 'created'),
+      resolve: (_root, { orderBy, ...args }, { em }) => listTokens(em, { ...args, user: textOf(args.user) }, args, orderBy ?? 'created'),
     },
-    { description: 'A page of tokens of all users.' },
-    { description: 'A token in a page.' },
+    connectionOf(AccessTokenRef),
   ),
 )
 
@@ -156,7 +159,9 @@ builder.mutationField('revokeUserToken', (t) =>
     description: "Permanently revokes a user's access token, for administrators. Tokens of the owner cannot be revoked.",
     typeOptions: { description: "The token to revoke; it may be another user's." },
     argOptions: { description: 'The token.' },
-    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }) },
-    resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.id.id) }),
+    input: {
+      tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.', ...formerly('id') }),
+    },
+    resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.tokenId.id) }),
   }),
 )

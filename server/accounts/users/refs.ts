@@ -1,6 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { basePath } from '../../platform/http/public-url.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import type { Role, Viewer } from '../../platform/access/roles.ts'
 
 /** The public fields of an account. Both a database row and a viewer have them. */
@@ -9,8 +10,28 @@ type PublicUser = Viewer & { passwordHash?: string | null | undefined }
 /** The GraphQL type of accounts. Its fields are defined separately, because many features refer to it. */
 export const UserRef = builder.objectRef<PublicUser>('User')
 
+/** Names a user in arguments and input fields. */
+export const UserReference = builder.inputType('UserReference', {
+  description: 'A user, by exactly one of these fields.',
+  isOneOf: true,
+  fields: (t) => ({
+    email: t.string({ description: 'The e-mail address, case-insensitive.', extensions: { maxLength: 254 } }),
+    userId: t.globalID({ for: [UserRef], description: 'The global id.' }),
+    uuid: t.id({ description: 'The plain identifier, as REST shows it.' }),
+  }),
+})
+
+type Reference = { email?: string | null; userId?: { id: string } | null; uuid?: string | null }
+
+/** Returns the e-mail address or plain identifier of a reference, which services accept; undefined without one. */
+export const textOf = (reference: Reference | null | undefined): string | undefined =>
+  reference?.email ?? reference?.userId?.id ?? reference?.uuid ?? undefined
+
 /** The fields of a user in REST responses. */
 export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status avatarUrl createdAt lastLoginAt'
+
+/** Options of routes that return fields of the signed-in user. */
+export const ofViewer = { required: { viewer: unauthenticated }, caller: 'identity' } as const
 
 /** Returns the same fields as `userFields`, for responses that do not use GraphQL. */
 export const describeUser = (user: PublicUser, config: Config) => {

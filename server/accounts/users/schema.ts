@@ -1,4 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { User } from './entity.ts'
 import { canChangeAccess, canEdit, canSeeBelongings, isOneself } from './policy.ts'
 import { avatarUrl, RoleEnum, statusOf, UserRef, UserStatus } from './refs.ts'
@@ -62,6 +63,7 @@ builder.queryField('me', (t) =>
   t.withAuth({ identity: true }).field({
     type: UserRef,
     description: 'The signed-in user; an error for anonymous requests.',
+    deprecationReason: replacedBy('viewer'),
     skipTypeScopes: true,
     resolve: (_root, _args, { viewer }) => viewer,
   }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
-import { payload, done, wordEnum } from '../../platform/graphql/payload.ts'
+import { replacedBy } from '../../platform/graphql/former-schema.ts'
+import { connectionOf, payload, done, wordEnum } from '../../platform/graphql/payload.ts'
 import { packageName } from '../../registry/packages/parameters.ts'
 import { SdkInstallRef } from '../sdks/refs.ts'
 import { setDefaultSdk } from '../sdks/service.ts'
@@ -122,14 +123,32 @@ builder.mutationFields((t) => ({
     input: { package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }) },
     resolve: async (_root, { input }, context) => ({ jobId: await regenerateDocs(context, input.package) }),
   }),
+}))
+
+builder.mutationFields((t) => ({
+  rescoreVersions: t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('RescoreVersionsPayload', 'The analyses that were queued.', {
+      queuedCount: { type: 'Int', description: 'Number of queued versions.' },
+    }),
+    description:
+      'Queues an analysis of every version, newest first, for administrators. Useful after changing the SDK. Newly published versions take precedence.',
+    typeOptions: { description: 'The versions to analyze.' },
+    argOptions: { description: 'Which versions.' },
+    input: {
+      withoutReportOnly: t.input.boolean({ description: 'Whether to analyze only versions without a report. Default: false.' }),
+    },
+    resolve: async (_root, { input }, context) => ({ queuedCount: await scoreVersions(context, { again: !input.withoutReportOnly }) }),
+  }),
   scoreRemainingVersions: t.withAuth({ scope: 'admin' }).int({
     description:
       'Queues an analysis of every version without a report, newest first, for administrators. Newly published versions take precedence. Returns the number of queued versions.',
+    deprecationReason: replacedBy('rescoreVersions'),
     resolve: (_root, _args, context) => scoreVersions(context),
   }),
   rescoreAllVersions: t.withAuth({ scope: 'admin' }).int({
     description:
       'Queues a new analysis of every version, newest first, for administrators. Useful after changing the SDK. Returns the number of queued versions.',
+    deprecationReason: replacedBy('rescoreVersions'),
     resolve: (_root, _args, context) => scoreVersions(context, { again: true }),
   }),
 }))
@@ -163,15 +182,18 @@ builder.queryField('scoringLog', (t) =>
       },
       resolve: (_root, args, { em }) => listLog(em, args, args),
     },
-    { description: 'A page of the scoring log.' },
-    { description: 'An entry in a page.' },
+    connectionOf(EntryRef),
   ),
 )
 
 builder.mutationField('clearScoringLog', (t) =>
-  t.withAuth({ scope: 'admin' }).boolean({
-    description: 'Clears the scoring log, for administrators. Always true.',
-    resolve: (_root, _args, context) => done(clearLog(context)),
+  t.withAuth({ scope: 'admin' }).field({
+    type: payload('ClearScoringLogPayload', 'The scoring log after it was cleared.', {
+      clearedAt: { type: 'DateTime', description: 'When the log was cleared.' },
+    }),
+    extensions: { formerResult: true },
+    description: 'Clears the scoring log, for administrators.',
+    resolve: (_root, _args, context) => done(clearLog(context), { clearedAt: context.now() }),
   }),
 )
 

@@ -77,7 +77,8 @@ export const scoringAdminRoutes = [
       answer: queued('regenerateDocumentation'),
     },
   ),
-  route('POST /api/admin/sdk/score-remaining', 'mutation { queued: scoreRemainingVersions }', {
+  route('POST /api/admin/sdk/score-remaining', 'mutation { rescoreVersions(input: { withoutReportOnly: true }) { queued: queuedCount } }', {
+    answer: 'rescoreVersions',
     summary:
       'Queues an analysis of every version without a report, newest first. Returns their number. Fails with 409 while scoring is off.',
   }),
@@ -88,7 +89,10 @@ export const scoringAdminRoutes = [
     }`,
     { summary: 'Lists the scoring log, newest entries first. The last 1,000 entries are kept.', allNodes: 'entries' },
   ),
-  route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
+  route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog { clearedAt } }', {
+    summary: 'Clears the scoring log.',
+    answer: ok,
+  }),
   route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {
     summary: 'Returns the scoring settings, the coverage and the length of the queue.',
     answer: 'scoringSettings',

@@ -3,7 +3,7 @@ import { ok, route } from '../../platform/rest/route.ts'
 
 const release = 'kind version channel publishedAt dartVersion'
 const install = 'id: uuid kind version channel platform status isDefault sizeBytes path errorMessage createdAt readyAt'
-const ids = { id: 'SdkInstall' }
+const ofInstall = { ids: { id: 'SdkInstall' }, names: { id: 'installId' } }
 
 export const sdkRoutes = [
   route(
@@ -35,16 +35,16 @@ export const sdkRoutes = [
   route(
     'POST /api/admin/sdk/installs/:id/set-default',
     `mutation ($input: SetDefaultSdkInput!) { setDefaultSdk(input: $input) { install { ${install} } } }`,
-    { summary: 'Makes an SDK the default of its kind.', ids, answer: 'setDefaultSdk.install' },
+    { summary: 'Makes an SDK the default of its kind.', ...ofInstall, answer: 'setDefaultSdk.install' },
   ),
   route(
     'POST /api/admin/sdk/installs/:id/rebuild',
     `mutation ($input: RebuildSdkInput!) { rebuildSdk(input: $input) { install { ${install} } } }`,
-    { summary: 'Reinstalls an SDK.', ids, answer: 'rebuildSdk.install' },
+    { summary: 'Reinstalls an SDK.', ...ofInstall, answer: 'rebuildSdk.install' },
   ),
-  route('DELETE /api/admin/sdk/installs/:id', 'mutation ($input: RemoveSdkInput!) { removeSdk(input: $input) }', {
+  route('DELETE /api/admin/sdk/installs/:id', 'mutation ($input: RemoveSdkInput!) { removeSdk(input: $input) { removedInstallId } }', {
     summary: 'Removes an SDK.',
-    ids,
+    ...ofInstall,
     answer: ok,
   }),
   route('GET /api/admin/sdk/platform', '{ platform: sdkPlatform { os arch sdkPlatform freeDiskBytes } }', {

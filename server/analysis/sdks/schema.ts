@@ -1,4 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { formerly } from '../../platform/graphql/former-schema.ts'
 import { done, payload } from '../../platform/graphql/payload.ts'
 import { JobRef } from '../../platform/jobs/schema.ts'
 import { watch } from '../../platform/graphql/subscriptions.ts'
@@ -117,23 +119,27 @@ builder.mutationFields((t) => ({
     description: 'Makes an SDK that is ready the default of its kind.',
     typeOptions: { description: 'The SDK to make the default.' },
     argOptions: { description: 'The SDK.' },
-    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
-    resolve: async (_root, { input }, context) => ({ install: await setDefaultSdk(context, input.id.id) }),
+    input: { installId: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.', ...formerly('id') }) },
+    resolve: async (_root, { input }, context) => ({ install: await setDefaultSdk(context, input.installId.id) }),
   }),
   rebuildSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: InstallPayload,
     description: 'Downloads and installs an SDK again. The SDK is not usable until the install is ready.',
     typeOptions: { description: 'The SDK to rebuild.' },
     argOptions: { description: 'The SDK.' },
-    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
-    resolve: async (_root, { input }, context) => ({ install: await rebuildSdk(context, input.id.id) }),
+    input: { installId: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.', ...formerly('id') }) },
+    resolve: async (_root, { input }, context) => ({ install: await rebuildSdk(context, input.installId.id) }),
   }),
   removeSdk: t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
+    type: payload('RemoveSdkPayload', 'An SDK that was removed.', {
+      removedInstallId: { type: 'ID', description: 'Global id of the SDK.' },
+    }),
+    extensions: { formerResult: true },
     description: 'Removes an SDK, or stops its install. If it was the default, the newest ready SDK of the same kind becomes the default.',
     typeOptions: { description: 'The SDK to remove.' },
     argOptions: { description: 'The SDK.' },
-    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
-    resolve: (_root, { input }, context) => done(removeSdk(context, input.id.id)),
+    input: { installId: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.', ...formerly('id') }) },
+    resolve: (_root, { input }, context) =>
+      done(removeSdk(context, input.installId.id), { removedInstallId: encodeGlobalID('SdkInstall', input.installId.id) }),
   }),
 }))

@@ -6,6 +6,9 @@ import { payload } from '../../platform/graphql/payload.ts'
 import { logoPath, readIdentity } from '../../platform/settings/identity.ts'
 import { ServerRef } from '../checks/refs.ts'
 import { removeLogo, updateIdentity } from './service.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
+import type { ServerAddress } from '../../registry/packages/entity.ts'
+import { listAddresses } from '../../registry/addresses/service.ts'
 
 builder.objectFields(ServerRef, (t) => ({
   name: t.string({
@@ -57,5 +60,27 @@ builder.mutationField('removeRegistryLogo', (t) =>
       await removeLogo(context)
       return { server: {} }
     },
+  }),
+)
+
+const ServerAddressRef = builder.objectRef<ServerAddress>('ServerAddress').implement({
+  description: 'A current or former address of this server.',
+  fields: (t) => ({
+    address: t.exposeString('address', { description: 'The address, as used in dependencies.' }),
+    isCurrent: t.boolean({
+      description: 'Whether this is the current address (SERVER_URL).',
+      resolve: ({ address }, _args, { config }) => address === hostedHere(config),
+    }),
+    firstUsedAt: t.expose('firstUsedAt', { type: 'DateTime', description: 'When the address was first used.' }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When the server last started with this address.' }),
+  }),
+})
+
+builder.queryField('serverAddresses', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    type: [ServerAddressRef],
+    description:
+      'The addresses that count as this server in dependencies and `publish_to`, for administrators. To remove a former one: `npm run admin -- forget-address`.',
+    resolve: (_root, _args, { em }) => listAddresses(em),
   }),
 )

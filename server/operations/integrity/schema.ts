@@ -1,4 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { payload } from '../../platform/graphql/payload.ts'
 import type { IntegrityReport } from './entity.ts'
 import { type Finding, findingsOf, latestReport, requestCheck } from './service.ts'
 import { type HeldBack, heldBackCollection } from '../../platform/store/collect.ts'
@@ -56,9 +57,13 @@ builder.queryField('integrityReport', (t) =>
 )
 
 builder.mutationField('checkIntegrity', (t) =>
-  t.withAuth({ scope: 'admin' }).id({
-    description: 'Starts a check of all stored archives. Returns the plain identifier of the job.',
-    resolve: (_root, _args, context) => requestCheck(context),
+  t.withAuth({ scope: 'admin' }).field({
+    type: payload('CheckIntegrityPayload', 'A check that was queued.', {
+      jobId: { type: 'ID', description: 'Plain identifier of the job.' },
+    }),
+    extensions: { formerResult: 'jobId' },
+    description: 'Starts a check of all stored archives.',
+    resolve: async (_root, _args, context) => ({ jobId: await requestCheck(context) }),
   }),
 )
 

@@ -1,5 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { done } from '../../platform/graphql/payload.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { formerly } from '../../platform/graphql/former-schema.ts'
+import { done, payload } from '../../platform/graphql/payload.ts'
 import { byServerAdmin, JobRef } from '../../platform/jobs/schema.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -10,13 +12,14 @@ import { cancelInstall, installKind, lockInstall } from '../../analysis/sdks/ser
 
 builder.mutationField('cancelJob', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
-    type: 'Boolean',
+    type: payload('CancelJobPayload', 'A job that was cancelled.', { jobId: { type: 'ID', description: 'Global id of the job.' } }),
+    extensions: { formerResult: true },
     description:
-      'Cancels a job. A queued job is removed; a running job is stopped and fails, and so does the SDK install that it performs. Always returns true.',
+      'Cancels a job. A queued job is removed; a running job is stopped and fails, and so does the SDK install that it performs.',
     typeOptions: { description: 'The job to cancel.' },
     argOptions: { description: 'ID of the job.' },
-    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
-    resolve: (_root, { input }, context) => done(cancelJob(context, input.id.id)),
+    input: { jobId: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.', ...formerly('id') }) },
+    resolve: (_root, { input }, context) => done(cancelJob(context, input.jobId.id), { jobId: encodeGlobalID('Job', input.jobId.id) }),
   }),
 )
 

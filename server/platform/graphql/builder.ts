@@ -20,6 +20,9 @@ type AnyTypes = SchemaTypes & { outputShapes: Record<string, unknown> }
  * - `extensions: { limit }`: name of the rate limit per client address (root fields only).
  * - `extensions: { admit }`: check that runs before the rate limit (root fields only).
  * - `extensions: { secret: true }`: returns a secret, so the response is not compressed.
+ * - `extensions: { isGraphqlOnly: true }`: input field that REST does not have.
+ * - `extensions: { guarded: true }`: the resolver checks the caller, so the field is nullable (fields below the root).
+ * - `extensions: { formerName }`: deprecated name that an argument or input field also has; `{ formerResult }` for fields (see former-schema.ts).
  * - `extensions: { maxLength }`: maximum length of a string argument or input field; 1,024 characters by default (see field-guards.ts).
  */
 export const builder = new SchemaBuilder<{
@@ -109,10 +112,8 @@ export const builder = new SchemaBuilder<{
     cursorFieldOptions: { description: 'Opaque position of this edge.' },
     nodeFieldOptions: { description: 'The object.' },
     edgesFieldOptions: { description: 'The objects of this page with their cursors.' },
-    firstArgOptions: { description: 'Number of objects from the start, at most 100.' },
-    lastArgOptions: { description: 'Number of objects from the end, at most 100.' },
+    firstArgOptions: { description: 'Number of objects, from 1 to 100. Required.' },
     afterArgOptions: { description: 'Return objects after this cursor.' },
-    beforeArgOptions: { description: 'Return objects before this cursor.' },
   },
   withInput: { typeOptions: { name: ({ fieldName }) => `${fieldName.charAt(0).toUpperCase()}${fieldName.slice(1)}Input` } },
   validation: {

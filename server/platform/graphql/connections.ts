@@ -8,9 +8,7 @@ import { invalidInput } from '../../errors.ts'
 /** Paging arguments of a connection. */
 export type PageArguments = {
   first?: number | null | undefined
-  last?: number | null | undefined
   after?: string | null | undefined
-  before?: string | null | undefined
 }
 
 type Source<Node> = {
@@ -29,11 +27,14 @@ export const notNegative = z.int().min(0, 'must not be negative').nullish()
 /** Length limit of a search string for names and addresses. Databases reject patterns that are much longer. */
 export const partOfText = { extensions: { maxLength: 200 } }
 
+/** Options of an argument that filters by text. Its name is `query`. */
+export const partOf = (description: string, formerName: string) => ({ description, extensions: { ...partOfText.extensions, formerName } })
+
 const maxPageSize = 100
 
 /**
  * Returns a page by keyset pagination. Loads one extra row to find out whether there is a next page.
- * @throws ApiError InvalidInput for a page size outside 1 to 100, an invalid cursor, or backward paging.
+ * @throws ApiError InvalidInput for a page size outside 1 to 100, or an invalid cursor.
  */
 export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId, load, count }: Source<Node>) {
   const size = pageSizeOf(args)
@@ -111,9 +112,7 @@ export function readMomentKey(key: string): { moment: Date | null; id: string } 
 }
 
 /** Returns the requested page size, from 1 to 100. */
-export function pageSizeOf({ first, last, before }: PageArguments): number {
-  if (last != null || before != null)
-    throw invalidInput('Page forward with `first` and `after`; `last` and `before` are not supported here.', 'first')
+export function pageSizeOf({ first }: PageArguments): number {
   if (first == null) throw invalidInput(`first: is required, from 1 to ${maxPageSize}.`, 'first')
   if (first < 1 || first > maxPageSize) throw invalidInput(`first: must be from 1 to ${maxPageSize}.`, 'first')
   return first

@@ -109,13 +109,12 @@ function costOfField(walk: Walk, node: FieldNode, type: GraphQLNamedType, page: 
   return cost + times * (1 + costOfFields(walk, node.selectionSet, inner, asked ?? 1))
 }
 
-/** Returns the number of objects that the arguments request, by `first`, `last` or a list of ids; null if the field has no such argument. */
-function pageSize(field: GraphQLField<unknown, unknown>, { first, last, ids }: Record<string, unknown>): number | null {
+/** Returns the number of objects that the arguments request, by `first` or a list of ids; null if the field has no such argument. */
+function pageSize(field: GraphQLField<unknown, unknown>, { first, ids }: Record<string, unknown>): number | null {
   if (!field.args.some(({ name }) => name === 'first' || name === 'ids')) return null
   if (Array.isArray(ids)) return ids.length
-  const sizes = [first, last].filter((value) => typeof value === 'number')
   // Negative sizes are rejected during execution.
-  return sizes.length > 0 ? Math.max(1, ...sizes) : 1
+  return typeof first === 'number' ? Math.max(1, first) : 1
 }
 
 function textIn(value: unknown): number {

@@ -78,6 +78,7 @@ const texts = {
   missingArgument: /^Argument "\S+\((\w+):\)" of type "\S+" is required/,
   missingField: /to include required field "(\w+)"/,
   unknownField: /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/,
+  oneOf: /OneOf Input Object type/,
   null: /non-null/i,
   scalar: /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/,
   enumValue: /^Value ("[^]*") does not exist in "(\w+)" enum/,
@@ -111,6 +112,7 @@ export function refusedValue(name: string, place: string, reason: string): ApiEr
   const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
   const field = [path, missing ?? unknown].filter(Boolean).join('.') || name
   if (unknown) return invalidInput(`${field}: is not a known field.${hint}`, field)
+  if (texts.oneOf.test(reason)) return invalidInput(`${name || field}: must have exactly one of its fields.`, name || field)
   if (missing || texts.null.test(reason))
     return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
   return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)

@@ -28,8 +28,25 @@ type Payload<Fields extends Record<string, PayloadField>> = {
 }
 type Mutable<Type> = Type extends readonly [infer Item extends OutputType<Types>] ? [Item] : Type extends OutputType<Types> ? Type : never
 
-/** Returns true once the change is complete, for mutations without other results. */
-export const done = (change: Promise<unknown>): Promise<true> => change.then(() => true as const)
+/** Returns the payload of a mutation once its change is complete. */
+export const done = <Result>(change: Promise<unknown>, result: Result): Promise<Result> => change.then(() => result)
+
+const connections = new Map<string, object>()
+
+/**
+ * Returns the connection type of a type, such as `PackageConnection`, which all lists of the type share. Its static type is `never`, because Pothos
+ * types a reference for one kind of context, and fields with `withAuth` have another.
+ */
+export function connectionOf<Shape>(type: ObjectRef<Types, Shape>): never {
+  const known = connections.get(type.name)
+  if (known) return known as never
+  const defined = builder.connectionObject(
+    { type, name: `${type.name}Connection`, description: `A page of objects of the type \`${type.name}\`.` },
+    { name: `${type.name}Edge`, description: `A \`${type.name}\` in a page.` },
+  )
+  connections.set(type.name, defined)
+  return defined as never
+}
 
 /** Defines an enum from its words in lower case, with their descriptions. GraphQL names them in upper case. */
 export const wordEnum = <Word extends string>(name: string, description: string, words: Record<Word, string>) =>

@@ -7,6 +7,7 @@ import { queryOf, type TrustedDocuments } from './trusted-documents.ts'
 import { type Context, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
 import { refuseExpensive, executeInTurn } from './cost.ts'
+import { acceptFormerDocuments } from './former-schema.ts'
 import { formatErrors, masked } from './errors.ts'
 import { limitQueries, refuseDeepQuery, reportInvalidLiterals, cacheDocuments } from './validation.ts'
 import { admitRequests, eventStream, parametersOf, validateParameters, acceptsEvents, wantsExplorer } from './request.ts'
@@ -117,8 +118,7 @@ async function openYoga(services: Services, schema: GraphQLSchema, documents: Tr
     context: ({ caller }) => plainContext(services, caller),
     plugins: [
       useParsedParameters,
-      cacheDocuments(services.caches),
-      readQuery(documents),
+      ...documentPlugins(services, schema, documents),
       logOperation,
       reportInvalidLiterals,
       limitQueries,
@@ -132,6 +132,12 @@ async function openYoga(services: Services, schema: GraphQLSchema, documents: Tr
   // loads Node's fetch: 27 ms of startup time and 4 MB.
   return createServerAdapter<Call, typeof yoga>(yoga, { fetchAPI: yoga.fetchAPI, plugins: yoga['plugins'], __useCustomAbortCtrl: true })
 }
+
+const documentPlugins = ({ caches }: Services, schema: GraphQLSchema, documents: TrustedDocuments): Plugin[] => [
+  cacheDocuments(caches),
+  acceptFormerDocuments(schema),
+  readQuery(documents) as Plugin,
+]
 
 /** Passes the parsed body to Yoga. Yoga's own parser would accept invalid UTF-8 and report errors in another format. */
 const useParsedParameters: Plugin<Call & Context, Call> = {

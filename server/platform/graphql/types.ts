@@ -1,5 +1,5 @@
 import { builder } from './builder.ts'
-import { invalidInput } from '../../errors.ts'
+import { type ErrorCode, invalidInput } from '../../errors.ts'
 import { parseVersion } from '../pub/version.ts'
 import type { Context } from '../access/context.ts'
 import { maxCost } from './cost.ts'
@@ -50,6 +50,34 @@ builder.scalarType('URL', {
   serialize: (value) => value,
   parseValue: (value) => text(value, 'an http or https address', (url) => URL.canParse(url) && /^https?:/i.test(url)),
 })
+
+const codes: Record<ErrorCode, string> = {
+  MissingAuthentication: 'No valid credential was sent: the caller is not signed in, or the session or token has ended.',
+  InsufficientPermissions: 'The credential does not allow this. With `extensions.proof`, the password must be confirmed first.',
+  CsrfMismatch: 'The request has a session cookie, but no CSRF token, or comes from another site.',
+  NotFound: 'The object does not exist, or the caller may not see it.',
+  InvalidInput: 'The document, a variable or a value is not valid. `extensions.field` names the input field, if there is one.',
+  PackageRejected: 'The uploaded archive violates a rule of the registry.',
+  Conflict: 'The request conflicts with the current state of the object.',
+  RateLimitExceeded: 'Too many requests. Try again after `extensions.retryAfter` seconds.',
+  VerificationTemporarilyUnavailable: 'The DNS did not answer. Try again later.',
+  ServiceUnavailable: 'The database or the storage is unavailable. Try again after `extensions.retryAfter` seconds.',
+  InternalError: 'Something went wrong on the server. The message contains the id of the log entry.',
+}
+
+builder.enumType('ErrorCode', {
+  description:
+    'Codes in `extensions.code` of errors. Mutations list theirs. Every operation can also fail with `CsrfMismatch`, `RateLimitExceeded`, `ServiceUnavailable` and `InternalError`, and with `InvalidInput` if its document is not valid.',
+  values: Object.fromEntries(Object.entries(codes).map(([code, description]) => [code, { description }])),
+})
+
+export const OrderDirection = builder.enumType('OrderDirection', {
+  description: 'Direction of a sort order.',
+  values: {
+    ASC: { value: 'asc', description: 'Lowest, or oldest, first.' },
+    DESC: { value: 'desc', description: 'Highest, or newest, first.' },
+  },
+} as const)
 
 const RateLimit = builder.objectRef<NonNullable<Context['query']>>('RateLimit').implement({
   description: 'Your rate limit for queries, and the cost of this query.',

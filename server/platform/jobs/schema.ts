@@ -1,5 +1,6 @@
 import { builder } from '../graphql/builder.ts'
-import { payload } from '../graphql/payload.ts'
+import { formerly } from '../graphql/former-schema.ts'
+import { connectionOf, payload } from '../graphql/payload.ts'
 import { watch } from '../graphql/subscriptions.ts'
 import { Job, type JobState } from './entity.ts'
 import { countJobs, type JobGroup, readJobGroups, retryJob } from './queue.ts'
@@ -57,8 +58,7 @@ builder.queryField('jobs', (t) =>
         return newestFirst(em, Job, { ...(state && { state }), ...(kind && { kind }), ...(subject && { subject }) }, args)
       },
     },
-    { description: 'A page of jobs.' },
-    { description: 'A job in a page.' },
+    connectionOf(JobRef),
   ),
 )
 
@@ -101,11 +101,11 @@ builder.subscriptionField('jobProgress', (t) =>
   t.withAuth(byServerAdmin).field({
     type: JobRef,
     description: 'Sends a background job now and whenever it makes progress, until it ends. For administrators.',
-    args: { id: t.arg.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
-    subscribe: (_root, { id }, context) =>
+    args: { jobId: t.arg.globalID({ required: true, for: [JobRef], description: 'ID of the job.', ...formerly('id') }) },
+    subscribe: (_root, { jobId }, context) =>
       watch<Job>(context, {
         permits: isServerAdmin,
-        read: ({ em }) => em.findOne(Job, { id: id.id }),
+        read: ({ em }) => em.findOne(Job, { id: jobId.id }),
         tag: ({ state, attempts, phase, done, total }) => [state, attempts, phase, done, total].join(' '),
         isLast: ({ state }) => state === 'done' || state === 'failed',
         missing: 'There is no job with this id.',
@@ -120,7 +120,7 @@ builder.mutationField('retryJob', (t) =>
     description: 'Retries a failed job.',
     typeOptions: { description: 'The job to retry.' },
     argOptions: { description: 'ID of the job.' },
-    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.' }) },
-    resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.id.id, now()) }),
+    input: { jobId: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.', ...formerly('id') }) },
+    resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.jobId.id, now()) }),
   }),
 )

@@ -37,7 +37,7 @@ export function inputSchema(type: GraphQLInputType): Json {
   if (isListType(bare)) return { type: 'array', items: inputSchema(bare.ofType) }
   if (isEnumType(bare)) return { type: 'string', enum: bare.getValues().map(({ name }) => name.toLowerCase()) }
   if (!isInputObjectType(bare)) return { ...scalars[String(bare)] }
-  const fields = Object.values(bare.getFields())
+  const fields = Object.values(bare.getFields()).filter(({ extensions }) => !extensions.isGraphqlOnly)
   const required = fields.filter((field) => isNonNullType(field.type)).map((field) => field.name)
   return {
     type: 'object',
@@ -171,9 +171,6 @@ function orNull(schema: Json): Json {
   return { anyOf: [rest, { type: 'null' }], ...(description !== undefined && { description }) }
 }
 
-type Described = { description?: string | null | undefined; deprecationReason?: string | null | undefined }
+type Described = { description?: string | null | undefined }
 
-export const described = ({ description, deprecationReason }: Described = {}): Json => ({
-  ...(description && { description }),
-  ...(deprecationReason && { deprecated: true }),
-})
+export const described = ({ description }: Described = {}): Json => (description ? { description } : {})

@@ -101,7 +101,7 @@ function renamed<Value>(values: Record<string, Value>, names: Route['names'] = {
 function knownFields(type: GraphQLInputObjectType, value: Values, path: string[]): Values {
   const known: Values = {}
   for (const [name, field] of Object.entries(type.getFields())) {
-    if (!Object.hasOwn(value, name)) continue
+    if (field.extensions.isGraphqlOnly || !Object.hasOwn(value, name)) continue
     known[name] = within(field.type, value[name], [...path, name])
   }
   return known

@@ -1,7 +1,7 @@
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
 import { builder } from '../../platform/graphql/builder.ts'
-import { done, payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
 import { bodyLimit } from '../../platform/http/failures.ts'
 import { renderText } from '../markdown/service.ts'
 import type { Package } from '../packages/entity.ts'
@@ -107,8 +107,7 @@ builder.queryField('advisories', (t) =>
       args: { package: t.arg.string({ description: 'Returns only advisories about the package with this name.' }) },
       resolve: (_root, args, { em }) => listAdvisories(em, args.package, args),
     },
-    { description: 'A page of advisories.' },
-    { description: 'An advisory in a page.' },
+    connectionOf(AdvisoryRef),
   ),
 )
 
@@ -154,11 +153,14 @@ builder.mutationField('withdrawAdvisory', (t) =>
 
 builder.mutationField('removeAdvisory', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
+    type: payload('RemoveAdvisoryPayload', 'An advisory that was deleted.', {
+      removedOsvId: { type: 'String', description: 'OSV identifier of the advisory.' },
+    }),
+    extensions: { formerResult: true },
     description: 'Deletes a security advisory.',
     typeOptions: { description: 'The advisory to delete.' },
     argOptions: { description: 'The advisory.' },
     input: { osvId: t.input.string(osvId) },
-    resolve: (_root, { input }, context) => done(removeAdvisory(importer(context), input.osvId)),
+    resolve: (_root, { input }, context) => done(removeAdvisory(importer(context), input.osvId), { removedOsvId: input.osvId }),
   }),
 )

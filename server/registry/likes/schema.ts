@@ -1,5 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, payload } from '../../platform/graphql/payload.ts'
 import { anyText, pageByKey } from '../../platform/graphql/connections.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import type { PackageLike } from './entity.ts'
@@ -40,8 +40,7 @@ builder.queryField('likedPackages', (t) =>
           count: () => countLikesOf(em, viewer.id),
         }),
     },
-    { description: 'A page of packages that you like.' },
-    { description: 'A package that you like, in a page.' },
+    connectionOf(LikeRef),
   ),
 )
 

@@ -1,4 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { connectionOf } from '../../platform/graphql/payload.ts'
 import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
 import { webUrl } from '../../platform/pub/hosted-url.ts'
 import { DependencyKind, packageOfRow } from '../packages/refs.ts'
@@ -135,8 +136,7 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
           count: () => Promise.resolve(countVersions(pkg)),
         }),
     },
-    { description: 'A page of upstream versions.' },
-    { description: 'An upstream version in a page.' },
+    connectionOf(UpstreamVersionRef),
   ),
 }))
 
@@ -156,8 +156,7 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
           count: () => countDependents(em, upstreamRegistries(config), name),
         }),
     },
-    { description: 'A page of packages that depend on an upstream package.' },
-    { description: 'A package that depends on an upstream package, in a page.' },
+    connectionOf(DependentRef),
   ),
 }))
 

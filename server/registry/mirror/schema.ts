@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
-import { done, payload, wordEnum } from '../../platform/graphql/payload.ts'
+import { notNegative, partOf } from '../../platform/graphql/connections.ts'
+import { connectionOf, done, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { z } from 'zod'
 import { requireMirror } from './access.ts'
@@ -153,13 +153,12 @@ builder.queryField('mirroredPackages', (t) =>
       extensions: { cost: 20 },
       description: 'What the mirror keeps of packages of the upstream server, most recently used first. For administrators.',
       args: {
-        q: t.arg.string({ ...partOfText, description: 'Part of the name.' }),
+        query: t.arg.string(partOf('Part of the name.', 'q')),
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, { q, ...page }, { em }) => listMirrored(em, q, page),
+      resolve: (_root, { query, ...page }, { em }) => listMirrored(em, query, page),
     },
-    { description: 'A page of mirrored packages.' },
-    { description: 'A mirrored package in a page.' },
+    connectionOf(MirroredPackageRef),
   ),
 )
 
@@ -167,13 +166,16 @@ const name = { required: true, description: 'Name of the package.' } as const
 
 builder.mutationField('removeMirroredPackage', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
+    type: payload('RemoveMirroredPackagePayload', 'A package that was removed from the mirror.', {
+      removedName: { type: 'String', description: 'Name of the package.' },
+    }),
+    extensions: { formerResult: true },
     description:
       'Removes all files of an upstream package from the mirror. They are fetched again when they are requested. Their former SHA-256 hashes are forgotten.',
     typeOptions: { description: 'The package to remove.' },
     argOptions: { description: 'The package.' },
     input: { name: t.input.string(name) },
-    resolve: (_root, { input }, context) => done(removeMirrored(context, input.name)),
+    resolve: (_root, { input }, context) => done(removeMirrored(context, input.name), { removedName: input.name }),
   }),
 )
 

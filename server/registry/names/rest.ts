@@ -13,7 +13,7 @@ export const nameRoutes = [
       answer: { page: 'reservedNames', of: 'names' },
     },
   ),
-  route('DELETE /api/admin/reserved-names/:pkg', 'mutation ($pkg: String!) { freeName(input: { package: $pkg }) }', {
+  route('DELETE /api/admin/reserved-names/:pkg', 'mutation ($pkg: String!) { freeName(input: { package: $pkg }) { name } }', {
     summary: 'Frees the name of a deleted package, so that it can be used again, and approves it in spite of similar names.',
     answer: ok,
   }),
@@ -28,11 +28,11 @@ export const nameRoutes = [
       changes: { 'confusableNames.nodes.isPublished': { from: (pkg) => pkg !== null, schema: z.boolean() } },
     },
   ),
-  route('PUT /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { approveName(input: { package: $pkg }) }', {
+  route('PUT /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { approveName(input: { package: $pkg }) { name } }', {
     summary: 'Approves a name that is confusable or that the mirrored server has, whether or not it has been requested.',
     answer: ok,
   }),
-  route('DELETE /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { rejectName(input: { package: $pkg }) }', {
+  route('DELETE /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { rejectName(input: { package: $pkg }) { name } }', {
     summary: 'Rejects the request for a name, or revokes its approval, while no package has the name.',
     answer: ok,
   }),

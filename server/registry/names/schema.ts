@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { done } from '../../platform/graphql/payload.ts'
-import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
+import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
+import { notNegative, partOf } from '../../platform/graphql/connections.ts'
 import { isKnownUpstream } from '../mirror/catalog/names.ts'
 import { packageName } from '../packages/parameters.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
@@ -112,26 +112,24 @@ builder.queryFields((t) => ({
       type: ReservedNameRef,
       description: 'Reserved names of deleted packages, in order. For administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
+        query: t.arg.string(partOf('Part of the name.', 'q')),
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, { em }) => listReserved(em, args),
+      resolve: (_root, { query, ...page }, { em }) => listReserved(em, { ...page, q: query }),
     },
-    { description: 'A page of reserved names.' },
-    { description: 'A reserved name in a page.' },
+    connectionOf(ReservedNameRef),
   ),
   confusableNames: t.withAuth({ scope: 'admin' }).connection(
     {
       type: ConfusableNameRef,
       description: 'Unapproved names that could be confused with others or that the mirrored server has, in order. For administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
+        query: t.arg.string(partOf('Part of the name.', 'q')),
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, { em }) => listConfusable(em, args),
+      resolve: (_root, { query, ...page }, { em }) => listConfusable(em, { ...page, q: query }),
     },
-    { description: 'A page of confusable names.' },
-    { description: 'A confusable name in a page.' },
+    connectionOf(ConfusableNameRef),
   ),
 }))
 
@@ -152,12 +150,18 @@ const changes = {
   rejectName: [rejectName, 'Rejects the request for a name, or revokes its approval, while no package has the name.'],
 } as const
 
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
 for (const [mutation, [change, description]] of Object.entries(changes)) {
   builder.mutationField(mutation, (t) =>
-    t.withAuth({ scope: 'admin' }).boolean({
-      description: `${description} For administrators. Always true.`,
+    t.withAuth({ scope: 'admin' }).field({
+      type: payload(`${capitalize(mutation)}Payload`, 'The result of a decision about a name.', {
+        name: { type: 'String', description: 'The name.' },
+      }),
+      extensions: { formerResult: true },
+      description: `${description} For administrators.`,
       args: { input: t.arg({ type: NameInput, required: true, description: 'The name.' }) },
-      resolve: (_root, { input }, context) => done(change(context, input.package)),
+      resolve: (_root, { input }, context) => done(change(context, input.package), { name: input.package }),
     }),
   )
 }

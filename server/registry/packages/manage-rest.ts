@@ -130,7 +130,7 @@ export const packageAdminRoutes = [
   route(
     'DELETE /api/admin/packages/:pkg',
     `mutation ($pkg: String!, $acceptBreakage: Boolean, $freeName: Boolean) {
-      deletePackage(input: { package: $pkg, acceptBreakage: $acceptBreakage, freeName: $freeName })
+      deletePackage(input: { package: $pkg, acceptBreakage: $acceptBreakage, freeName: $freeName }) { deletedPackageId }
     }`,
     {
       summary:
@@ -141,7 +141,7 @@ export const packageAdminRoutes = [
   route(
     'DELETE /api/admin/packages/:pkg/versions/:version',
     `mutation ($pkg: String!, $version: SemVer!, $acceptBreakage: Boolean, $freeName: Boolean) {
-      deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage, freeName: $freeName })
+      deleteVersion(input: { package: $pkg, version: $version, acceptBreakage: $acceptBreakage, freeName: $freeName }) { deletedVersionId }
     }`,
     {
       summary:

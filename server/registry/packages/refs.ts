@@ -48,3 +48,8 @@ export const DependencyKind = builder.enumType('DependencyKind', {
     DEV: { value: 'dev', description: 'Required only to develop the package itself (dev dependency).' },
   } satisfies Record<Uppercase<Dependency['kind']>, { value: Dependency['kind']; description: string }>,
 })
+
+export const ChainRef = builder.objectRef<string[]>('DependencyChain').implement({
+  description: 'A chain of dependencies: the first package depends on the second, and so on.',
+  fields: (t) => ({ names: t.stringList({ description: 'Names of the packages.', resolve: (chain) => chain }) }),
+})

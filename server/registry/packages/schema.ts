@@ -1,7 +1,10 @@
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { replacedBy } from '../../platform/graphql/former-schema.ts'
+import { OrderDirection } from '../../platform/graphql/types.ts'
+import { connectionOf } from '../../platform/graphql/payload.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
-import { anyText, notNegative, pageByKey } from '../../platform/graphql/connections.ts'
+import { anyText, notNegative, pageByKey, partOf } from '../../platform/graphql/connections.ts'
 import { UserRef } from '../../accounts/users/refs.ts'
 import type { PackageVersion } from './entity.ts'
 import { listingText } from './listing/service.ts'
@@ -158,8 +161,7 @@ builder.queryField('packages', (t) =>
       },
       resolve: (_root, args, context) => listPackages(context, args),
     },
-    { description: 'A page of packages.' },
-    { description: 'A package in a page.' },
+    connectionOf(PackageRef),
   ),
 )
 
@@ -170,14 +172,12 @@ builder.objectField(PackageRef, 'versions', (t) =>
       type: PackageVersionRef,
       description: 'All versions, highest first.',
       args: {
-        filter: t.arg.string({
-          description: 'A constraint such as `^1.2.0`, or part of a version number.',
-          extensions: { maxLength: 200 },
-        }),
-        ascending: t.arg.boolean({ description: 'Whether to sort the lowest version first.' }),
+        query: t.arg.string(partOf('A constraint such as `^1.2.0`, or part of a version number.', 'filter')),
+        direction: t.arg({ type: OrderDirection, description: 'DESC for the highest version first, which is the default.' }),
+        ascending: t.arg.boolean({ description: 'Whether to sort the lowest version first.', deprecationReason: replacedBy('direction') }),
       },
-      resolve: (pkg, { filter, ascending, ...page }, context) => {
-        const choice = { filter, ascending: ascending ?? false }
+      resolve: (pkg, { query, direction, ascending, ...page }, context) => {
+        const choice = { filter: query, ascending: direction ? direction === 'asc' : (ascending ?? false) }
         return pageByKey(page, {
           keyOf: ({ sortKey }: PackageVersion) => sortKey,
           isKey: anyText,
@@ -186,8 +186,7 @@ builder.objectField(PackageRef, 'versions', (t) =>
         })
       },
     },
-    { description: 'A page of versions.' },
-    { description: 'A version in a page.' },
+    connectionOf(PackageVersionRef),
   ),
 )
 
@@ -208,8 +207,7 @@ builder.objectField(PackageRef, 'activity', (t) =>
         return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
       },
     },
-    { description: "A page of a package's activity." },
-    { description: 'An entry in a page.' },
+    connectionOf(AuditEntryRef),
   ),
 )
 
@@ -243,7 +241,6 @@ builder.objectField(UserRef, 'packages', (t) =>
       resolve: (user, { orderBy, ...page }, context) =>
         canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, orderBy ?? 'name', page) : null,
     },
-    { description: 'A page of packages that a user can publish to.' },
-    { description: 'A package in a page.' },
+    connectionOf(PackageRef),
   ),
 )

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { email, label } from '../../accounts/users/input.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { formerly } from '../../platform/graphql/former-schema.ts'
 import { done, payload } from '../../platform/graphql/payload.ts'
 import { PublisherRef } from './refs.ts'
 import { createPublisher, deletePublisher, updatePublisher } from './service.ts'
@@ -83,23 +85,31 @@ builder.mutationField('updatePublisher', (t) =>
     typeOptions: { description: 'Details to change. Omitted details keep their values.' },
     argOptions: { description: 'The new details.' },
     input: {
-      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Publisher to change.' }),
+      publisherId: t.input.globalID({ required: true, for: [PublisherRef], description: 'Publisher to change.', ...formerly('id') }),
       displayName: t.input.string({ description: 'Display name.', validate: publisherName.nullish() }),
       description: t.input.string({ description: 'Description, or null.', ...longText }),
       websiteUrl: t.input.string({ description: 'Website, an http or https URL, or null.', ...webAddress }),
       contactEmail: t.input.string({ description: 'Contact e-mail address, or null.', validate: contactEmail }),
     },
-    resolve: async (_root, { input: { id, ...rest } }, context) => ({ publisher: await updatePublisher(context, id.id, rest) }),
+    resolve: async (_root, { input: { publisherId, ...rest } }, context) => ({
+      publisher: await updatePublisher(context, publisherId.id, rest),
+    }),
   }),
 )
 
 builder.mutationField('deletePublisher', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
-    description: 'Deletes a publisher that owns no packages. Always true.',
+    type: payload('DeletePublisherPayload', 'A publisher that was deleted.', {
+      deletedPublisherId: { type: 'ID', description: 'Global id of the publisher.' },
+    }),
+    extensions: { formerResult: true },
+    description: 'Deletes a publisher that owns no packages.',
     typeOptions: { description: 'The publisher to delete.' },
     argOptions: { description: 'The publisher to delete.' },
-    input: { id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Publisher to delete.' }) },
-    resolve: (_root, { input }, context) => done(deletePublisher(context, input.id.id)),
+    input: {
+      publisherId: t.input.globalID({ required: true, for: [PublisherRef], description: 'Publisher to delete.', ...formerly('id') }),
+    },
+    resolve: (_root, { input }, context) =>
+      done(deletePublisher(context, input.publisherId.id), { deletedPublisherId: encodeGlobalID('Publisher', input.publisherId.id) }),
   }),
 )

@@ -1,9 +1,10 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { formerly, replacedBy } from '../../platform/graphql/former-schema.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { invalidInput } from '../../errors.ts'
 import { email } from '../../accounts/users/input.ts'
 import { canSeeBelongings } from '../../accounts/users/policy.ts'
-import { UserRef } from '../../accounts/users/refs.ts'
+import { UserRef, UserReference } from '../../accounts/users/refs.ts'
 import { loadMemberships, loadPublisher } from './list.ts'
 import { type Membership, type PersonKey, removeMember, setMember } from './members.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
@@ -51,23 +52,33 @@ builder.mutationField('setPublisherMember', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
     type: SetPublisherMemberPayload,
     description: 'Adds a member to a publisher, or changes their role, for its admins.',
-    typeOptions: { description: 'The member and the role. Identify the user by either `userId` or `email`.' },
+    typeOptions: { description: 'The member and the role.' },
     argOptions: { description: 'Member and role.' },
     input: {
-      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'The publisher.' }),
-      userId: t.input.globalID({ for: [UserRef], description: 'Id of the user.' }),
-      email: t.input.string({ description: 'Exact e-mail address of the user.', validate: email.nullish() }),
+      publisherId: t.input.globalID({ required: true, for: [PublisherRef], description: 'The publisher.', ...formerly('id') }),
+      member: t.input.field({ type: UserReference, description: 'The user. Required.', extensions: { isGraphqlOnly: true } }),
+      userId: t.input.globalID({ for: [UserRef], description: 'Id of the user.', deprecationReason: replacedBy('member') }),
+      email: t.input.string({
+        description: 'Exact e-mail address of the user.',
+        validate: email.nullish(),
+        deprecationReason: replacedBy('member'),
+      }),
       role: t.input.field({ type: PublisherRoleEnum, required: true, description: 'The role.' }),
     },
-    resolve: async (_root, { input: { id, userId, email: address, role } }, context) => ({
-      member: await setMember(context, id.id, personOf(userId?.id, address), role),
+    resolve: async (_root, { input: { publisherId, member, userId, email: address, role } }, context) => ({
+      member: await setMember(
+        context,
+        publisherId.id,
+        personOf(member ? { id: member.userId?.id ?? member.uuid, email: member.email } : { id: userId?.id, email: address }),
+        role,
+      ),
     }),
   }),
 )
 
-function personOf(id: string | undefined, address: string | null | undefined): PersonKey {
-  if (id !== undefined && address == null) return { id }
-  if (id === undefined && address != null) return { email: address }
+function personOf({ id, email: address }: { id?: string | null | undefined; email?: string | null | undefined }): PersonKey {
+  if (id != null && address == null) return { id }
+  if (id == null && address != null) return { email: address }
   throw invalidInput('Name the person by either `userId` or `email`.', 'userId')
 }
 
@@ -80,9 +91,9 @@ builder.mutationField('removePublisherMember', (t) =>
     typeOptions: { description: 'The member to remove.' },
     argOptions: { description: 'The member to remove.' },
     input: {
-      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'The publisher.' }),
+      publisherId: t.input.globalID({ required: true, for: [PublisherRef], description: 'The publisher.', ...formerly('id') }),
       userId: t.input.globalID({ required: true, for: [UserRef], description: 'Member to remove.' }),
     },
-    resolve: async (_root, { input }, context) => ({ publisher: await removeMember(context, input.id.id, input.userId.id) }),
+    resolve: async (_root, { input }, context) => ({ publisher: await removeMember(context, input.publisherId.id, input.userId.id) }),
   }),
 )

@@ -8,7 +8,7 @@ const member = 'user @flatten { userId: uuid email displayName } role'
 /** Members are left out for callers who may not see them. */
 const whole = `${details} members @omitNull { ${member} }`
 const check = 'domainCheck { host value checkedAt nextCheckAt lostAt problem }'
-const ids = { id: 'Publisher', userId: 'User' }
+const byId = { ids: { id: 'Publisher', userId: 'User' }, names: { id: 'publisherId' } }
 const slugIn = ({ request }: Context) => (request.params as { id: string }).id
 const ofPublisher = { required: { publisher: (context: Context) => unknownPublisher(slugIn(context)) } }
 
@@ -34,15 +34,19 @@ export const publisherRoutes = [
     `mutation ($input: UpdatePublisherInput!) { updatePublisher(input: $input) { publisher { ${whole} } } }`,
     {
       summary: 'Changes the details of a publisher.',
-      ids,
+      ...byId,
       answer: 'updatePublisher.publisher',
     },
   ),
-  route('DELETE /api/publishers/:id', 'mutation ($input: DeletePublisherInput!) { deletePublisher(input: $input) }', {
-    summary: 'Deletes a publisher that owns no packages.',
-    ids,
-    answer: ok,
-  }),
+  route(
+    'DELETE /api/publishers/:id',
+    'mutation ($input: DeletePublisherInput!) { deletePublisher(input: $input) { deletedPublisherId } }',
+    {
+      summary: 'Deletes a publisher that owns no packages.',
+      ...byId,
+      answer: ok,
+    },
+  ),
   route('GET /api/publishers/:id/members', `query ($id: String!) { publisher(slug: $id) { members { ${member} } } }`, {
     summary: 'Members of a publisher. Requires a member or an administrator.',
     answer: 'publisher',
@@ -56,14 +60,14 @@ export const publisherRoutes = [
     `mutation ($input: SetPublisherMemberInput!) { setPublisherMember(input: $input) { member { ${member} } } }`,
     {
       summary: 'Adds a member to a publisher, or changes their role.',
-      ids,
+      ...byId,
       answer: 'setPublisherMember.member',
     },
   ),
   route(
     'DELETE /api/publishers/:id/members/:userId',
     'mutation ($input: RemovePublisherMemberInput!) { removePublisherMember(input: $input) { publisher { slug } } }',
-    { summary: 'Removes a member from a publisher. Members can remove themselves.', ids, answer: ok },
+    { summary: 'Removes a member from a publisher. Members can remove themselves.', ...byId, answer: ok },
   ),
   route(
     'POST /api/publishers/verify/start',
@@ -94,7 +98,7 @@ export const publisherRoutes = [
     `mutation ($input: CheckPublisherDomainInput!) { checkPublisherDomain(input: $input) { publisher { isVerified ${check} } } }`,
     {
       summary: 'Looks up the TXT record of a publisher now: it is verified when the record is found, and otherwise not.',
-      ids,
+      ...byId,
       answer: 'checkPublisherDomain.publisher',
       errorStatuses: [429],
     },

@@ -2,6 +2,7 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { AuditEntryRef } from '../../accounts/audit/refs.ts'
 import { lastDeletionOf, listAuditEntries } from '../../accounts/audit/list.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { connectionOf } from '../../platform/graphql/payload.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
@@ -68,8 +69,7 @@ builder.objectFields(PublisherRef, (t) => ({
         return listAuditEntries(context.em, { publisher: id, newerThan: await lastDeletionOf(context.em, id) }, args)
       },
     },
-    { description: "A page of a publisher's activity log." },
-    { description: 'An entry in a page.' },
+    connectionOf(AuditEntryRef),
   ),
 }))
 
@@ -114,7 +114,6 @@ builder.queryField('publishers', (t) =>
       resolve: (_root, { viewerIsMember, ...args }, { em, viewer }) =>
         listPublishers(em, { ...args, member: viewerIsMember ? viewer.id : null }, args),
     },
-    { description: 'A page of publishers.' },
-    { description: 'A publisher in a page.' },
+    connectionOf(PublisherRef),
   ),
 )

@@ -1,4 +1,5 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { formerly } from '../../platform/graphql/former-schema.ts'
 import { payload } from '../../platform/graphql/payload.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
 import { checkDomainNow, loadDomainCheck, recordHost, recordValue } from './domain-check.ts'
@@ -11,7 +12,7 @@ import { completeVerification, type DomainChallenge, startVerification } from '.
 /** A domain as typed by the user; `parseDomain` validates it. */
 const domain = { extensions: { maxLength: 253 } }
 
-const DomainVerification = builder.objectRef<DomainChallenge>('DomainVerification').implement({
+const DomainVerification = builder.objectRef<DomainChallenge>('StartDomainVerificationPayload').implement({
   description: 'The TXT record that proves control of a domain.',
   fields: (t) => ({
     domain: t.exposeString('domain', { description: "The domain, which becomes the publisher's identifier." }),
@@ -89,7 +90,9 @@ builder.mutationField('checkPublisherDomain', (t) =>
       'Checks the TXT record of a publisher now, for its admins. The publisher is verified if the record is found, and otherwise loses its verification.',
     typeOptions: { description: 'The publisher to check.' },
     argOptions: { description: 'The publisher to check.' },
-    input: { id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Publisher to check.' }) },
-    resolve: async (_root, { input }, context) => ({ publisher: await checkDomainNow(context, input.id.id) }),
+    input: {
+      publisherId: t.input.globalID({ required: true, for: [PublisherRef], description: 'Publisher to check.', ...formerly('id') }),
+    },
+    resolve: async (_root, { input }, context) => ({ publisher: await checkDomainNow(context, input.publisherId.id) }),
   }),
 )

@@ -1,9 +1,10 @@
 import { UserRef } from '../../accounts/users/refs.ts'
 import { loadUser } from '../../accounts/users/service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { formerly } from '../../platform/graphql/former-schema.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
 import { newestFirst } from '../../platform/graphql/connections.ts'
-import { payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, payload } from '../../platform/graphql/payload.ts'
 import { PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { PublisherRef } from '../publishers/refs.ts'
 import { DeletedPackage } from './entity.ts'
@@ -104,8 +105,7 @@ builder.queryField('deletedPackages', (t) =>
       resolve: (_root, { name, ...page }, { em, now }) =>
         newestFirst(em, DeletedPackage, { ...isRestorable(now()), ...(name && { name }) }, page),
     },
-    { description: 'A page of deleted packages and versions.' },
-    { description: 'A deleted package or version in a page.' },
+    connectionOf(DeletedRef),
   ),
 )
 
@@ -116,7 +116,14 @@ builder.mutationField('restoreDeletedPackage', (t) =>
       'Restores a package or a version that was deleted in the last seven days. A restored package is private. Its scores and documentation are made again. For administrators.',
     typeOptions: { description: 'What to restore.' },
     argOptions: { description: 'What to restore.' },
-    input: { id: t.input.globalID({ required: true, for: [DeletedRef], description: 'The deleted package or version.' }) },
-    resolve: async (_root, { input }, context) => ({ package: await restoreDeleted(context, input.id.id) }),
+    input: {
+      deletedPackageId: t.input.globalID({
+        required: true,
+        for: [DeletedRef],
+        description: 'The deleted package or version.',
+        ...formerly('id'),
+      }),
+    },
+    resolve: async (_root, { input }, context) => ({ package: await restoreDeleted(context, input.deletedPackageId.id) }),
   }),
 )

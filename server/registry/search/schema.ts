@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
+import { formerly } from '../../platform/graphql/former-schema.ts'
 import { notNegative, type PageArguments, pageSizeOf } from '../../platform/graphql/connections.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { Package } from '../packages/entity.ts'
@@ -104,7 +105,11 @@ const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
 
 const searchArguments = builder.args((t) => ({
   query: t.string({ description: 'Search query.', ...searchText }),
-  sort: t.field({ type: PackageSort, description: 'Sort order. Defaults to RELEVANCE, or to UPDATED for a query without words.' }),
+  orderBy: t.field({
+    type: PackageSort,
+    description: 'Sort order. Defaults to RELEVANCE, or to UPDATED for a query without words.',
+    ...formerly('sort'),
+  }),
   offset: t.int({ description: 'Number of matches to skip, for page numbers. Cursors are cheaper.', validate: notNegative }),
 }))
 
@@ -116,9 +121,10 @@ builder.queryField('searchPackages', (t) =>
       description:
         'Searches packages whose name, topics, description, README or public API contain all words, except words such as `the`. A blank query returns all packages. If hardly anything matches, the search corrects one letter of each unknown word; if nothing does, it leaves out the word that excludes most packages (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of points from 0 to 100. A leading `-` excludes matches. Of the filters on pub.dev, `runtime:` finds the platforms of a runtime and `dependency*:` direct dependencies; `has:`, `show:` and `updated:` are left out (`searchedFor`).',
       args: searchArguments,
-      resolve: (_root, args, context) => findPage(context, args),
+      resolve: (_root, { orderBy, ...args }, context) => findPage(context, { ...args, sort: orderBy }),
     },
     {
+      name: 'PackageSearchConnection',
       description: 'A page of matching packages.',
       fields: (connection) => ({
         didYouMean: connection.stringList({
@@ -139,6 +145,7 @@ builder.queryField('searchPackages', (t) =>
       }),
     },
     {
+      name: 'PackageSearchEdge',
       description: 'A matching package.',
       fields: (edge) => ({
         score: edge.exposeFloat('score', { description: 'Relevance from 0 (unranked) to 1 (exact name match).' }),
@@ -153,10 +160,10 @@ builder.queryField('completePackageNames', (t) =>
     ...browseAccess,
     description: 'Package names that start with a prefix, in alphabetical order.',
     args: {
-      prefix: t.arg.string({ required: true, description: 'Prefix of the name.', extensions: { maxLength: 64 } }),
+      query: t.arg.string({ required: true, description: 'Beginning of the name.', extensions: { maxLength: 64, formerName: 'prefix' } }),
       first: t.arg.int(resultLimit),
     },
-    resolve: (_root, { prefix, first }, context) => completeNames(context.database, searcherOf(context), prefix.toLowerCase(), first),
+    resolve: (_root, { query, first }, context) => completeNames(context.database, searcherOf(context), query.toLowerCase(), first),
   }),
 )
 
@@ -203,12 +210,12 @@ const searcherOf = ({ viewer, scopes }: Pick<Context, 'viewer' | 'scopes'>): Sea
 
 type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher' | 'here'>
 
-async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
+async function findPage(context: Context, { first, ...request }: SearchArguments) {
   const { matches, hasNextPage, terms, ...counts } = await searchPackages(context.database, {
     ...request,
     searcher: searcherOf(context),
     here: context.config,
-    limit: pageSizeOf({ first, last, before }),
+    limit: pageSizeOf({ first }),
   })
   const packages = new Map((await context.em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
   // Skip packages that were deleted between the search and this read.

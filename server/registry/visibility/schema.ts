@@ -1,9 +1,8 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload } from '../../platform/graphql/payload.ts'
-import type { Chain } from '../packages/dependents/breakage.ts'
 import { packageName, unknownPackage } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
-import { ofPublicPackage, PackageRef, VisibilityEnum } from '../packages/refs.ts'
+import { ChainRef, ofPublicPackage, PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { changeVisibility } from './service.ts'
 import {
   type Companion,
@@ -39,11 +38,6 @@ const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
     ...statusFields(t),
     viewerCanChange: t.exposeBoolean('viewerCanChange', { description: 'Whether you can change the visibility.' }),
   }),
-})
-
-const ChainRef = builder.objectRef<Chain>('DependencyChain').implement({
-  description: 'A chain of dependencies: the first package depends on the second, and so on.',
-  fields: (t) => ({ names: t.stringList({ description: 'Names of the packages.', resolve: (chain) => chain }) }),
 })
 
 const CompanionRef = builder.objectRef<Companion>('VisibilityCompanion').implement({

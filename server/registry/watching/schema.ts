@@ -1,6 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { anyText, pageByKey } from '../../platform/graphql/connections.ts'
-import { payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, payload } from '../../platform/graphql/payload.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from '../packages/refs.ts'
 import { PackageWatch } from './entity.ts'
@@ -36,8 +36,7 @@ builder.queryField('watchedPackages', (t) =>
           count: () => em.count(PackageWatch, { user: viewer.id }),
         }),
     },
-    { description: 'A page of packages that you watch.' },
-    { description: 'A package that you watch, in a page.' },
+    connectionOf(WatchRef),
   ),
 )
 
@@ -54,8 +53,7 @@ builder.queryField('watchedVersions', (t) =>
           count: () => countWatchedVersions(em, viewer.id),
         }),
     },
-    { description: 'A page of versions of packages that you watch.' },
-    { description: 'A version of a package that you watch, in a page.' },
+    connectionOf(PackageVersionRef),
   ),
 )
 

@@ -1,8 +1,8 @@
 import { UserRef } from '../../../accounts/users/refs.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { builder } from '../../../platform/graphql/builder.ts'
-import { notNegative, partOfText } from '../../../platform/graphql/connections.ts'
-import { wordEnum } from '../../../platform/graphql/payload.ts'
+import { notNegative, partOf } from '../../../platform/graphql/connections.ts'
+import { connectionOf, wordEnum } from '../../../platform/graphql/payload.ts'
 import { countEffects, type Effect, listDecisions, type Outcome } from '../decisions.ts'
 import type { MirrorDecision } from '../entity.ts'
 import { requireUpstream } from './service.ts'
@@ -63,16 +63,15 @@ builder.queryFields((t) => ({
       args: {
         rule: t.arg.string({ description: ruleText, extensions: { maxLength: 32 } }),
         outcome: t.arg({ type: OutcomeEnum, description: 'Only decisions with this outcome.' }),
-        q: t.arg.string({ description: 'Part of the package name.', ...partOfText }),
+        query: t.arg.string(partOf('Part of the package name.', 'q')),
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, context) => {
+      resolve: (_root, { query, ...args }, context) => {
         requireUpstream(context)
-        return listDecisions(context.em, args, args)
+        return listDecisions(context.em, { ...args, q: query }, args)
       },
     },
-    { description: 'A page of decisions of the mirror.' },
-    { description: 'A decision of the mirror in a page.' },
+    connectionOf(DecisionRef),
   ),
   mirrorPolicyEffects: t.withAuth({ scope: 'admin' }).field({
     type: [EffectRef],

@@ -1,5 +1,6 @@
 import { builder } from '../../../platform/graphql/builder.ts'
-import { notNegative, partOfText } from '../../../platform/graphql/connections.ts'
+import { connectionOf } from '../../../platform/graphql/payload.ts'
+import { notNegative, partOf } from '../../../platform/graphql/connections.ts'
 import { VisibilityEnum, packageOfRow } from '../refs.ts'
 import { listManaged, type ManagedOrder, type ManagedPackage } from './service.ts'
 
@@ -33,14 +34,13 @@ builder.queryField('managedPackages', (t) =>
       type: ManagedPackageRef,
       description: 'All packages, including unlisted ones, with their storage usage. For administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
+        query: t.arg.string(partOf('Part of the name.', 'q')),
         visibility: t.arg({ type: VisibilityEnum, description: 'Returns only public or only private packages.' }),
         orderBy: t.arg({ type: ManagedPackageOrder, description: 'Sort order. Defaults to NAME.' }),
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, { q, visibility, orderBy, ...args }, context) => listManaged(context, { query: q, visibility, orderBy }, args),
+      resolve: (_root, { query, visibility, orderBy, ...args }, context) => listManaged(context, { query, visibility, orderBy }, args),
     },
-    { description: 'A page of packages.' },
-    { description: 'A package in a page.' },
+    connectionOf(ManagedPackageRef),
   ),
 )

@@ -1,17 +1,18 @@
 import { builder } from '../../../platform/graphql/builder.ts'
-import { done } from '../../../platform/graphql/payload.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { connectionOf, payload } from '../../../platform/graphql/payload.ts'
 import { anyText, pageByKey } from '../../../platform/graphql/connections.ts'
-import { DependencyKind, VisibilityEnum, PackageRef, packageOfRow } from '../refs.ts'
+import { ChainRef, DependencyKind, VisibilityEnum, PackageRef, packageOfRow } from '../refs.ts'
 import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
 import { affectedByDeletion, type AffectedDependent } from '../dependents/breakage.ts'
 import { packageName } from '../parameters.ts'
 
 builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
   t.withAuth({ scope: 'admin' }).field({
-    extensions: { cost: 50 },
-    type: t.listRef(t.listRef('String')),
+    extensions: { cost: 50, formerResult: 'names' },
+    type: [ChainRef],
     description:
-      'Public packages that would break if this package, or one version of it, were deleted: each as a chain of names that ends with this package. For administrators.',
+      'Public packages that would break if this package, or one version of it, were deleted: each as a chain of dependencies that ends with this package. For administrators.',
     args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist. If omitted, the whole package.' }) },
     resolve: async (pkg, { version }, context) => {
       await requireVersion(context.em, pkg, version)
@@ -53,8 +54,7 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
         return pageByKey(page, { keyOf: ({ name }: AffectedDependent) => name, isKey: anyText, ...affected })
       },
     },
-    { description: 'A page of affected packages.' },
-    { description: 'An affected package in a page.' },
+    connectionOf(AffectedDependentRef),
   ),
 )
 
@@ -65,8 +65,11 @@ const freeName =
 
 builder.mutationField('deletePackage', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
-    description: 'Deletes a package with all its versions. The version numbers cannot be reused. Always true.',
+    type: payload('DeletePackagePayload', 'A package that was deleted.', {
+      deletedPackageId: { type: 'ID', description: 'Global id of the package.' },
+    }),
+    extensions: { formerResult: true },
+    description: 'Deletes a package with all its versions. The version numbers cannot be reused.',
     typeOptions: { description: 'The package to delete.' },
     argOptions: { description: 'What to delete.' },
     input: {
@@ -74,14 +77,19 @@ builder.mutationField('deletePackage', (t) =>
       acceptBreakage: t.input.boolean({ description: acceptBreakage }),
       freeName: t.input.boolean({ description: freeName }),
     },
-    resolve: (_root, { input }, context) => done(deletePackage(context, input)),
+    resolve: async (_root, { input }, context) => ({
+      deletedPackageId: encodeGlobalID('Package', await deletePackage(context, input)),
+    }),
   }),
 )
 
 builder.mutationField('deleteVersion', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
-    description: 'Deletes a version. The version number cannot be reused. Deleting the last version also deletes the package. Always true.',
+    type: payload('DeleteVersionPayload', 'A version that was deleted.', {
+      deletedVersionId: { type: 'ID', description: 'Global id of the version.' },
+    }),
+    extensions: { formerResult: true },
+    description: 'Deletes a version. The version number cannot be reused. Deleting the last version also deletes the package.',
     typeOptions: { description: 'The version to delete.' },
     argOptions: { description: 'What to delete.' },
     input: {
@@ -90,6 +98,8 @@ builder.mutationField('deleteVersion', (t) =>
       acceptBreakage: t.input.boolean({ description: acceptBreakage }),
       freeName: t.input.boolean({ description: freeName }),
     },
-    resolve: (_root, { input }, context) => done(deleteVersion(context, input)),
+    resolve: async (_root, { input }, context) => ({
+      deletedVersionId: encodeGlobalID('PackageVersion', await deleteVersion(context, input)),
+    }),
   }),
 )

@@ -26,11 +26,11 @@ export type VersionDeletion = PackageDeletion & { version: string }
  * commit.
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that depend on this one, unless breakage is accepted.
  */
-export function deletePackage(context: SignedInContext, deletion: PackageDeletion): Promise<void> {
+export function deletePackage(context: SignedInContext, deletion: PackageDeletion): Promise<string> {
   return withoutBudget(context, () => deleteWhole(context, deletion))
 }
 
-function deleteWhole(context: SignedInContext, { package: name, acceptBreakage, freeName }: PackageDeletion): Promise<void> {
+function deleteWhole(context: SignedInContext, { package: name, acceptBreakage, freeName }: PackageDeletion): Promise<string> {
   return changePackage(context, name, canDelete, async (em, pkg) => {
     const broken = await brokenBy(em, context, pkg)
     requireAcceptance(name, broken, acceptBreakage)
@@ -38,6 +38,7 @@ function deleteWhole(context: SignedInContext, { package: name, acceptBreakage, 
     const count = versions.length === 1 ? 'its only version' : `its ${versions.length} versions`
     record(context, em, 'package.deleted', `deleted ${name} with ${count}${breakageNote(broken)}`, { package: name })
     await removePackage(context, em, { pkg, versions, freesName: freeName ?? false })
+    return pkg.id
   })
 }
 
@@ -45,7 +46,7 @@ function deleteWhole(context: SignedInContext, { package: name, acceptBreakage, 
  * Deletes a version, and the package along with its last version; requires a server admin. The number cannot be reused.
  * @throws ApiError NotFound; Conflict, listing the chains of public packages that no other version would satisfy, unless breakage is accepted.
  */
-export function deleteVersion(context: SignedInContext, deletion: VersionDeletion): Promise<void> {
+export function deleteVersion(context: SignedInContext, deletion: VersionDeletion): Promise<string> {
   const { package: name, version, acceptBreakage, freeName } = deletion
   return changePackage(context, name, canDelete, async (em, pkg) => {
     const found = await em.findOne(PackageVersion, { package: pkg, version }, { fields: ['version', 'archiveSha256'] })
@@ -55,12 +56,14 @@ export function deleteVersion(context: SignedInContext, deletion: VersionDeletio
     record(context, em, 'package.version_deleted', `deleted ${name} ${version}${breakageNote(broken)}`, { package: name, version })
     if (await isOnly(em, pkg)) {
       record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
-      return removePackage(context, em, { pkg, versions: [found], freesName: freeName ?? false })
+      await removePackage(context, em, { pkg, versions: [found], freesName: freeName ?? false })
+      return found.id
     }
     await scheduleArchiveRemoval(context, em, found.archiveSha256, name, [found])
     await context.afterPackageChange(em, { kind: 'versionDeleted', packageId: pkg.id, versionId: found.id }, context)
     await em.nativeDelete(PackageVersion, { id: found.id })
-    return updateLatestVersions(em, pkg)
+    await updateLatestVersions(em, pkg)
+    return found.id
   })
 }
 

@@ -1,4 +1,5 @@
 import { builder } from '../../../platform/graphql/builder.ts'
+import { connectionOf } from '../../../platform/graphql/payload.ts'
 import { anyText, notNegative, pageByKey } from '../../../platform/graphql/connections.ts'
 import { countDependents, type Dependent, listDependents, thisServer } from './service.ts'
 import { DependencyKind, PackageRef, packageOfRow } from '../refs.ts'
@@ -38,7 +39,6 @@ builder.objectField(PackageRef, 'dependents', (t) =>
           count: () => countDependents(em, thisServer(config), name),
         }),
     },
-    { description: 'A page of dependents.' },
-    { description: 'A dependent in a page.' },
+    connectionOf(DependentRef),
   ),
 )

@@ -1,5 +1,5 @@
 import { builder } from '../../../platform/graphql/builder.ts'
-import { payload } from '../../../platform/graphql/payload.ts'
+import { connectionOf, payload } from '../../../platform/graphql/payload.ts'
 import { email } from '../../../accounts/users/input.ts'
 import { packageName } from '../parameters.ts'
 import { PackageRef, ofPublicPackage } from '../refs.ts'
@@ -93,8 +93,7 @@ builder.objectFields(PublisherRef, (t) => ({
         return listPublisherPackages(context.em, publisher, withUnlisted, args)
       },
     },
-    { description: "A page of a publisher's packages." },
-    { description: 'A package in a page.' },
+    connectionOf(PackageRef),
   ),
   packageCount: t.int({
     description: 'Number of packages of the publisher that you can see.',
