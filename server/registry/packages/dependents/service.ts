@@ -5,6 +5,37 @@ import type { Database } from '../../../platform/db/open/orm.ts'
 import { changeRows, readRows } from '../../../platform/db/statements.ts'
 import { type Here, hostedHere } from '../hosting.ts'
 
+declare module '../../../platform/db/query.ts' {
+  /** Tables that triggers maintain (see `repairCounts`). They are no entities, so SQLite returns their booleans as numbers. */
+  interface Tables {
+    /** Dependencies of latest versions. A source is the registry URL, empty without one, and `-` without such a dependency. */
+    package_dependents: {
+      name: string
+      package_name: string
+      package_id: string
+      version: string
+      direct_constraint: string | null
+      direct_source: string
+      dev_constraint: string | null
+      dev_source: string
+    }
+    /** Numbers of `package_dependents`, by the sources that they name. */
+    dependent_counts: { name: string; direct_source: string; dev_source: string; dependents: number }
+    /** Different constraints of all versions of a package. */
+    package_requirements: {
+      name: string
+      package_name: string
+      package_id: string
+      kind: 'direct' | 'dev'
+      source: string
+      constraint: string
+      is_public: boolean
+      versions: number
+    }
+    package_totals: { package_id: string; name: string; versions: number; archive_bytes: number }
+  }
+}
+
 /** A package whose latest version depends on another one. `isBare`: without a registry URL, so clients use their default registry. */
 export type Dependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev'; isBare: boolean }
 
