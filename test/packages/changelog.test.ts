@@ -43,7 +43,9 @@ it('looks up the versions of all changelogs in one query', async () => {
   const before = app.queries.length
   const { body } = await alice.graphql('{ package(name: "acme") { versions(first: 10) { nodes { changelog { html } } } } }')
   expect(body.data.package.versions.nodes).toHaveLength(2)
-  expect(app.queries.slice(before).filter((sql) => sql.includes('retracted_at from package_versions where package_id in'))).toHaveLength(1)
+  expect(
+    app.queries.slice(before).filter((sql) => sql.includes('"retracted_at" from "package_versions" where "package_id" in')),
+  ).toHaveLength(1)
 })
 
 it('reveals nothing about versions that are hidden from the public', async () => {
