@@ -3,7 +3,7 @@ import { readRows } from '../../server/platform/db/statements.ts'
 import { testApp } from '../app.ts'
 
 it.each([
-  ['names of listed packages', '/api/package-name-completion-data', /from packages p where/, 'packages_listed_name'],
+  ['names of listed packages', '/api/package-name-completion-data', /from "packages" as "p" where/, 'packages_listed_name'],
   [
     'the deletion of a publisher',
     '{ publisher(slug: "acme") { activity(first: 10) { totalCount } } }',
