@@ -161,7 +161,7 @@ declare module '../../platform/db/query.ts' {
     | typeof ArchiveFault
     | typeof ServerAddress
   > {
-    // Tables that triggers maintain (see dependents/service.ts). They are no entities, so SQLite returns their booleans as numbers.
+    // Tables that triggers maintain (see dependents/service.ts). Their rows are not converted: SQLite returns booleans as numbers.
 
     /** Dependencies of latest versions. A source is the registry URL, empty without one, and `-` without such a dependency. */
     package_dependents: {
