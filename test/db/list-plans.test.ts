@@ -4,7 +4,7 @@ import { testApp } from '../app.ts'
 import { attributeStatements } from '../support/attributed-statements.ts'
 
 it.each([
-  ['names of listed packages', '/api/package-name-completion-data', /from packages p where/, 'packages_listed_name'],
+  ['names of listed packages', '/api/package-name-completion-data', /from "packages" as "p" where/, 'packages_listed_name'],
   [
     'the deletion of a publisher',
     '{ publisher(slug: "acme") { activity(first: 10) { totalCount } } }',

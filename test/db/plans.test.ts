@@ -24,7 +24,7 @@ const growing = [
 const pages: (string | RegExp)[] = [
   // Counts the reports of the server for the page of SDK settings.
   '(select count(*) from score_reports where granted is not null) as scored',
-  'order by v.id desc limit 50',
+  'order by "v"."id" desc limit 50',
   // Counts all entries for `totalCount`, which no index narrows.
   /^select count\(\*\) as total from `audit_entries` as `row`$/,
   /from `audit_entries`.* order by .*`id` desc limit \?/s,

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
-import { newestVersionsSql } from '../../server/registry/packages/versions/releases.ts'
+import { expressionBuilder } from 'kysely'
+import type { Tables } from '../../server/platform/db/query.ts'
+import { newestVersions } from '../../server/registry/packages/versions/releases.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
@@ -19,9 +21,8 @@ it('pages through the newest versions of chosen packages without gaps', async ()
   const pagesOf = async (limit: number) => {
     const found: string[] = []
     for (let before: string | undefined; ;) {
-      const packages = { condition: 'p.name <> ?', values: ['dog'] }
-      const { sql, values } = newestVersionsSql('v.id, p.name, v.version', packages, limit, before)
-      const rows = await reads.all<{ id: string; name: string; version: string }>(sql, ...values)
+      const isOther: Parameters<typeof newestVersions>[0] = (p) => expressionBuilder<Tables>()(p('name'), '<>', 'dog')
+      const rows = await reads.all(newestVersions(isOther, limit, before).select(['v.id', 'p.name', 'v.version']))
       expect(rows.length).toBeLessThanOrEqual(limit)
       if (rows.length === 0) return found
       found.push(...rows.map(({ name, version }) => `${name} ${version}`))

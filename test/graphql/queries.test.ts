@@ -25,7 +25,7 @@ describe('the number of statements', () => {
       await publishMany(alice, versions, versionOf)
       expect(await statements(app, () => alice.get('/api/packages/acme'))).toBe(4)
       const { statements: again } = await attributeStatements(() => alice.get('/api/packages/acme'))
-      expect(again).toEqual([expect.any(String), expect.stringContaining('where name = ')])
+      expect(again).toEqual([expect.any(String), expect.stringContaining('where "p"."name" = ')])
     }
   })
 

@@ -44,7 +44,7 @@ it('looks up the versions of all changelogs in one query', async () => {
   const query = '{ package(name: "acme") { versions(first: 10) { nodes { changelog { html } } } } }'
   const { result, statements } = await attributeStatements(() => alice.graphql(query))
   expect(result.body.data.package.versions.nodes).toHaveLength(2)
-  expect(statements.filter((sql) => sql.includes('retracted_at from package_versions where package_id in'))).toHaveLength(1)
+  expect(statements.filter((sql) => sql.includes('"retracted_at" from "package_versions" where "package_id" in'))).toHaveLength(1)
 })
 
 it('reveals nothing about versions that are hidden from the public', async () => {

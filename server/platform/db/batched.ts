@@ -2,7 +2,8 @@ import DataLoader from 'dataloader'
 import { type EntityName, type FilterQuery, type OrderDefinition, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { currentPause } from './meter.ts'
-import { readRows, type Value as Parameter } from './statements.ts'
+import { compile, type Query, type Statement } from './query.ts'
+import { readStatement, type Value } from './statements.ts'
 
 type Request = { em: EntityManager }
 
@@ -10,10 +11,10 @@ type Request = { em: EntityManager }
  * Returns a batched lookup (DataLoader): one query loads the keys requested in the same tick, or before and after a pause of the request.
  * Missing keys resolve to null. Results are not cached.
  */
-export function batched<Value>(
-  load: (em: EntityManager, keys: string[]) => Promise<ReadonlyMap<string, Value>>,
-): (request: Request, key: string) => Promise<Value | null> {
-  const loadAll = loader<string, Value | null>(async (em, keys) => {
+export function batched<Loaded>(
+  load: (em: EntityManager, keys: string[]) => Promise<ReadonlyMap<string, Loaded>>,
+): (request: Request, key: string) => Promise<Loaded | null> {
+  const loadAll = loader<string, Loaded | null>(async (em, keys) => {
     const found = await load(em, [...new Set(keys)])
     return keys.map((one) => found.get(one) ?? null)
   })
@@ -44,8 +45,8 @@ function scheduleWhole(send: () => void): void {
   )
 }
 
-/** A query with its values. `order` names columns of the result, in the order that the query itself has. */
-type Select = { sql: string; values: readonly Parameter[]; order?: string | undefined }
+/** A query. `order` names columns of the result, in the order that the query itself has. */
+type Select = Statement & { order?: string | undefined }
 
 const loadRows = loader<Select, object[]>(async (em, selects) => {
   const results = new Map<Select, object[]>()
@@ -62,11 +63,12 @@ const selectsPerStatement = 100
 async function readSelects(em: EntityManager, selects: Select[], results: Map<Select, object[]>): Promise<void> {
   const [first] = selects
   if (!first) return
-  if (selects.length === 1) return void results.set(first, await readRows(em, first.sql, first.values))
+  if (selects.length === 1) return void results.set(first, await readStatement(em, first))
   const parts = selects.map(({ sql }, place) => `select ${place} as list, part.* from (${sql}) part`)
   const order = first.order === undefined ? '' : ` order by list, ${first.order}`
   const values = selects.flatMap((select) => select.values)
-  const rows = await readRows<{ list: number }>(em, `select * from (${parts.join(' union all ')}) parts${order}`, values)
+  const sql = `select * from (${parts.join(' union all ')}) parts${order}`
+  const rows = await readStatement<{ list: number }>(em, { ...first, sql, values })
   for (const select of selects) results.set(select, [])
   for (const { list, ...row } of rows) {
     const select = selects[list]
@@ -78,7 +80,12 @@ async function readSelects(em: EntityManager, selects: Select[], results: Map<Se
  * Like `readRows`, for the fields of a list: queries with the same text that are requested in the same tick become one statement, a `union all`.
  * Unlike a condition on many keys, it keeps the limit of each query.
  */
-export const readEach = <Row extends object>(em: EntityManager, select: Select): Promise<Row[]> => loadRows(em, select) as Promise<Row[]>
+export const readEach = <Row extends object>(
+  em: EntityManager,
+  select: { query: Query<Row>; order?: string } | { sql: string; values: readonly Value[]; order?: string },
+): Promise<Row[]> => readSelect<Row>(em, 'query' in select ? { ...compile(select.query), order: select.order } : select)
+
+const readSelect = <Row extends object>(em: EntityManager, select: Select) => loadRows(em, select) as Promise<Row[]>
 
 type Row = Record<string, unknown>
 type Page = { entity: EntityName<Row>; where: object; orderBy: OrderDefinition<Row>; limit: number; offset: number | undefined }
@@ -100,7 +107,7 @@ async function findAlike(em: EntityManager, alike: [Page, Select][], found: Map<
   const [[first] = []] = alike
   if (!first) return
   const key = keyOf(em, first)
-  const keys = await Promise.all(alike.map(async ([, select]) => (await readEach<Row>(em, select)).map((row) => row[key])))
+  const keys = await Promise.all(alike.map(async ([, select]) => (await readSelect<Row>(em, select)).map((row) => row[key])))
   const rows = await em.find(first.entity, { [key]: { $in: [...new Set(keys.flat())] } }, { orderBy: first.orderBy })
   for (const [at, [page]] of alike.entries()) {
     const own = new Set(keys[at])
@@ -118,7 +125,7 @@ function selectKeys(em: EntityManager, page: Page): Select {
 
 function selectOf(query: { toQuery(): { sql: string; params: readonly unknown[] } }): Select {
   const { sql, params } = query.toQuery()
-  return { sql, values: params as Parameter[] }
+  return { sql, values: params as Value[] }
 }
 
 type Slice<Entity> = { orderBy: OrderDefinition<Entity>; limit: number; offset?: number | undefined }
@@ -139,6 +146,6 @@ export async function countEach<Entity extends object>(
   where: FilterQuery<Entity>,
 ): Promise<number> {
   const query = em.createQueryBuilder(entity as EntityName<Row>, 'row').select(raw('count(*) as total'))
-  const [row] = await readEach<{ total: number | string }>(em, selectOf(query.where(where as object)))
-  return Number(row?.total ?? 0)
+  const [row] = await readSelect<{ total: number }>(em, selectOf(query.where(where as object)))
+  return row?.total ?? 0
 }

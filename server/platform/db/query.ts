@@ -1,15 +1,20 @@
+import { type FilterQuery, raw } from '@mikro-orm/core'
 import {
   AggregateFunctionNode,
   AliasNode,
   ColumnNode,
   type Compilable,
   DummyDriver,
+  type Expression,
   IdentifierNode,
   Kysely,
   type OperationNodeSource,
   type RawBuilder,
   ReferenceNode,
+  type SelectType,
   SelectQueryNode,
+  sql,
+  type SqlBool,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -65,6 +70,26 @@ function extremesOf(node: object): string[] {
     const isExtreme = (func === 'min' || func === 'max') && first && ReferenceNode.is(first) && ColumnNode.is(first.column)
     return isExtreme ? [`${selection.alias.name}=${first.column.column.name}`] : []
   })
+}
+
+/** Returns a reference to a column of a table that has an alias in the query. */
+export type Columns<Table extends keyof Tables> = <Name extends keyof Tables[Table] & string>(
+  name: Name,
+) => Expression<SelectType<Tables[Table][Name]>>
+
+/** The columns of `table` under an alias, for conditions that any query with this table can use. */
+export const columnsOf =
+  <Table extends keyof Tables>(_table: Table, alias: string): Columns<Table> =>
+  (name) =>
+    sql.ref(`${alias}.${name}`)
+
+/** Returns a condition of a query as a filter for the entity manager. It gets the columns of the entity's `table`. */
+export function filterBy<Entity, Table extends keyof Tables>(
+  table: Table,
+  condition: (column: Columns<Table>) => Expression<SqlBool>,
+): FilterQuery<Entity> {
+  const under = (alias: string) => compile(sql`${condition(columnsOf(table, alias))}`)
+  return { [raw((alias) => under(alias).sql, under('row').values)]: [] } as FilterQuery<Entity>
 }
 
 declare const rowType: unique symbol

@@ -1,5 +1,14 @@
 import { BasePostgreSqlPlatform, type EntityManager, type MikroORM } from '@mikro-orm/sql'
-import { CompiledQuery, type ControlledTransaction, type Insertable, type QueryResult } from 'kysely'
+import {
+  type AliasableExpression,
+  CompiledQuery,
+  type ControlledTransaction,
+  type Expression,
+  type Insertable,
+  type QueryResult,
+  sql,
+  type SqlBool,
+} from 'kysely'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { metered, type StatementWatch } from './meter.ts'
 import { compile, db, type Query, type Statement, type Tables, type Value } from './query.ts'
@@ -134,6 +143,27 @@ export const containing = (text: string): string => containingAsTyped(text.toLow
 
 /** Returns the same pattern as `containing`, but keeps the case of `text`. */
 export const containingAsTyped = (text: string): string => `%${text.replace(/[!%_]/g, '!$&')}%`
+
+/**
+ * Returns the condition that a column has one of these texts, bound as one parameter: queries for different numbers of texts have the same text.
+ * PostgreSQL uses an index for an array, but not for a subquery.
+ */
+export function amongTexts(em: EntityManager, column: Expression<string>, texts: readonly string[]): AliasableExpression<SqlBool> {
+  const all = JSON.stringify(texts)
+  return em.getPlatform() instanceof BasePostgreSqlPlatform
+    ? sql`${column} = any(array(select jsonb_array_elements_text(${all}::jsonb)))`
+    : sql`${column} in (select value from json_each(${all}))`
+}
+
+/** Keeps other transactions from changing the rows of a query until the end of this one. SQLite has one writer at a time anyway. */
+export async function lockShared(em: EntityManager, query: { forShare(): Query<object> }): Promise<void> {
+  if (em.getPlatform() instanceof BasePostgreSqlPlatform) await readRows(em, query.forShare())
+}
+
+/** Waits until no other transaction holds the lock `key`, and holds it until the end of the transaction. SQLite has one writer at a time anyway. */
+export async function lockKey(em: EntityManager, key: number): Promise<void> {
+  if (em.getPlatform() instanceof BasePostgreSqlPlatform) await readRows(em, sql<object>`select pg_advisory_xact_lock(${sql.lit(key)})`)
+}
 
 /** Returns whether the database has a table. On PostgreSQL, `to_regclass` is faster than the query of the ORM, which takes milliseconds to plan. */
 export async function hasTable(orm: MikroORM, name: string): Promise<boolean> {

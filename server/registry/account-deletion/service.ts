@@ -2,6 +2,8 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { conflict, insufficientPermissions } from '../../errors.ts'
 import { subtractLikes } from '../likes/service.ts'
 import { Package } from '../packages/entity.ts'
@@ -46,8 +48,8 @@ async function lockBelongings(em: EntityManager, userId: string): Promise<Belong
 }
 
 async function belongingsOf(em: EntityManager, userId: string): Promise<Belongings> {
-  const packages = await em.execute<{ id: string }[]>('select package_id as id from package_uploaders where user_id = ?', [userId])
-  const publishers = await em.execute<{ id: string }[]>('select publisher_id as id from publisher_members where user_id = ?', [userId])
+  const packages = await readRows(em, db.selectFrom('package_uploaders').select('package_id as id').where('user_id', '=', userId))
+  const publishers = await readRows(em, db.selectFrom('publisher_members').select('publisher_id as id').where('user_id', '=', userId))
   return { packages: packages.map(({ id }) => id), publishers: publishers.map(({ id }) => id) }
 }
 

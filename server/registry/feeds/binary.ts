@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
+import { expressionBuilder, sql } from 'kysely'
 import { type Audience, audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { requireScope } from '../../platform/access/guards.ts'
-import { type Parameter, toDate } from '../../platform/db/reads.ts'
+import { columnsOf, db, type Tables } from '../../platform/db/query.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { xmlText } from '../../platform/console/site-files.ts'
 import { binary } from '../../platform/rest/route.ts'
 import type { Services } from '../../services.ts'
 import { hostedHere } from '../packages/hosting.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
-import { hasPublicVersion, isListed, isPublicVersion } from '../packages/policy.ts'
-import { newestVersionsSql, type OfPackages } from '../packages/versions/releases.ts'
+import { isListed, isPartlyPublic, isVersionPublic } from '../packages/conditions.ts'
+import { newestVersions as newestOf, type OfPackages } from '../packages/versions/releases.ts'
 import { findPublisher } from '../publishers/list.ts'
 import { unknownPublisher } from '../publishers/service.ts'
 import { watchedBy } from '../watching/service.ts'
@@ -87,61 +88,65 @@ function send(context: Context, page: string, self: string, title: string, entri
 const hostOf = ({ config }: Context): string => new URL(config.SERVER_URL).host
 
 type Reader = Pick<Services, 'database' | 'config'>
-type Row = { name: string; version: string; created_at: number | string | Date; pubspec: string }
 
 export const maxEntries = 50
 
 /** Returns the newest versions of all listed packages, newest first, without retracted ones. */
-export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> => read(reader, audience, isListed('p'))
+export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> =>
+  read(reader, audience, (p) => isListed(p('is_unlisted')))
 
 /** Returns the newest versions of a publisher's listed packages, newest first, without retracted ones. */
 export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
-  newestOf(reader, { condition: `p.publisher_id = ? and ${isListed('p')}`, values: [id] })
+  readNewest(reader, (p) => eb.and([eb(p('publisher_id'), '=', id), isListed(p('is_unlisted'))]))
 
 /** Returns the newest versions of the packages that a user watches, newest first, without retracted ones. */
-export const newestWatched = (reader: Reader, userId: string): Promise<Entry[]> => newestOf(reader, watchedBy(userId))
+export const newestWatched = (reader: Reader, userId: string): Promise<Entry[]> => readNewest(reader, watchedBy(userId))
 
-async function newestOf(reader: Reader, packages: OfPackages): Promise<Entry[]> {
-  const { sql, values } = newestVersionsSql('p.name, v.version, v.created_at, v.pubspec', packages, maxEntries)
-  return entriesOf(reader, await reader.database.reads.all<Row>(sql, ...values))
+const eb = expressionBuilder<Tables>()
+
+async function readNewest(reader: Reader, isOf: OfPackages): Promise<Entry[]> {
+  return entriesOf(reader, await reader.database.reads.all(newestOf(isOf, maxEntries).select(columns)))
 }
+
+const columns = ['p.name', 'v.version', 'v.created_at', 'v.pubspec'] as const
 
 /**
  * Returns the newest versions of one package, listed or not; null if the package does not exist for this audience. For the public audience, private
  * and nonexistent packages run the same statements, so that timing does not reveal private ones.
  */
 export async function newestOfPackage(reader: Reader, audience: Audience, name: string): Promise<Entry[] | null> {
-  const entries = await read(reader, audience, 'p.name = ?', name)
+  const entries = await read(reader, audience, (p) => eb(p('name'), '=', name))
   if (entries.length > 0) return entries
-  const isThere =
-    audience === 'members'
-      ? reader.database.reads.recall('select id from packages where name = ?', name)
-      : reader.database.reads.recall(
-          `select p.id from packages p where p.name = ? and ${hasPublicVersion('p')}`,
-          name,
-          hostedHere(reader.config),
-        )
-  return (await isThere) ? entries : null
+  const named = db.selectFrom('packages as p').select('p.id').where('p.name', '=', name)
+  const hosted = hostedHere(reader.config)
+  const isThere = await reader.database.reads.recall(
+    audience === 'members' ? named : named.where((p) => isPartlyPublic({ id: p.ref('p.id'), visibility: p.ref('p.visibility') }, hosted)),
+  )
+  return isThere ? entries : null
 }
 
 /** Reads the newest matching versions. Ids increase over time and are indexed, so ordering by id is ordering by age. */
-async function read(reader: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
+async function read(reader: Reader, audience: Audience, isOf: OfPackages): Promise<Entry[]> {
   const { database, config } = reader
-  const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isPublicVersion}`, [hostedHere(config)]]
-  const rows = await database.reads.all<Row>(
-    `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
-      where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${maxEntries}`,
-    ...parameters,
-    ...hosted,
-  )
-  return entriesOf(reader, rows)
+  const all = db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .select(columns)
+    .where('v.retracted_at', 'is', null)
+    .where(isOf(columnsOf('packages', 'p')))
+    .orderBy('v.id', 'desc')
+    .limit(sql.lit(maxEntries))
+  const readable = all.where((one) => isVersionPublic(one.ref('p.visibility'), one.ref('v.id'), hostedHere(config)))
+  return entriesOf(reader, await database.reads.all(audience === 'members' ? all : readable))
 }
+
+type Row = { name: string; version: string; created_at: Date; pubspec: string }
 
 const entriesOf = ({ config }: Reader, rows: Row[]): Entry[] =>
   rows.map((row) => ({
     page: `${config.SERVER_URL}/packages/${row.name}/versions/${row.version}`,
     title: `${row.name} ${row.version}`,
-    at: toDate(row.created_at),
+    at: row.created_at,
     summary: descriptionOf(row.pubspec),
   }))
 

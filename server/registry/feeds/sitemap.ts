@@ -1,6 +1,6 @@
 import { isBrowsingOn } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db } from '../../platform/db/query.ts'
 import { notFound } from '../../errors.ts'
 import { binary } from '../../platform/rest/route.ts'
 
@@ -29,10 +29,8 @@ async function sendSitemap(context: Context): Promise<unknown> {
 }
 
 async function indexOf({ config, database }: Context): Promise<string> {
-  const row = await database.reads.get<{ total: string | number }>(
-    'select count(*) as total from package_search_documents where shown_to = 2',
-  )
-  const pages = Array.from({ length: Math.max(1, Math.ceil(Number(row?.total ?? 0) / pageSize)) }, (_, index) => index + 1)
+  const row = await database.reads.get(publicDocuments().select((eb) => eb.fn.countAll<number>().as('total')))
+  const pages = Array.from({ length: Math.max(1, Math.ceil((row?.total ?? 0) / pageSize)) }, (_, index) => index + 1)
   return document(
     'sitemapindex',
     pages.map((page) => `<sitemap><loc>${config.SERVER_URL}/sitemap.xml?page=${page}</loc></sitemap>`),
@@ -41,17 +39,18 @@ async function indexOf({ config, database }: Context): Promise<string> {
 
 async function pageOf({ config, database }: Context, page: unknown): Promise<string> {
   if (typeof page !== 'string' || !/^[1-9]\d{0,4}$/.test(page)) throw notFound('The sitemap has no such page.')
-  const rows = await database.reads.all<{ name: string; at: string | number }>(
-    'select name, published_at as at from package_search_documents where shown_to = 2 order by name limit ? offset ?',
-    pageSize,
-    (Number(page) - 1) * pageSize,
-  )
+  const offset = (Number(page) - 1) * pageSize
+  const rows = await database.reads.all(publicDocuments().select(['name', 'published_at']).orderBy('name').limit(pageSize).offset(offset))
   // Names consist of letters, digits and underscores.
   const urls = rows.map(
-    ({ name, at }) => `<url><loc>${config.SERVER_URL}/packages/${name}</loc><lastmod>${toDate(Number(at)).toISOString()}</lastmod></url>`,
+    (row) =>
+      `<url><loc>${config.SERVER_URL}/packages/${row.name}</loc><lastmod>${new Date(row.published_at).toISOString()}</lastmod></url>`,
   )
   return document('urlset', urls)
 }
+
+/** An index contains exactly the documents with this literal. */
+const publicDocuments = () => db.selectFrom('package_search_documents').where((eb) => eb('shown_to', '=', eb.lit(2)))
 
 const document = (element: string, entries: string[]) =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<${element} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${entries.join('\n')}</${element}>\n`

@@ -1,11 +1,11 @@
-import { type Expression, expressionBuilder, type SqlBool } from 'kysely'
+import { type AliasableExpression, type Expression, expressionBuilder, type SqlBool } from 'kysely'
 import { db, type Tables } from '../../platform/db/query.ts'
 import type { Visibility } from './entity.ts'
 
 /** A condition of a query, for `where`. Conditions take references to columns (`eb.ref('p.visibility')`) and compose with `eb.and`, `eb.not` and so on. */
-export type Condition = Expression<SqlBool>
+export type Condition = AliasableExpression<SqlBool>
 
-/** The columns of a package that conditions refer to. */
+/** The columns of a package that conditions of visibility refer to. */
 type PackageColumns = { id: Expression<string>; visibility: Expression<Visibility> }
 
 const eb = expressionBuilder<Tables>()
@@ -17,6 +17,9 @@ export const isOwnAddress = (url: Expression<string | null>, here: string): Cond
     'in',
     db.selectNoFrom(eb.cast<string>(eb.val(here), 'text').as('address')).unionAll(db.selectFrom('server_addresses').select('address')),
   )
+
+/** Whether a package is listed (`listed`). An index contains exactly the packages with this condition. */
+export const isListed = (isUnlisted: Expression<boolean>): Condition => eb.not(isUnlisted)
 
 /** `canSee` for the public audience. */
 export const isPublic = (visibility: Expression<Visibility>): Condition => eb(visibility, '=', 'public')
@@ -62,7 +65,10 @@ const existsVersion = (packageId: Expression<string>, where: (versionId: Express
   )
 
 /** Whether a user can publish to a package as an uploader or as a member of its publisher. */
-export const isPublisherOf = (userId: string, pkg: { id: Expression<string>; publisherId: Expression<string | null> }): Condition =>
+export const isPublisherOf = (
+  userId: string | Expression<string>,
+  pkg: { id: Expression<string>; publisherId: Expression<string | null> },
+): Condition =>
   eb.or([
     eb(pkg.id, 'in', db.selectFrom('package_uploaders').select('package_id').where('user_id', '=', userId)),
     eb(pkg.publisherId, 'in', db.selectFrom('publisher_members').select('publisher_id').where('user_id', '=', userId)),

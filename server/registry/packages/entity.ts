@@ -160,5 +160,37 @@ declare module '../../platform/db/query.ts' {
     | typeof DeletedVersion
     | typeof ArchiveFault
     | typeof ServerAddress
-  > {}
+  > {
+    // Tables that triggers maintain (see dependents/service.ts). Their rows are not converted: SQLite returns booleans as numbers.
+
+    /** Dependencies of latest versions. A source is the registry URL, empty without one, and `-` without such a dependency. */
+    package_dependents: {
+      name: string
+      package_name: string
+      package_id: string
+      version: string
+      direct_constraint: string | null
+      direct_source: string
+      dev_constraint: string | null
+      dev_source: string
+    }
+
+    /** Numbers of `package_dependents`, by the sources that they name. */
+    dependent_counts: { name: string; direct_source: string; dev_source: string; dependents: number }
+
+    /** Different constraints of all versions of a package. */
+    package_requirements: {
+      name: string
+      package_name: string
+      package_id: string
+      kind: 'direct' | 'dev'
+      source: string
+      constraint: string
+      is_public: boolean
+      versions: number
+    }
+
+    /** Numbers of versions and sizes of archives. */
+    package_totals: { package_id: string; name: string; versions: number; archive_bytes: number }
+  }
 }

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Audience, PublicPackagesSwitch } from '../../platform/access/audience.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
+import { db } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
@@ -22,7 +23,7 @@ export const seenBy = (audience: Audience): { visibility?: 'public' } => (audien
 export const isPublicPackage = (alias: string): string => `${alias}.visibility = 'public'`
 
 /** SQL condition: the dependency `d` points here, and its package `q` (left-joined) is private or does not exist. Binds `hostedHere`. */
-export const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or not ${isPublicPackage('q')})`
+const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or not ${isPublicPackage('q')})`
 
 /** SQL condition: the version `alias` has a direct dependency that is hidden from the public. Binds `hostedHere`. */
 const needsHidden = (alias: string): string =>
@@ -56,16 +57,6 @@ export const canPublish: PackageRule = async (em, actor, pkg) =>
 /** Whether an uploader or a member of the owning publisher can use that right: the account is active, and its role allows publishing. */
 export const canUsePublishRight = ({ isActive, role }: { isActive: boolean; role: Role }): boolean =>
   isActive && allowedScopes(role).includes('write')
-
-/** SQL condition: a user can publish to the package `alias` as an uploader or as a member of its publisher. Binds the user's id twice. */
-export const isPublishedBy = (alias: string): string =>
-  `(${alias}.id in (select package_id from package_uploaders where user_id = ?)
-    or ${alias}.publisher_id in (select publisher_id from publisher_members where user_id = ?))`
-
-/** `isPublishedBy` for users with many packages, as a condition that is checked package by package. Binds the user's id twice. */
-export const isPublishedByEach = (alias: string): string =>
-  `(exists (select 1 from package_uploaders pu where pu.package_id = ${alias}.id and pu.user_id = ?)
-    or exists (select 1 from publisher_members pm where pm.publisher_id = ${alias}.publisher_id and pm.user_id = ?))`
 
 /** Uploaders, admins of the owning publisher and server admins manage the package. */
 const isManager: PackageRule = async (em, actor, pkg) =>
@@ -132,11 +123,13 @@ const roleInPublisher = async (em: EntityManager, { viewer }: Actor, { publisher
 
 /** Looks up uploaders by `<package id> <user id>`. Batched, so that a list of packages needs one query. */
 const loadIsUploader = batched(async (em, keys) => {
-  const isPair = keys.map(() => '(package_id = ? and user_id = ?)').join(' or ')
-  const rows = await readRows<{ package_id: string; user_id: string }>(
+  const pairs = keys.map((key) => key.split(' '))
+  const rows = await readRows(
     em,
-    `select package_id, user_id from package_uploaders where ${isPair}`,
-    keys.flatMap((key) => key.split(' ')),
+    db
+      .selectFrom('package_uploaders')
+      .select(['package_id', 'user_id'])
+      .where((eb) => eb.or(pairs.map(([pkg = '', user = '']) => eb.and([eb('package_id', '=', pkg), eb('user_id', '=', user)])))),
   )
   return new Map(rows.map((row) => [`${row.package_id} ${row.user_id}`, true]))
 })

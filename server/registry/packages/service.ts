@@ -1,13 +1,16 @@
-import { type FilterQuery, raw } from '@mikro-orm/core'
+import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { type Expression, expressionBuilder } from 'kysely'
 import { audienceOf } from '../../platform/access/audience.ts'
 import { batched, findEach, readEach } from '../../platform/db/batched.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
 import { hostedHere } from './hosting.ts'
-import { isListed, hasPublicVersion, listed, isPublicPackage, isPublishedBy, isPublishedByEach } from './policy.ts'
+import { type Condition, isListed, isPartlyPublic, isPublic, isPublisherOf, isPublisherOfEach } from './conditions.ts'
+import { listed } from './policy.ts'
 import { anyText, inOrderOf, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import { columnsOf, db, filterBy, type Tables } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { Publisher } from '../publishers/entity.ts'
 import { countByPublisher } from '../publishers/list.ts'
@@ -15,12 +18,25 @@ import { countByPublisher } from '../publishers/list.ts'
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 
 /** Returns a filter for packages that exist for the caller. For the public audience, packages without a readable version do not exist. */
-const existsFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
-  audienceOf(reader) === 'members' ? {} : { [raw((alias) => condition(alias), [hostedHere(reader.config)])]: [] }
+const existsFor = (reader: Omit<Reader, 'em'>, condition = isPartlyPublic): FilterQuery<Package> =>
+  audienceOf(reader) === 'members'
+    ? {}
+    : filterBy('packages', (p) => condition({ id: p('id'), visibility: p('visibility') }, hostedHere(reader.config)))
 
-/** `hasPublicVersion` for lists. The search index records it for most packages (`shown_to = 2`), which is faster. Binds `hostedHere`. */
-const isListedPublicly = (alias: string): string =>
-  `(${isPublicPackage(alias)} and (exists (select 1 from package_search_documents s where s.package_id = ${alias}.id and s.shown_to = 2) or ${hasPublicVersion(alias)}))`
+const eb = expressionBuilder<Tables>()
+
+/** `isPartlyPublic` for lists. The search index records it for most packages (`shown_to = 2`), which is faster. */
+const isListedPublicly: typeof isPartlyPublic = (pkg, here) =>
+  eb.and([isPublic(pkg.visibility), eb.or([isShownToEveryone(pkg.id), isPartlyPublic(pkg, here)])])
+
+const isShownToEveryone = (packageId: Expression<string>): Condition =>
+  eb.exists(
+    db
+      .selectFrom('package_search_documents as s')
+      .select(eb.lit(1).as('one'))
+      .where('s.package_id', '=', packageId)
+      .where((s) => s('s.shown_to', '=', s.lit(2))),
+  )
 
 /** Returns the package with this name, or null if it does not exist for the caller. */
 export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
@@ -35,12 +51,15 @@ export async function listPackageNames(
   reader: Pick<Context, 'database' | 'viewer' | 'config'>,
   { withUnlisted }: { withUnlisted: boolean },
 ): Promise<string[]> {
-  const isMember = audienceOf(reader) === 'members'
-  const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(isMember ? [] : [isListedPublicly('p')])]
-  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await reader.database.reads.all<{ name: string }>(
-    `select p.name from packages p ${where} order by p.name`,
-    ...(isMember ? [] : [hostedHere(reader.config)]),
+  const rows = await reader.database.reads.all(
+    db
+      .selectFrom('packages as p')
+      .select('p.name')
+      .$if(!withUnlisted, (query) => query.where((p) => isListed(p.ref('p.is_unlisted'))))
+      .$if(audienceOf(reader) !== 'members', (query) =>
+        query.where((p) => isListedPublicly({ id: p.ref('p.id'), visibility: p.ref('p.visibility') }, hostedHere(reader.config))),
+      )
+      .orderBy('p.name'),
   )
   return rows.map(({ name }) => name)
 }
@@ -63,9 +82,13 @@ export async function loadReadablePackage(reader: Reader, name: string): Promise
 const loadHasPublicVersion = batched(async (em, keys) => {
   const ids = keys.map((key) => key.split(' ')[0] ?? '')
   const hosted = keys[0]?.split(' ')[1] ?? ''
-  const rows = await em.execute<{ id: string }[]>(
-    `select p.id from packages p where ${hasPublicVersion('p')} and p.id in (${ids.map(() => '?').join(', ')})`,
-    [hosted, ...ids],
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('packages as p')
+      .select('p.id')
+      .where((p) => isPartlyPublic({ id: p.ref('p.id'), visibility: p.ref('p.visibility') }, hosted))
+      .where('p.id', 'in', ids),
   )
   return new Map(rows.map(({ id }) => [`${id} ${hosted}`, true]))
 })
@@ -101,20 +124,25 @@ export async function listOwnPackages(em: EntityManager, userId: string, order: 
 }
 
 async function countOwnPackages(em: EntityManager, userId: string): Promise<number> {
-  const ofPublishers = `select count(*) from packages p where p.publisher_id in (select publisher_id from publisher_members where user_id = ?)
-    and not exists (select 1 from package_uploaders u where u.package_id = p.id and u.user_id = ?)`
-  const sql = `select (select count(*) from package_uploaders where user_id = ?) + (${ofPublishers}) as total`
-  const [row] = await readEach<{ total: number | string }>(em, { sql, values: [userId, userId, userId] })
-  return Number(row?.total)
+  const count = eb.fn.countAll<number>().as('total')
+  const uploaded = db.selectFrom('package_uploaders as u').where('u.user_id', '=', userId)
+  const ofPublishers = db
+    .selectFrom('packages as p')
+    .select(count)
+    .where('p.publisher_id', 'in', db.selectFrom('publisher_members').select('publisher_id').where('user_id', '=', userId))
+    .where((p) => p.not(p.exists(uploaded.select(p.lit(1).as('one')).where('u.package_id', '=', p.ref('p.id')))))
+  const query = db.selectNoFrom(eb(uploaded.select(count), '+', ofPublishers).as('total')).$castTo<{ total: number }>()
+  const [row] = await readEach(em, { query })
+  return row?.total ?? 0
 }
 
 function loadByName(em: EntityManager, userId: string, hasMany: boolean) {
-  const condition = hasMany ? isPublishedByEach : isPublishedBy
+  const isOwn = hasMany ? isPublisherOfEach : isPublisherOf
   return {
     keyOf: ({ name }: Package) => name,
     isKey: anyText,
     load: (limit: number, after: string | undefined) => {
-      const own: FilterQuery<Package> = { [raw((alias) => condition(alias), [userId, userId])]: [] }
+      const own = filterBy<Package, 'packages'>('packages', (p) => isOwn(userId, { id: p('id'), publisherId: p('publisher_id') }))
       const later = after === undefined ? {} : { name: { $gt: after } }
       return findEach(em, Package, { $and: [own, later] }, { orderBy: { name: 'asc' }, limit })
     },
@@ -124,29 +152,19 @@ function loadByName(em: EntityManager, userId: string, hasMany: boolean) {
 /** Sorts by the newest publication, which the search index stores. The few packages that are not indexed yet come last. */
 function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) {
   const keys = new Map<string, string>()
-  async function newest(limit: number, after: string | undefined): Promise<Published[]> {
-    const [at = '', document = '', id = ''] = after?.split(' ') ?? []
-    if (hasMany && document !== '0') {
-      const beyond = after === undefined ? '' : 'and (d.published_at, d.id) < (?, ?)'
-      const sql = `select p.id, d.published_at as at, d.id as document from package_search_documents d left join packages p on p.id = d.package_id
-        where ${isPublishedByEach('p')} ${beyond} order by d.published_at desc, d.id desc limit ?`
-      const values = [userId, userId, ...(after === undefined ? [] : [Number(at), Number(document)]), limit]
-      const rows = await readEach<Published>(em, { sql, values, order: 'at desc, document desc' })
+  async function newest(limit: number, after: Place | undefined) {
+    if (hasMany && after?.document !== 0) {
+      const rows = await readEach(em, { query: ownDocuments(userId, after).limit(limit), order: 'at desc, document desc' })
       if (rows.length === limit) return rows
     }
-    const place = 'coalesce(d.published_at, 0), coalesce(d.id, 0), p.id'
-    const beyond = after === undefined ? '' : `and (${place}) < (?, ?, ?)`
-    const sql = `select p.id, coalesce(d.published_at, 0) as at, coalesce(d.id, 0) as document
-      from packages p left join package_search_documents d on d.package_id = p.id
-      where ${isPublishedBy('p')} ${beyond} order by 2 desc, 3 desc, p.id desc limit ?`
-    const values = [userId, userId, ...(after === undefined ? [] : [Number(at), Number(document), id]), limit]
-    return readEach<Published>(em, { sql, values, order: 'at desc, document desc, id desc' })
+    return readEach(em, { query: ownByPublication(userId, after).limit(limit), order: 'at desc, document desc, id desc' })
   }
   return {
     keyOf: ({ id }: Package) => keys.get(id) ?? '',
     isKey: (key: string) => /^\d{1,15} \d{1,15} [\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(key),
     load: async (limit: number, after: string | undefined) => {
-      const rows = await newest(limit, after)
+      const [at, document, id = ''] = after?.split(' ') ?? []
+      const rows = await newest(limit, after === undefined ? undefined : { at: Number(at), document: Number(document), id })
       for (const { id, at, document } of rows) keys.set(id, `${at} ${document} ${id}`)
       const found = await Promise.all(rows.map((row) => loadPackage({ em }, row.id)))
       return found.filter((pkg) => pkg !== null)
@@ -154,20 +172,53 @@ function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) 
   }
 }
 
-type Published = { id: string; at: number | string; document: number | string }
+/** A place in the order of publication: the time, the search document and the package. A package that is not indexed has zeros. */
+type Place = { at: number; document: number; id: string }
+
+/** Selects the user's indexed packages, in the order of an index of the documents. */
+const ownDocuments = (userId: string, after: Place | undefined) =>
+  db
+    .selectFrom('package_search_documents as d')
+    .leftJoin('packages as p', 'p.id', 'd.package_id')
+    .select(['d.package_id as id', 'd.published_at as at', 'd.id as document'])
+    .where(isPublisherOfEach(userId, { id: own('id'), publisherId: own('publisher_id') }))
+    .$if(after !== undefined, (query) =>
+      query.where((d) => d(d.refTuple('d.published_at', 'd.id'), '<', d.tuple(after?.at ?? 0, after?.document ?? 0))),
+    )
+    .orderBy('d.published_at', 'desc')
+    .orderBy('d.id', 'desc')
+
+const ownByPublication = (userId: string, after: Place | undefined) =>
+  db
+    .selectFrom('packages as p')
+    .leftJoin('package_search_documents as d', 'd.package_id', 'p.id')
+    .select((d) => ['p.id', d.fn.coalesce('d.published_at', d.lit(0)).as('at'), d.fn.coalesce('d.id', d.lit(0)).as('document')])
+    .where(isPublisherOf(userId, { id: own('id'), publisherId: own('publisher_id') }))
+    .$if(after !== undefined, (query) =>
+      query.where((d) => {
+        const place = d.tuple(d.fn.coalesce('d.published_at', d.lit(0)), d.fn.coalesce('d.id', d.lit(0)), d.ref('p.id'))
+        return d(place, '<', d.tuple(after?.at ?? 0, after?.document ?? 0, after?.id ?? ''))
+      }),
+    )
+    .orderBy('at', 'desc')
+    .orderBy('document', 'desc')
+    .orderBy('p.id', 'desc')
+
+const own = columnsOf('packages', 'p')
 
 /** Loads whether users have published versions of packages that they can publish to. Needs no index on who published a version. */
 export const loadHasPublished = async (request: { em: EntityManager }, userId: string): Promise<boolean> =>
   (await loadPublished(request, userId)) ?? false
 
 const loadPublished = batched(async (em, userIds) => {
-  const hasPublished = `exists (select 1 from packages p join package_versions v on v.package_id = p.id and v.published_by_id = u.id
-    where p.id in (select package_id from package_uploaders where user_id = u.id)
-      or p.publisher_id in (select publisher_id from publisher_members where user_id = u.id))`
-  const rows = await readRows<{ id: string }>(
+  const users = db.selectFrom('users as u').select('u.id').where('u.id', 'in', userIds)
+  const published = db.selectFrom('packages as p').innerJoin('package_versions as v', 'v.package_id', 'p.id').select(eb.lit(1).as('one'))
+  const rows = await readRows(
     em,
-    `select u.id from users u where u.id in (${userIds.map(() => '?').join(', ')}) and ${hasPublished}`,
-    userIds,
+    users.where((u) => {
+      const isOwn = isPublisherOf(u.ref('u.id'), { id: own('id'), publisherId: own('publisher_id') })
+      return u.exists(published.where('v.published_by_id', '=', u.ref('u.id')).where(isOwn))
+    }),
   )
   return new Map(rows.map(({ id }) => [id, true]))
 })

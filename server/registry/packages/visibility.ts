@@ -1,13 +1,15 @@
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { EntityManager } from '@mikro-orm/sql'
 import { v7 as uuid } from 'uuid'
 import { z } from 'zod'
 import { type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { audienceOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
+import { db, prepared } from '../../platform/db/query.ts'
+import { lockShared, readRows } from '../../platform/db/statements.ts'
 import type { Reads } from '../../platform/db/reads.ts'
 import { hostedHere } from './hosting.ts'
-import { isHiddenDependency } from './policy.ts'
+import { isHidden } from './conditions.ts'
 
 /** Replaced whenever a package becomes public, becomes private or is deleted. Validates cached answers to the public. */
 export const visibilityMark: Setting<string | null> = { key: 'visibility_mark', schema: z.string().nullable(), initial: null }
@@ -16,10 +18,8 @@ export const visibilityMark: Setting<string | null> = { key: 'visibility_mark', 
 export const markVisibilityChange = (em: EntityManager): Promise<void> => writeSetting(em, visibilityMark, uuid())
 
 /** Blocks changes of visibility until the end of the transaction, so that they and a concurrent publish see each other. */
-export async function lockVisibility(em: EntityManager): Promise<void> {
-  if (em.getPlatform() instanceof BasePostgreSqlPlatform)
-    await em.execute('select key from server_settings where key = ? for share', [visibilityMark.key])
-}
+export const lockVisibility = (em: EntityManager): Promise<void> =>
+  lockShared(em, db.selectFrom('server_settings').select('key').where('key', '=', visibilityMark.key))
 
 /** Parts of a public package that are hidden from the public. */
 export type Withheld = {
@@ -31,7 +31,7 @@ export type Withheld = {
 
 /** Returns what is hidden from the public in a package. Takes one query. */
 export async function readWithheld(reads: Reads, packageId: string, hosted: string): Promise<Withheld> {
-  return withheldOf(await reads.all<Row>(`${statement} = ?`, hosted, packageId))
+  return withheldOf(await reads.all(withheldOfPackage, hosted, packageId))
 }
 
 /** Returns what is hidden from the caller in a package. Batched per request. */
@@ -43,15 +43,22 @@ export async function loadWithheld(request: Pick<Context, 'em' | 'viewer' | 'con
 const load = batched(async (em, keys) => {
   const ids = keys.map((key) => key.split(' ')[0] ?? '')
   const hosted = keys[0]?.split(' ')[1] ?? ''
-  const rows = await em.execute<Row[]>(`${statement} in (${ids.map(() => '?').join(', ')})`, [hosted, ...ids])
+  const rows = await readRows(em, withheld(hosted).where('v.package_id', 'in', ids))
   return new Map([...Map.groupBy(rows, (row) => `${row.package_id} ${hosted}`)].map(([key, group]) => [key, withheldOf(group)]))
 })
 
 type Row = { package_id: string; version_id: string; kind: 'direct' | 'dev'; name: string }
 
-const statement = `select v.package_id, v.id as version_id, d.kind, d.name
-  from package_versions v join package_dependencies d on d.version_id = v.id left join packages q on q.name = d.name
-  where ${isHiddenDependency} and v.package_id`
+/** Selects the hidden dependencies of versions `v`. */
+const withheld = (hosted: string) =>
+  db
+    .selectFrom('package_versions as v')
+    .innerJoin('package_dependencies as d', 'd.version_id', 'v.id')
+    .leftJoin('packages as q', 'q.name', 'd.name')
+    .select(['v.package_id', 'v.id as version_id', 'd.kind', 'd.name'])
+    .where((eb) => isHidden(eb.ref('d.hosted_url'), { id: eb.ref('q.id'), visibility: eb.ref('q.visibility') }, hosted))
+
+const withheldOfPackage = prepared((hosted: string, packageId: string) => withheld(hosted).where('v.package_id', '=', packageId))
 
 function withheldOf(rows: Row[]): Withheld {
   const versions = new Set(rows.flatMap(({ kind, version_id: id }) => (kind === 'direct' ? id : [])))

@@ -1,6 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { User } from '../../accounts/users/entity.ts'
 import { batched } from '../../platform/db/batched.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { Package } from '../packages/entity.ts'
 import { Publisher } from '../publishers/entity.ts'
 import { packageData, type PackageData } from './data.ts'
@@ -61,11 +63,15 @@ export const loadObstacle = batched<string>(async (em, ids) => {
   const rows = await em.find(DeletedPackage, { id: { $in: ids } }, { disableIdentityMap: true })
   const names = rows.map(({ name }) => name)
   const packages = await em.find(Package, { name: { $in: names } }, { fields: ['id', 'name'], disableIdentityMap: true })
-  const published = await em.execute<{ id: string }[]>(
-    `select d.id from deleted_packages d join deleted_package_versions w on w.deleted_id = d.id
-       join package_versions v on v.package_id = d.package_id and v.version = w.version
-     where not d.is_whole and d.id in (${ids.map(() => '?').join(', ')})`,
-    ids,
+  const published = await readRows(
+    em,
+    db
+      .selectFrom('deleted_packages as d')
+      .innerJoin('deleted_package_versions as w', 'w.deleted_id', 'd.id')
+      .innerJoin('package_versions as v', (join) => join.onRef('v.package_id', '=', 'd.package_id').onRef('v.version', '=', 'w.version'))
+      .select('d.id')
+      .where('d.is_whole', '=', false)
+      .where('d.id', 'in', ids),
   )
   const current = new Map(packages.map(({ id, name }) => [name, id]))
   const taken = new Set(published.map(({ id }) => id))

@@ -1,11 +1,13 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { sql } from 'kysely'
 import pLimit from 'p-limit'
 import { audit } from '../../accounts/audit/service.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { withoutBudget } from '../../platform/access/budget.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
+import { db } from '../../platform/db/query.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
 import { graceDays } from '../../platform/store/collect.ts'
@@ -85,10 +87,18 @@ async function putBackAndRestore(context: SignedInContext, { deleted, archives, 
 /** Takes the removal of the archives out of the queue. Archives of other deletions in the same job are collected later, as unused ones. */
 async function stopRemoval(em: EntityManager, name: string, subject: string): Promise<void> {
   await em.fork().transactional(async (inner) => {
-    await changeRows(inner, `delete from jobs where kind = '${removalKind}' and state = 'queued' and subject = ?`, [subject])
-    const running = await readRow(inner, `select 1 as one from jobs where kind = '${removalKind}' and state = 'running' and subject = ?`, [
-      subject,
-    ])
+    await changeRows(
+      inner,
+      db
+        .deleteFrom('jobs')
+        .where('kind', '=', removalKind)
+        .where((eb) => eb('state', '=', sql.lit('queued')))
+        .where('subject', '=', subject),
+    )
+    const running = await readRow(
+      inner,
+      db.selectFrom('jobs').select('id').where('kind', '=', removalKind).where('state', '=', 'running').where('subject', '=', subject),
+    )
     if (running) throw conflict(`The archives of ${name} are being removed right now. Try again in a few seconds.`)
   })
 }
@@ -117,7 +127,8 @@ async function restoreRows(
   { id, isReserved }: { id: string; isReserved: boolean },
 ): Promise<Package> {
   const { viewer, ip, now } = context
-  if (!(await changeRows(em, 'update deleted_packages set versions = versions where id = ?', [id]))) throw unknownDeletion()
+  const lock = db.updateTable('deleted_packages').set((eb) => ({ versions: eb.ref('versions') }))
+  if (!(await changeRows(em, lock.where('id', '=', id)))) throw unknownDeletion()
   const deleted = await em.findOneOrFail(DeletedPackage, { id }, { populate: ['data'] })
   if (deleted.isWhole) await takeName(em, context, deleted.name, isReserved)
   const pkg = deleted.isWhole ? await restorePackageRows(em, context, deleted) : await lockPackage(em, deleted)
@@ -149,7 +160,8 @@ async function takeName(em: EntityManager, { database }: SignedInContext, name: 
 }
 
 async function lockPackage(em: EntityManager, { name, packageId }: DeletedPackage): Promise<Package> {
-  await changeRows(em, 'update packages set revision = revision where id = ?', [packageId])
+  const lock = db.updateTable('packages').set((eb) => ({ revision: eb.ref('revision') }))
+  await changeRows(em, lock.where('id', '=', packageId))
   const pkg = await em.findOne(Package, { id: packageId })
   if (!pkg) throw conflict(packageGone(name))
   return pkg

@@ -1,7 +1,30 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { Generated } from 'kysely'
 import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms, type IndexedTexts, spellingsOf, summaryOf } from './terms.ts'
+
+declare module '../../platform/db/query.ts' {
+  interface Tables {
+    /** What search shows of a package. Not an entity: times are in milliseconds. */
+    package_search_documents: {
+      id: Generated<number>
+      package_id: string
+      name: string
+      created_at: number
+      updated_at: number
+      published_at: number
+      shown_to: ShownTo
+      downloads: Generated<number>
+      likes: Generated<number>
+      tags: string
+      score: Generated<number>
+      summary: Generated<string>
+      dependents: Generated<number>
+      public_dependents: Generated<number>
+    }
+  }
+}
 
 /**
  * Who finds a package in search by all of its texts and tags: 0 its administrators only, 1 signed-in users, 2 everyone, because all of its versions are

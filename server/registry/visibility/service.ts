@@ -1,5 +1,6 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { sql } from 'kysely'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { conflict, insufficientPermissions, invalidInput } from '../../errors.ts'
@@ -12,7 +13,9 @@ import { canChangeVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
 import { readSetting } from '../../platform/settings/service.ts'
 import { type Actor, adviceForAdmin } from '../../platform/access/roles.ts'
 import { publicPackagesSwitch } from '../../platform/access/audience.ts'
-import { type Here, hostedHere, isHostedHere } from '../packages/hosting.ts'
+import { isOwnAddress } from '../packages/conditions.ts'
+import { type Here, hostedHere } from '../packages/hosting.ts'
+import { db } from '../../platform/db/query.ts'
 
 export type VisibilityChange = {
   package: string
@@ -45,7 +48,7 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
 async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
   return changePackage(context, name, canChangeVisibility, async (em, pkg) => {
     if (pkg.visibility === 'private') return unchanged([])
-    const broken = await publicDependents({ em, config: context.config, database: context.database }, [name])
+    const broken = await publicDependents({ em, config: context.config }, [name])
     if (broken.length > 0 && !acceptBreakage) {
       throw conflict(
         `Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break (acceptBreakage: true).`,
@@ -136,15 +139,7 @@ export type Closure = {
 
 /** Returns the transitive `hosted:` dependencies here of all versions of a package. One recursive statement, which ends on cycles. Batched per request. */
 export async function closureOf(em: EntityManager, here: Here, name: string): Promise<Closure> {
-  const edges = await readEach<Edge>(em, {
-    sql: `with recursive edges(id, name, dependent, visibility) as (
-       select q.id, q.name, n.name, q.visibility from packages n ${dependenciesOf('n')} where n.name = ?
-       union select q.id, q.name, e.name, q.visibility from edges e ${dependenciesOf('e')}
-     )
-     select dependent, name as dependency, visibility from edges order by dependent, name`,
-    values: [hostedHere(here), name, hostedHere(here)],
-    order: 'dependent, dependency',
-  })
+  const edges = await readEach(em, { query: edgesFrom(name, hostedHere(here)), order: 'dependent, dependency' })
   const chains = shortestPaths(
     [name],
     edges.map(({ dependent, dependency }) => [dependent, dependency]),
@@ -157,7 +152,30 @@ export async function closureOf(em: EntityManager, here: Here, name: string): Pr
   return { reached, companions }
 }
 
-type Edge = { dependent: string; dependency: string; visibility: Visibility }
-
-const dependenciesOf = (alias: string) =>
-  `join package_requirements r on r.package_id = ${alias}.id and r.kind = 'direct' and ${isHostedHere('r.source')} join packages q on q.name = r.name`
+/** Selects the dependencies that lead from a package to others of this server. */
+function edgesFrom(name: string, hosted: string) {
+  return db
+    .withRecursive('edges(id, name, dependent, visibility)', (query) =>
+      query
+        .selectFrom('packages as n')
+        .innerJoin('package_requirements as r', 'r.package_id', 'n.id')
+        .innerJoin('packages as q', 'q.name', 'r.name')
+        .where('n.name', '=', name)
+        .where('r.kind', '=', sql.lit('direct'))
+        .where((eb) => isOwnAddress(eb.ref('r.source'), hosted))
+        .select(['q.id', 'q.name', 'n.name as dependent', 'q.visibility'])
+        .union(
+          query
+            .selectFrom('edges as e')
+            .innerJoin('package_requirements as r', 'r.package_id', 'e.id')
+            .innerJoin('packages as q', 'q.name', 'r.name')
+            .where('r.kind', '=', sql.lit('direct'))
+            .where((eb) => isOwnAddress(eb.ref('r.source'), hosted))
+            .select(['q.id', 'q.name', 'e.name as dependent', 'q.visibility']),
+        ),
+    )
+    .selectFrom('edges')
+    .select(['dependent', 'name as dependency', 'visibility'])
+    .orderBy('dependent')
+    .orderBy('name')
+}

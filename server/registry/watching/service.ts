@@ -1,13 +1,15 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { expressionBuilder } from 'kysely'
 import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
+import { db, type Tables } from '../../platform/db/query.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { findPairs } from '../likes/service.ts'
 import { Package, PackageVersion } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
-import { newestVersionsSql, type OfPackages } from '../packages/versions/releases.ts'
+import { newestVersions, type OfPackages } from '../packages/versions/releases.ts'
 import { PackageWatch } from './entity.ts'
 
 /** Maximum number of packages that a user can watch. */
@@ -47,15 +49,15 @@ export function listWatches(em: EntityManager, userId: string, limit: number, af
 }
 
 /** The packages that a user watches. */
-export const watchedBy = (userId: string): OfPackages => ({
-  condition: 'p.id in (select package_id from package_watches where user_id = ?)',
-  values: [userId],
-})
+export const watchedBy =
+  (userId: string): OfPackages =>
+  (p) =>
+    expressionBuilder<Tables>()(p('id'), 'in', db.selectFrom('package_watches').select('package_id').where('user_id', '=', userId))
 
 /** Returns the newest versions of the packages that a user watches, newest first, without retracted ones. `before` is an id. */
 export async function listWatchedVersions(em: EntityManager, userId: string, limit: number, before?: string): Promise<PackageVersion[]> {
-  const { sql, values } = newestVersionsSql('v.id', watchedBy(userId), limit, before)
-  const ids = (await readRows<{ id: string }>(em, sql, values)).map(({ id }) => id)
+  const rows = await readRows(em, newestVersions(watchedBy(userId), limit, before).select('v.id'))
+  const ids = rows.map(({ id }) => id)
   return em.find(PackageVersion, { id: { $in: ids } }, { orderBy: { id: 'desc' } })
 }
 

@@ -1,9 +1,11 @@
 import { callerOf } from '../limits.ts'
+import { expressionBuilder } from 'kysely'
 import { z } from 'zod'
 import { ApiError } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { Config } from '../../../platform/config/config.ts'
+import type { Tables } from '../../../platform/db/query.ts'
 import { normalHostedUrl } from '../../../platform/pub/hosted-url.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { severities } from '../../advisories/severity.ts'
@@ -155,7 +157,7 @@ async function readTags(context: Context, name: string): Promise<UpstreamTags> {
 }
 
 /** The registries of an upstream package: the upstream server itself and the mirror. Dependencies on it can also name no registry. */
-export const upstreamRegistries = ({ SERVER_URL, UPSTREAM_URL }: Pick<Config, 'SERVER_URL' | 'UPSTREAM_URL'>): Registries => ({
-  sql: "('', ?, ?)",
-  values: [`${SERVER_URL}/mirror`, UPSTREAM_URL ?? ''].map((url) => normalHostedUrl(url) ?? url),
-})
+export function upstreamRegistries({ SERVER_URL, UPSTREAM_URL }: Pick<Config, 'SERVER_URL' | 'UPSTREAM_URL'>): Registries {
+  const addresses = [`${SERVER_URL}/mirror`, UPSTREAM_URL ?? ''].map((url) => normalHostedUrl(url) ?? url)
+  return (source) => expressionBuilder<Tables>()(source, 'in', ['', ...addresses])
+}

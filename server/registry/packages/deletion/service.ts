@@ -3,6 +3,8 @@ import { type AuditKind, audit } from '../../../accounts/audit/service.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { SignedInContext } from '../../../platform/access/context.ts'
 import { countEach } from '../../../platform/db/batched.ts'
+import { db } from '../../../platform/db/query.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { conflict } from '../../../errors.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
@@ -70,12 +72,12 @@ export function deleteVersion(context: SignedInContext, deletion: VersionDeletio
 /** Returns the dependency chains of public packages that would break if a package, or one of its versions, were deleted. */
 export async function brokenBy(
   em: EntityManager,
-  { config, database }: Pick<SignedInContext, 'config' | 'database'>,
+  { config }: Pick<SignedInContext, 'config'>,
   pkg: Package,
   version?: string | null,
 ): Promise<Chain[]> {
-  if (version == null || (await isOnly(em, pkg))) return publicDependents({ em, config, database }, [pkg.name])
-  return dependentsOfVersion({ em, config, database }, pkg.name, version)
+  if (version == null || (await isOnly(em, pkg))) return publicDependents({ em, config }, [pkg.name])
+  return dependentsOfVersion({ em, config }, pkg.name, version)
 }
 
 /** Throws NotFound if a version is given and the package does not have it. */
@@ -126,12 +128,16 @@ async function scheduleArchiveRemoval(
 }
 
 async function docsHashes(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
-  const rows = await em.execute<{ version: string; sha256: string }[]>(
-    `select v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
-     where p.name = ? and d.sha256 is not null`,
-    [packageName],
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('version_docs as d')
+      .innerJoin('package_versions as v', 'v.id', 'd.version_id')
+      .innerJoin('packages as p', 'p.id', 'v.package_id')
+      .select(['v.version', 'd.sha256'])
+      .where('p.name', '=', packageName),
   )
-  return rows.filter(({ version }) => versions.has(version)).map(({ sha256 }) => sha256)
+  return rows.flatMap(({ version, sha256 }) => (versions.has(version) ? (sha256 ?? []) : []))
 }
 
 type About = { package: string; version?: string }

@@ -1,10 +1,13 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { type Expression, type InferResult, sql } from 'kysely'
 import { readEach } from '../../../platform/db/batched.ts'
-import type { Database } from '../../../platform/db/open/orm.ts'
-import { type Here, hostedHere, isHostedHere } from '../hosting.ts'
+import { db } from '../../../platform/db/query.ts'
+import { amongTexts } from '../../../platform/db/statements.ts'
+import { type Condition, isOwnAddress } from '../conditions.ts'
+import { type Here, hostedHere } from '../hosting.ts'
 import { allows, parseConstraint } from '../../../platform/pub/constraint.ts'
-import { type Dependent, thisServer } from './service.ts'
-import type { Visibility } from '../entity.ts'
+import { type Dependent, type Registries, thisServer } from './service.ts'
+import { dependencyKinds, type Visibility } from '../entity.ts'
 
 /** Package names from the package that breaks to its broken dependency, such as `['app', 'ui', 'icons']`. */
 export type Chain = string[]
@@ -36,20 +39,23 @@ export function describeChains(chains: readonly Chain[]): string {
   return shown.join(', ') + (chains.length > maxShown ? ` and ${chains.length - maxShown} more` : '')
 }
 
-type Reader = { em: EntityManager; config: Here; database: Pick<Database, 'backend'> }
+type Reader = { em: EntityManager; config: Here }
 type Edge = { dependent: string; dependency: string; constraint: string }
 
 const maxShown = 20
 
 /** Returns the dependencies of public packages on any of `names`. */
-async function publicEdges({ em, config, database }: Reader, names: readonly string[]): Promise<Edge[]> {
-  return readEach<Edge>(em, {
-    sql: `select r.package_name as dependent, r.name as dependency, r."constraint" from package_requirements r
-     where r.name ${isAmong(database)} and r.is_public = true and r.kind = 'direct' and ${isHostedHere('r.source')}
-     order by r.package_name, r.name`,
-    values: [JSON.stringify(names), hostedHere(config)],
-    order: 'dependent, dependency',
-  })
+function publicEdges({ em, config }: Reader, names: readonly string[]): Promise<Edge[]> {
+  const query = db
+    .selectFrom('package_requirements as r')
+    .select(['r.package_name as dependent', 'r.name as dependency', 'r.constraint'])
+    .where((eb) => amongTexts(em, eb.ref('r.name'), names))
+    .where((eb) => eb('r.is_public', '=', eb.lit(true)))
+    .where('r.kind', '=', sql.lit('direct'))
+    .where((eb) => isOwnAddress(eb.ref('r.source'), hostedHere(config)))
+    .orderBy('r.package_name')
+    .orderBy('r.name')
+  return readEach(em, { query, order: 'dependent, dependency' })
 }
 
 /** Follows edges to `names` up to packages on which no public package depends, level by level. */
@@ -68,10 +74,6 @@ async function chainsTo(names: readonly string[], edges: readonly Edge[], reader
   return found.sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
 }
 
-/** Returns an SQL condition: the value is one of the strings in a bound JSON array. PostgreSQL uses an index for an array, but not for a subquery. */
-const isAmong = ({ backend }: Reader['database']): string =>
-  backend === 'sqlite' ? 'in (select value from json_each(?))' : '= any(array(select jsonb_array_elements_text(?::jsonb)))'
-
 /** Returns a shortest path to each node that edges lead to from any of `starts`, by node, by breadth-first search. */
 export function shortestPaths(starts: readonly string[], edges: readonly (readonly [from: string, to: string])[]): Map<string, string[]> {
   const edgesFrom = Map.groupBy(edges, ([from]) => from)
@@ -88,11 +90,14 @@ export type Effect = 'served' | 'broken' | 'none'
 
 /** Returns a function that computes the effect of deleting a version on a constraint. Retracted versions do not satisfy constraints. */
 async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
-  const others = await readEach<{ version: string }>(em, {
-    sql: `select v.version from package_versions v join packages p on p.id = v.package_id
-     where p.name = ? and v.version <> ? and v.retracted_at is null`,
-    values: [name, version],
-  })
+  const query = db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .select('v.version')
+    .where('p.name', '=', name)
+    .where('v.version', '<>', version)
+    .where('v.retracted_at', 'is', null)
+  const others = await readEach(em, { query })
   function effectOn(text: string): Effect {
     const constraint = parseConstraint(text)
     if (!constraint || !allows(constraint, version)) return 'none'
@@ -115,71 +120,82 @@ export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: 
  * returns a page of them, once each and ordered by name: with a broken constraint if there is one, then that of the latest version, then that of the
  * highest version. Dependencies without a registry URL count too: clients whose default registry is this server resolve them here. Batched per request.
  */
-export async function affectedByDeletion({ em, config, database }: Reader, name: string, version?: string | null) {
-  const { sql, values } = thisServer(config)
-  const among = isAmong(database)
-  const all = `from package_requirements r where r.name = ? and r.package_name <> ? and r.source in ${sql}`
-  const bound = [name, name, ...values]
-  const effects = version == null ? null : await effectsOn(em, { name, version }, { sql: `select distinct r."constraint" ${all}`, bound })
-  const matching = effects ? `${all} and r."constraint" ${among}` : all
-  const parameters = effects ? [...bound, JSON.stringify([...effects.keys()])] : bound
+export async function affectedByDeletion({ em, config }: Reader, name: string, version?: string | null) {
+  const isHere = thisServer(config)
+  const all = db
+    .selectFrom('package_requirements as r')
+    .where('r.name', '=', name)
+    .where('r.package_name', '<>', name)
+    .where((eb) => isHere(eb.ref('r.source')))
+  const effects =
+    version == null ? null : await effectsOn(em, { name, version }, await readEach(em, { query: all.select('r.constraint').distinct() }))
+  const matching = effects ? all.where((eb) => amongTexts(em, eb.ref('r.constraint'), [...effects.keys()])) : all
   return {
     async load(limit: number, after = ''): Promise<AffectedDependent[]> {
-      const page = `select distinct r.package_name as name ${matching} and r.package_name > ? order by r.package_name limit ?`
-      const found = await readEach<{ name: string }>(em, { sql: page, values: [...parameters, after, limit], order: 'name' })
-      const names = JSON.stringify(found.map((row) => row.name))
-      const rows = await readEach<AffectedRow>(em, { sql: affectedSql(among, sql), values: [names, name, ...values], order: affectedOrder })
+      const page = matching.select('r.package_name as name').distinct().where('r.package_name', '>', after).orderBy('r.package_name')
+      const found = await readEach(em, { query: page.limit(limit), order: 'name' })
+      const names = found.map((row) => row.name)
+      const query = selectAffected((column) => amongTexts(em, column, names), name, isHere)
+      const rows = await readEach(em, { query, order: 'name, age, sort_key desc, need' })
       return firstOfEach(rows, (constraint) => (effects ? effects.get(constraint) : 'broken'))
     },
     async count(): Promise<number> {
-      const count = `select count(distinct r.package_name) as total ${matching}`
-      const [row] = await readEach<{ total: number | string }>(em, { sql: count, values: parameters })
-      return Number(row?.total)
+      const query = matching.select(({ fn }) => fn.count<number>('r.package_name').distinct().as('total'))
+      const [row] = await readEach(em, { query })
+      return row?.total ?? 0
     },
   }
 }
 
-/** Returns the effects of deleting a version on those of the selected constraints that allow it. */
-async function effectsOn(em: EntityManager, deleted: { name: string; version: string }, { sql, bound }: { sql: string; bound: string[] }) {
-  const constraints = await readEach<{ constraint: string }>(em, { sql, values: bound })
+/** Returns the effects of deleting a version on those of the constraints that allow it. */
+async function effectsOn(em: EntityManager, deleted: { name: string; version: string }, constraints: readonly { constraint: string }[]) {
   const effectOn = await effectOfDeletion(em, deleted.name, deleted.version)
   return new Map(constraints.map(({ constraint }) => [constraint, effectOn(constraint)] as const).filter(([, effect]) => effect !== 'none'))
 }
 
 function firstOfEach(rows: AffectedRow[], effectOn: (constraint: string) => Effect | undefined): AffectedDependent[] {
   const affected = new Map<string, AffectedDependent>()
-  for (const { isBare, age: _age, sort_key: _key, need: _need, ...row } of rows) {
+  for (const { hosted_url: url, age: _age, sort_key: _key, need: _need, ...row } of rows) {
     const effect = effectOn(row.constraint)
     if (effect === undefined) continue
     const isBroken = effect === 'broken'
     const known = affected.get(row.name)
-    if (!known || (isBroken && !known.isBroken)) affected.set(row.name, { ...row, isBare: Boolean(isBare), isBroken })
+    if (!known || (isBroken && !known.isBroken)) affected.set(row.name, { ...row, isBare: url === null, isBroken })
   }
   return [...affected.values()]
 }
 
-type AffectedRow = Omit<AffectedDependent, 'isBare' | 'isBroken'> & {
-  isBare: boolean | number
-  age: number
-  sort_key: string
-  need: number
-}
-
-const affectedOrder = 'name, age, sort_key desc, need'
+type AffectedRow = InferResult<ReturnType<typeof selectAffected>>[number]
 
 /**
  * Selects each constraint of each of these dependents once, ordered by package name, with the constraint of the latest version first. `= true` keeps
  * SQLite from starting with all dependents of the package.
  */
-const affectedSql = (
-  among: string,
-  here: string,
-) => `select "packageId", name, version, "constraint", kind, visibility, "isBare", age, sort_key, need from (
-    select p.id as "packageId", p.name, p.visibility, v.version, d."constraint", d.kind, d.hosted_url is null as "isBare",
-      case when v.version = p.latest_version then 0 else 1 end as age, v.sort_key,
-      case when d.kind = 'direct' then 0 else 1 end as need,
-      row_number() over (partition by p.id, d."constraint" order by
-        case when v.version = p.latest_version then 0 else 1 end, v.sort_key desc, case when d.kind = 'direct' then 0 else 1 end) as rank
-    from packages p join package_versions v on v.package_id = p.id join package_dependencies d on d.version_id = v.id and d.kind in ('direct', 'dev')
-    where p.name ${among} and (d.name = ?) = true and d.sdk is null and coalesce(d.hosted_url, '') in ${here}
-  ) stated where rank = 1 order by ${affectedOrder}`
+function selectAffected(isChosen: (name: Expression<string>) => Condition, name: string, isHere: Registries) {
+  const stated = db
+    .selectFrom('packages as p')
+    .innerJoin('package_versions as v', 'v.package_id', 'p.id')
+    .innerJoin('package_dependencies as d', 'd.version_id', 'v.id')
+    .select(['p.id as packageId', 'p.name', 'p.visibility', 'v.version', 'd.constraint', 'd.kind', 'd.hosted_url', 'v.sort_key'])
+    .select((eb) => {
+      const age = eb.case().when('v.version', '=', eb.ref('p.latest_version')).then(eb.lit(0)).else(eb.lit(1)).end()
+      const need = eb.case().when('d.kind', '=', sql.lit('direct')).then(eb.lit(0)).else(eb.lit(1)).end()
+      const rank = eb.fn
+        .agg<number>('row_number')
+        .over((over) => over.partitionBy(['p.id', 'd.constraint']).orderBy(age).orderBy('v.sort_key', 'desc').orderBy(need))
+      return [age.as('age'), need.as('need'), rank.as('rank')]
+    })
+    .where((eb) => isChosen(eb.ref('p.name')))
+    .where((eb) => eb(eb.parens('d.name', '=', name), '=', eb.lit(true)))
+    .where('d.kind', 'in', dependencyKinds)
+    .where('d.sdk', 'is', null)
+    .where((eb) => isHere(eb.fn.coalesce('d.hosted_url', sql.lit(''))))
+  return db
+    .selectFrom(stated.as('stated'))
+    .select(['packageId', 'name', 'version', 'constraint', 'kind', 'visibility', 'hosted_url', 'age', 'sort_key', 'need'])
+    .where('rank', '=', 1)
+    .orderBy('name')
+    .orderBy('age')
+    .orderBy('sort_key', 'desc')
+    .orderBy('need')
+}

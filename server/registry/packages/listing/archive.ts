@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
+import { db, prepared } from '../../../platform/db/query.ts'
 import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
 import type { Services } from '../../../services.ts'
 import { type Audience, isBrowsingOn } from '../../../platform/access/audience.ts'
 import { archiveFile } from '../../../platform/pub/package-name.ts'
 import { hostedHere } from '../hosting.ts'
-import { isPublicVersion } from '../policy.ts'
+import { isVersionPublic } from '../conditions.ts'
 import { isReferenced, diagnoseReadFailure, clearRecordedFault } from './faults.ts'
 
 /** Returns the hash, size and checksum of a version's archive, or null if the version does not exist for this audience. */
@@ -15,17 +16,24 @@ export async function findArchive(
   version: string,
   audience: Audience,
 ): Promise<StoredBytes | null> {
-  const row = await (audience === 'members'
-    ? reads.recall<FactsRow>(factsSql, name, version)
-    : reads.recall<FactsRow>(`${factsSql} and ${isPublicVersion}`, name, version, hostedHere(config)))
-  // PostgreSQL returns 64-bit integers as strings.
-  return row ? { ...row, bytes: Number(row.bytes) } : null
+  const found = await (audience === 'members'
+    ? reads.recall(archiveFacts, name, version)
+    : reads.recall(publicArchiveFacts, name, version, hostedHere(config)))
+  return found ?? null
 }
 
-type FactsRow = Omit<StoredBytes, 'bytes'> & { bytes: number | string }
+const factsOf = (name: string, version: string) =>
+  db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .select(['v.archive_sha256 as sha256', 'v.archive_bytes as bytes', 'v.archive_crc32c as crc32c'])
+    .where('p.name', '=', name)
+    .where('v.version', '=', version)
 
-const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
-  from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
+const archiveFacts = prepared(factsOf)
+const publicArchiveFacts = prepared((name: string, version: string, hosted: string) =>
+  factsOf(name, version).where((eb) => isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), hosted)),
+)
 
 /**
  * Opens an archive or a byte range of it: small archives from the cache, large ones as a stream from the store (`isTaken`: see BlobStore). Verifies

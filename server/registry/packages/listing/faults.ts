@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { type Reads, toDate } from '../../../platform/db/reads.ts'
+import { db } from '../../../platform/db/query.ts'
+import type { Reads } from '../../../platform/db/reads.ts'
+import { changeRows } from '../../../platform/db/statements.ts'
 import { isOutOfFiles } from '../../../platform/db/unavailable.ts'
 import type { Services } from '../../../services.ts'
 import { ArchiveFault } from '../entity.ts'
@@ -12,10 +14,10 @@ const maxShown = 100
 
 /** Records that an archive is missing or damaged, for administrators. Does nothing if the fault is already recorded. */
 export async function recordFault(em: EntityManager, sha256: string, kind: ArchiveFault['kind'], foundAt: Date): Promise<void> {
-  await em.execute(
-    `insert into archive_faults (sha256, kind, found_at) values (?, ?, ?)
-     on conflict (sha256) do update set kind = excluded.kind where archive_faults.kind <> excluded.kind`,
-    [sha256, kind, foundAt],
+  const fault = db.insertInto('archive_faults').values({ sha256, kind, found_at: foundAt })
+  await changeRows(
+    em,
+    fault.onConflict((known) => known.column('sha256').doUpdateSet({ kind }).where('archive_faults.kind', '<>', kind)),
   )
 }
 
@@ -25,20 +27,24 @@ export async function clearFault(em: EntityManager, sha256: string): Promise<voi
 
 /** Returns the recorded faults of versions, newest first, at most 100. */
 export async function knownFaults(reads: Pick<Reads, 'all'>): Promise<KnownFault[]> {
-  type Row = Omit<KnownFault, 'bytes' | 'foundAt'> & { bytes: number | string; foundAt: number | string | Date }
-  const rows = await reads.all<Row>(
-    `select f.kind, p.name as package, v.version, f.sha256, v.archive_bytes as bytes, f.found_at as "foundAt"
-     from archive_faults f cross join package_versions v join packages p on p.id = v.package_id where v.archive_sha256 = f.sha256
-     order by f.found_at desc, f.sha256 limit ${maxShown}`,
+  return reads.all(
+    db
+      .selectFrom('archive_faults as f')
+      .crossJoin('package_versions as v')
+      .innerJoin('packages as p', 'p.id', 'v.package_id')
+      .select(['f.kind', 'p.name as package', 'v.version', 'f.sha256', 'v.archive_bytes as bytes', 'f.found_at as foundAt'])
+      .whereRef('v.archive_sha256', '=', 'f.sha256')
+      .orderBy('f.found_at', 'desc')
+      .orderBy('f.sha256')
+      .limit(maxShown),
   )
-  return rows.map((row) => ({ ...row, bytes: Number(row.bytes), foundAt: toDate(row.foundAt) }))
 }
 
 /** Checks archives with recorded faults again. Deletes the faults of archives that are intact or no longer referenced by a version. */
 export async function recheckFaults({ database, blobs }: Pick<Services, 'database' | 'blobs'>): Promise<void> {
   const em = database.fork()
   for (const { sha256 } of await em.find(ArchiveFault, {}, { orderBy: { foundAt: 'asc' }, limit: maxShown })) {
-    const isNamed = await database.reads.get('select 1 as one from package_versions where archive_sha256 = ?', sha256)
+    const isNamed = await isReferenced({ database }, { sha256 })
     const found = isNamed && (await blobs.hash(sha256).catch(() => null))
     if (!isNamed || found === sha256) await clearFault(em, sha256)
   }
@@ -74,7 +80,8 @@ export async function diagnoseReadFailure(context: Context, archive: Archive, er
 
 /** Whether a version uses this archive. The version can be deleted between reading its row and opening the archive. */
 export async function isReferenced({ database }: Pick<Context, 'database'>, { sha256 }: Pick<Archive, 'sha256'>): Promise<boolean> {
-  return (await database.reads.get('select 1 as one from package_versions where archive_sha256 = ?', sha256)) !== undefined
+  const version = await database.reads.get(db.selectFrom('package_versions').select('id').where('archive_sha256', '=', sha256))
+  return version !== undefined
 }
 
 /** Clears the recorded fault of an archive that has been read successfully, if this process recorded one. */
@@ -93,7 +100,7 @@ async function faultOf({ blobs }: Context, error: unknown): Promise<'missing' | 
 async function saveFault({ database, log, now, state }: Context, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
   ;(state.faults ??= new Set<string>()).add(sha256)
   try {
-    const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
+    const known = await database.reads.get(db.selectFrom('archive_faults').select('kind').where('sha256', '=', sha256))
     if (known?.kind !== kind) await recordFault(database.fork(), sha256, kind, now())
   } catch (error) {
     log.error(`recording that an archive is ${kind} failed: ${String(error)}`)

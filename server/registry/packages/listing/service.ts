@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import type { InferResult } from 'kysely'
 import { readEach } from '../../../platform/db/batched.ts'
-import { toDate } from '../../../platform/db/reads.ts'
+import { db, prepared } from '../../../platform/db/query.ts'
 import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
 import { publicUrl } from '../../../platform/http/public-url.ts'
 import type { Services } from '../../../services.ts'
@@ -10,7 +11,7 @@ import type { Context } from '../../../platform/access/context.ts'
 import type { Package } from '../entity.ts'
 import { type Audience, audienceOf } from '../../../platform/access/audience.ts'
 import { hostedHere } from '../hosting.ts'
-import { hasPublicVersion, isPublicVersion, isPublicPackage } from '../policy.ts'
+import { isPartlyPublic, isPublic, isVersionPublic } from '../conditions.ts'
 import { loadWithheld, readWithheld, withoutNames, visibilityMark } from '../visibility.ts'
 import { archiveUrl } from '../../../platform/pub/package-name.ts'
 import { latestOf } from '../versions/latest.ts'
@@ -65,7 +66,7 @@ export async function readListing(
     database,
     state,
   } = reader
-  const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
+  const current: (Stamp & { id: string }) | undefined = await database.reads.recall(stamps[audience], name)
   if (!current) return null
   const seen = audience === 'members' ? current.id : `public ${current.id}`
   const cacheKey = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
@@ -87,47 +88,60 @@ export async function readEntry(
   version: string,
   audience: Audience,
 ): Promise<string | null> {
-  const sql = `select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`
   if (audience === 'members') {
-    const row = await database.reads.get<EntryRow>(sql, name, version)
+    const row = await database.reads.get(entryByVersion, name, version)
     return row ? entryOf(row, name, serverUrl) : null
   }
   const hosted = hostedHere(config)
-  const row = await database.reads.get<EntryRow>(`${sql} and ${isPublicVersion}`, name, version, hosted)
+  const row = await database.reads.get(publicEntryByVersion, name, version, hosted)
   if (!row) return null
   const { names } = await readWithheld(database.reads, row.package_id, hosted)
   return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, serverUrl)
 }
 
-type EntryRow = {
-  id: string
-  package_id: string
-  version: string
-  retracted_at: number | Date | null
-  archive_sha256: string
-  pubspec: string
-  created_at: number | Date
-}
-type ListingRow = EntryRow & {
-  latest_version: string
-  is_discontinued: boolean | number
-  replaced_by: string | null
-  advisories_updated: number | Date | null
+const selectEntries = () =>
+  db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .select(['v.id', 'v.package_id', 'v.version', 'v.retracted_at', 'v.archive_sha256', 'v.pubspec', 'v.created_at'])
+
+type EntryRow = InferResult<ReturnType<typeof selectEntries>>[number]
+
+const entryOfVersion = (name: string, version: string) => selectEntries().where('p.name', '=', name).where('v.version', '=', version)
+const entryByVersion = prepared(entryOfVersion)
+const publicEntryByVersion = prepared((name: string, version: string, hosted: string) =>
+  entryOfVersion(name, version).where((eb) => isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), hosted)),
+)
+
+const stampOf = (name: string) => db.selectFrom('packages as p').select(['p.id', 'p.revision']).where('p.name', '=', name)
+const stamps = {
+  members: prepared(stampOf),
+  public: prepared((name: string) =>
+    stampOf(name)
+      .select((eb) => eb.selectFrom('server_settings').select('value').where('key', '=', visibilityMark.key).as('mark'))
+      .where((eb) => isPublic(eb.ref('p.visibility'))),
+  ),
 }
 
-const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
-const currentSql: Record<Audience, string> = {
-  members: 'select id, revision from packages where name = ?',
-  public: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
-    from packages p where p.name = ? and ${isPublicPackage('p')}`,
-}
-/** SQL expression for the replacement. The public sees only public packages of this server (binds `hostedHere`). */
-const replacedBy: Record<Audience, string> = {
-  members: 'p.replaced_by',
-  public: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${hasPublicVersion('r')}) then p.replaced_by
-    end as replaced_by`,
-}
-const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
+type ListingRow = InferResult<ReturnType<typeof selectListing>>[number]
+
+/** Selects a package's versions with its options. The public sees only public packages of this server as replacements. */
+const selectListing = (packageId: string, audience: Audience, hosted: string) =>
+  selectEntries()
+    .select(['v.sort_key', 'p.latest_version', 'p.is_discontinued', 'p.advisories_updated'])
+    .select((eb) => {
+      const isReadable = eb.exists(
+        eb
+          .selectFrom('packages as r')
+          .select(eb.lit(1).as('one'))
+          .whereRef('r.name', '=', 'p.replaced_by')
+          .where((r) => isPartlyPublic({ id: r.ref('r.id'), visibility: r.ref('r.visibility') }, hosted)),
+      )
+      const readable = eb.case().when(isReadable).then(eb.ref('p.replaced_by')).end()
+      return (audience === 'members' ? eb.ref('p.replaced_by') : readable).as('replaced_by')
+    })
+    .where('v.package_id', '=', packageId)
+    .orderBy('v.sort_key')
 
 async function compressListing({ revision, mark }: Stamp, write: () => Promise<string | null>): Promise<Listing | null> {
   const text = await write()
@@ -142,12 +156,7 @@ async function compressListing({ revision, mark }: Stamp, write: () => Promise<s
  */
 export async function listingText(context: Context, { id, name }: Pick<Package, 'id' | 'name'>): Promise<string | null> {
   const [{ serverUrl }, audience] = [readerOf(context), audienceOf(context)]
-  const all = await readEach<ListingRow>(context.em, {
-    sql: `select ${entryColumns}, v.sort_key, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]}
-      from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
-    values: [...(audience === 'public' ? [hostedHere(context.config)] : []), id],
-    order: 'sort_key',
-  })
+  const all = await readEach(context.em, { query: selectListing(id, audience, hostedHere(context.config)), order: 'sort_key' })
   const rows = audience === 'members' ? all : await readableRows(context, id, all)
   const entries = rows.map((row) => entryOf(row, name, serverUrl))
   if (!rows[0]) return null
@@ -167,7 +176,7 @@ async function readableRows(context: Context, packageId: string, all: ListingRow
 }
 
 function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
-  const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${toDate(advisories_updated).toISOString()}",`
+  const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${advisories_updated.toISOString()}",`
   if (!is_discontinued) return advisories
   return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
 }
@@ -176,7 +185,7 @@ function optionsOf({ is_discontinued, replaced_by, advisories_updated }: Listing
 function entryOf(row: EntryRow, name: string, serverUrl: string): string {
   const retracted = row.retracted_at === null ? '' : '"retracted":true,'
   const url = JSON.stringify(archiveUrl(serverUrl, name, row.version))
-  const published = toDate(row.created_at).toISOString()
+  const published = row.created_at.toISOString()
   return `{"version":"${row.version}",${retracted}"archive_url":${url},"archive_sha256":"${row.archive_sha256}","pubspec":${row.pubspec},"published":"${published}"}`
 }
 

@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../../../platform/db/batched.ts'
+import { db } from '../../../platform/db/query.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import type { PackageVersion } from '../entity.ts'
 
@@ -14,10 +16,13 @@ export async function changelogLine(context: Pick<Context, 'em'>, { id, version 
 }
 
 const loadStart = batched(async (em: EntityManager, ids) => {
-  const rows = await em.execute<{ version_id: string; start: string }[]>(
-    `select version_id, substr(content, 1, ${searched}) as start from version_documents
-     where kind = 'changelog' and version_id in (${ids.map(() => '?').join(', ')})`,
-    ids,
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('version_documents')
+      .select((eb) => ['version_id', eb.fn<string>('substr', ['content', eb.lit(1), eb.lit(searched)]).as('start')])
+      .where('kind', '=', 'changelog')
+      .where('version_id', 'in', ids),
   )
   return new Map(rows.map(({ version_id: id, start }) => [id, start]))
 })

@@ -1,6 +1,7 @@
-import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
+import { db } from '../../../platform/db/query.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
 import { languageOfFile } from '../../markdown/languages.ts'
 import { insertAddresses, repositoryOf } from '../../markdown/links.ts'
@@ -16,7 +17,7 @@ export type Document = { version: PackageVersion; kind: DocumentKind; path: stri
 /** Returns a document of a version, or null. Batched per request. */
 export async function findDocument(context: Context, version: PackageVersion, kind: DocumentKind): Promise<Document | null> {
   const row = await loadPlace(context, `${version.id} ${kind}`)
-  return row && { version, kind, path: row.path, bytes: Number(row.bytes) }
+  return row && { version, kind, path: row.path, bytes: row.bytes }
 }
 
 /** Returns the text of a document. Throws InvalidInput if the request's text budget is exceeded. */
@@ -58,17 +59,23 @@ export async function renderMarkdownFile(context: Context, version: PackageVersi
 }
 type Source = { path: string; source: string }
 
-type Place = { version_id: string; kind: DocumentKind; path: string; bytes: number | string }
+const loadPlace = batched(async (em, keys) => {
+  const places = documentsBy(keys).select((eb) => ['path', eb.fn<number>('octet_length', ['content']).as('bytes')])
+  return byKey(await readRows(em, places))
+})
+const loadContent = batched(async (em, keys) => byKey(await readRows(em, documentsBy(keys).select('content'))))
 
-const loadPlace = batched((em, keys) => byKey<Place>(em, 'path, octet_length(content) as bytes', keys))
-const loadContent = batched((em, keys) => byKey<Place & { content: string }>(em, 'content', keys))
-
-/** Reads document rows by keys such as `<version id> readme`. */
-async function byKey<Row extends Place>(em: EntityManager, columns: string, keys: string[]): Promise<ReadonlyMap<string, Row>> {
-  const wanted = Map.groupBy(keys, (key) => key.split(' ')[1] ?? '')
-  const conditions = [...wanted.values()].map((group) => `(kind = ? and version_id in (${group.map(() => '?').join(', ')}))`)
-  const parameters = [...wanted].flatMap(([kind, group]) => [kind, ...group.map((key) => key.split(' ')[0] ?? '')])
-  const sql = `select version_id, kind, ${columns} from version_documents where ${conditions.join(' or ')}`
-  const rows = await em.execute<Row[]>(sql, parameters)
-  return new Map(rows.map((row) => [`${row.version_id} ${row.kind}`, row]))
+/** Selects documents by keys such as `<version id> readme`. */
+function documentsBy(keys: readonly string[]) {
+  const wanted = Map.groupBy(keys, (key) => key.split(' ')[1] as DocumentKind)
+  return db
+    .selectFrom('version_documents')
+    .select(['version_id', 'kind'])
+    .where((eb) => {
+      const ids = (group: readonly string[]) => group.map((key) => key.split(' ')[0] ?? '')
+      return eb.or(Array.from(wanted, ([kind, group]) => eb.and([eb('kind', '=', kind), eb('version_id', 'in', ids(group))])))
+    })
 }
+
+const byKey = <Row extends { version_id: string; kind: DocumentKind }>(rows: Row[]): ReadonlyMap<string, Row> =>
+  new Map(rows.map((row) => [`${row.version_id} ${row.kind}`, row]))

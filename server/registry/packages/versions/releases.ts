@@ -1,9 +1,12 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { sql } from 'kysely'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
-import { toDate } from '../../../platform/db/reads.ts'
+import { type Columns, columnsOf, db } from '../../../platform/db/query.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
 import { compareParsed, known, parseVersion } from '../../../platform/pub/version.ts'
+import type { Condition } from '../conditions.ts'
 import type { Package, PackageVersion } from '../entity.ts'
 import { loadWithheld } from '../visibility.ts'
 import { pubspecOf } from './pubspec.ts'
@@ -57,15 +60,12 @@ function releaseNote(release: Release | undefined, path: string): string {
 
 const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
 
-type Row = { id: string; package_id: string; version: string; created_at: Parameters<typeof toDate>[0]; retracted_at: unknown }
-
 const loadReleases = batched(async (em: EntityManager, packageIds) => {
-  const sql = `select id, package_id, version, created_at, retracted_at from package_versions where package_id in (${packageIds.map(() => '?').join(', ')})`
+  const columns = ['id', 'package_id', 'version', 'created_at', 'retracted_at'] as const
+  const rows = await readRows(em, db.selectFrom('package_versions').select(columns).where('package_id', 'in', packageIds))
   const releases = new Map<string, Map<string, Release>>(packageIds.map((id) => [id, new Map()]))
-  for (const row of await em.execute<Row[]>(sql, packageIds))
-    releases
-      .get(row.package_id)
-      ?.set(row.version, { id: row.id, publishedAt: toDate(row.created_at), isRetracted: row.retracted_at !== null })
+  for (const row of rows)
+    releases.get(row.package_id)?.set(row.version, { id: row.id, publishedAt: row.created_at, isRetracted: row.retracted_at !== null })
   return releases
 })
 
@@ -87,25 +87,47 @@ export async function versionGroups(reader: Pick<Context, 'em' | 'viewer' | 'con
   )
 }
 
-/** Packages `p`: an SQL condition and its values. */
-export type OfPackages = { condition: string; values: readonly string[] }
+/** A condition that selects packages. */
+export type OfPackages = (column: Columns<'packages'>) => Condition
 
 /**
  * Returns a query of the newest versions `v` of packages `p`, newest first, without retracted ones. `before` is the id after which the page starts. A
  * page needs no other packages than those with the newest versions, and none of their versions older than all of these.
  */
-export function newestVersionsSql(columns: string, { condition, values }: OfPackages, limit: number, before?: string) {
-  const older = (id: string) => (before === undefined ? '' : ` and ${id} < ?`)
-  const bound = before === undefined ? [] : [before]
-  const sql = `with newest as (
-      select * from (
-        select p.id as package_id, p.name, (
-          select v.id from package_versions v where v.package_id = p.id and v.retracted_at is null${older('v.id')} order by v.id desc limit 1
-        ) as id from packages p where ${condition}
-      ) found where id is not null order by id desc limit ${limit}
+export function newestVersions(isOf: OfPackages, limit: number, before?: string) {
+  const candidates = db
+    .selectFrom('package_versions as v')
+    .where('v.retracted_at', 'is', null)
+    .$if(before !== undefined, (versions) => versions.where('v.id', '<', before ?? ''))
+    .orderBy('v.id', 'desc')
+  const found = db
+    .selectFrom('packages as p')
+    .select((eb) => [
+      'p.id as package_id',
+      'p.name',
+      candidates.select('v.id').where('v.package_id', '=', eb.ref('p.id')).limit(sql.lit(1)).as('id'),
+    ])
+    .where(isOf(columnsOf('packages', 'p')))
+  const last = sql.lit(limit)
+  return db
+    .with('newest', (query) =>
+      query.selectFrom(found.as('found')).selectAll().where('id', 'is not', null).orderBy('id', 'desc').limit(last),
     )
-    select ${columns} from newest p join package_versions v on v.package_id = p.package_id and v.retracted_at is null${older('v.id')}
-      and v.id >= coalesce((select id from newest order by id desc limit 1 offset ${limit - 1}), '00000000-0000-0000-0000-000000000000')
-    order by v.id desc limit ${limit}`
-  return { sql, values: [...bound, ...values, ...bound] }
+    .selectFrom('newest as p')
+    .innerJoin('package_versions as v', 'v.package_id', 'p.package_id')
+    .where('v.retracted_at', 'is', null)
+    .$if(before !== undefined, (versions) => versions.where('v.id', '<', before ?? ''))
+    .where((eb) => {
+      const oldest = eb
+        .selectFrom('newest')
+        .select('newest.id')
+        .orderBy('newest.id', 'desc')
+        .limit(sql.lit(1))
+        .offset(sql.lit(limit - 1))
+      return eb('v.id', '>=', eb.fn.coalesce(oldest, sql.lit(nilId)))
+    })
+    .orderBy('v.id', 'desc')
+    .limit(last)
 }
+
+const nilId = '00000000-0000-0000-0000-000000000000'

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { licenseOf } from '../../archive/license.ts'
 import type { Pubspec } from '../../archive/pubspec.ts'
+import { db } from '../../../platform/db/query.ts'
 import { changeRows, readRow } from '../../../platform/db/statements.ts'
 import { storedPubspec } from './pubspec.ts'
 import { constants, gunzipSync } from 'node:zlib'
@@ -41,10 +42,10 @@ export async function textsOf(em: EntityManager, row: TextRow): Promise<VersionT
 
 /** Detects the license of a version that was published before license detection and stores it. */
 async function detectLicense(em: EntityManager, versionId: string): Promise<string> {
-  const sql = "select content from version_documents where version_id = ? and kind = 'license'"
-  const document = await readRow<{ content: string }>(em, sql, [versionId])
+  const ofVersion = db.selectFrom('version_documents').select('content').where('version_id', '=', versionId)
+  const document = await readRow(em, ofVersion.where('kind', '=', 'license'))
   const license = licenseOf(document?.content ?? null)
-  await changeRows(em, 'update package_versions set license = ? where id = ?', [license, versionId])
+  await changeRows(em, db.updateTable('package_versions').set({ license }).where('id', '=', versionId))
   return license
 }
 

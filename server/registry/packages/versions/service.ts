@@ -3,7 +3,8 @@ import { type EntityManager, raw } from '@mikro-orm/sql'
 import { audienceOf } from '../../../platform/access/audience.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched, countEach, findEach } from '../../../platform/db/batched.ts'
-import { toDate } from '../../../platform/db/reads.ts'
+import { db } from '../../../platform/db/query.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { loadWithheld, withoutNames } from '../visibility.ts'
 import { Package, PackageVersion } from '../entity.ts'
 import { seenBy } from '../policy.ts'
@@ -141,12 +142,15 @@ export async function publishedAtOf(reader: Reader, pkg: Package): Promise<Date>
 }
 
 const loadNewestPublication = batched(async (em, packageIds) => {
-  const rows = await em.execute<{ id: string; at: Moment }[]>(
-    `select package_id as id, max(created_at) as at from package_versions
-     where package_id in (${packageIds.map(() => '?').join(', ')}) group by package_id`,
-    packageIds,
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('package_versions')
+      .select(({ fn }) => ['package_id', fn.max('created_at').as('at')])
+      .where('package_id', 'in', packageIds)
+      .groupBy('package_id'),
   )
-  return new Map(rows.map(({ id, at }) => [id, toDate(at)]))
+  return new Map(rows.map(({ package_id: id, at }) => [id, at]))
 })
 
 async function nullIfWithheld(reader: Reader, version: PackageVersion | null): Promise<PackageVersion | null> {
@@ -170,21 +174,15 @@ async function latestVersionsOf(reader: Reader, pkg: Package): Promise<Pointers>
   return { latest: latestOf(candidates)?.version ?? null, prerelease: latestPrereleaseOf(candidates)?.version ?? null }
 }
 
-type Moment = number | string | Date
-type CandidateRow = { id: string; package_id: string; version: string; created_at: Moment; retracted_at: Moment | null }
-
 /** Loads the data needed to select the latest version, by package id. */
 const loadCandidates = batched(async (em, packageIds) => {
-  const rows = await em.execute<CandidateRow[]>(
-    `select id, package_id, version, created_at, retracted_at from package_versions
-     where package_id in (${packageIds.map(() => '?').join(', ')})`,
-    packageIds,
-  )
+  const columns = ['id', 'package_id', 'version', 'created_at', 'retracted_at'] as const
+  const rows = await readRows(em, db.selectFrom('package_versions').select(columns).where('package_id', 'in', packageIds))
   const candidates = rows.map(({ created_at: published, retracted_at: retracted, ...row }) => ({
     ...row,
     retracted: retracted !== null,
-    publishedAt: toDate(published).getTime(),
-    retractedAt: retracted === null ? null : toDate(retracted).getTime(),
+    publishedAt: published.getTime(),
+    retractedAt: retracted?.getTime() ?? null,
   }))
   return Map.groupBy(candidates, (row) => row.package_id)
 })
