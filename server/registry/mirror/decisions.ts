@@ -160,13 +160,8 @@ function rowOf(one: Counted) {
 
 async function knownUsers(em: EntityManager, ids: Set<string>): Promise<Set<string>> {
   if (ids.size === 0) return new Set()
-  const rows = await readRows(
-    em,
-    db
-      .selectFrom('users')
-      .select('id')
-      .where('id', 'in', [...ids]),
-  )
+  const users = db.selectFrom('users').select('id')
+  const rows = await readRows(em, users.where('id', 'in', [...ids]))
   return new Set(rows.map(({ id }) => id))
 }
 
