@@ -6,7 +6,6 @@ import {
   archiveHashes,
   claim,
   confirmEntry,
-  countRead,
   type Entry,
   findEntry,
   forgetFile,
@@ -26,7 +25,7 @@ import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { isAccessRefused, isTemporary, isUnreachable } from './health.ts'
+import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
 import { fetchDocument } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>

@@ -11,26 +11,7 @@ declare module '../../services.ts' {
   interface State {
     /** Store of the files of the mirror. */
     mirrorStore?: Promise<BlobStore>
-    mirrorReads?: Partial<Record<MirrorKind, ReadCounts>>
   }
-}
-
-/** How a request to the mirror ended: without or with a request upstream, with a document that is older than it should be, or with status 403. */
-export type ReadResult = 'hit' | 'miss' | 'stale' | 'refused'
-export type ReadCounts = Record<ReadResult, number>
-
-/** Counts a read of the mirror by this process. */
-export function countRead({ state }: Pick<Services, 'state'>, kind: MirrorKind, result: ReadResult): void {
-  const counts = (state.mirrorReads ??= {})
-  const ofKind = (counts[kind] ??= { hit: 0, miss: 0, stale: 0, refused: 0 })
-  ofKind[result]++
-}
-
-/** Files that this process has read from the mirror since it started, and how many of them needed no request to the upstream server. */
-export function readsOf({ state }: Pick<Services, 'state'>): { reads: number; hits: number } {
-  const all = Object.values(state.mirrorReads ?? {})
-  const sum = (count: (counts: ReadCounts) => number) => all.reduce((total, counts) => total + count(counts), 0)
-  return { reads: sum(({ hit, miss, stale }) => hit + miss + stale), hits: sum(({ hit }) => hit) }
 }
 
 /** What the mirror needs of the services. Commands that run outside of the server have only these. */
