@@ -124,7 +124,10 @@ async function loadMirrored(em: EntityManager, names: string[]): Promise<Mirrore
     em,
     rows.flatMap(({ name, failedAt }) => (failedAt === null ? [] : [name])),
   )
-  return rows.map(({ failedAt: _, ...row }) => ({ ...row, failure: failures.get(row.name) ?? null }))
+  return rows.map(({ name, archives, bytes, usedAt, checkedAt }) => {
+    const failure = failures.get(name) ?? null
+    return { name, archives, bytes, usedAt, checkedAt, failure }
+  })
 }
 
 /** Returns the last failure of each package that has one. */
