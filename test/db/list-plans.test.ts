@@ -11,7 +11,7 @@ it.each([
     /from .audit_entries. .*.kind. = /,
     'deleted_publisher',
   ],
-  ['effects of policies of the mirror', '{ mirrorPolicyEffects { __typename } }', /from mirror_decisions/, 'mirror_decisions_effects'],
+  ['effects of policies of the mirror', '{ mirrorPolicyEffects { __typename } }', /from "mirror_decisions"/, 'mirror_decisions_effects'],
 ])('finds %s with an index', async (_what, request, statement, index) => {
   await using app = await testApp({ env: { UPSTREAM_URL: 'http://127.0.0.1:9' } })
   const admin = await app.admin()

@@ -72,7 +72,7 @@ it('answers 503 in REST and GraphQL when a text would wait too long for others',
   await using app = await testApp()
   const graphqlReader = await withReadme(app, 'asked', '# One text')
   const restReader = await withReadme(app, 'fetched', '# Another text')
-  const lookUps = () => app.queries.filter((sql) => sql.includes('from rendered_texts')).length
+  const lookUps = () => app.queries.filter((sql) => sql.includes('from "rendered_texts"')).length
   // Worker threads and the database use real time.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {

@@ -134,7 +134,7 @@ it('pages through packages with many entries by the last use of what is kept', a
   expect(names(numbered)).toEqual(expected.slice(20, 27))
   expect(numbered.nodes[0].usedAt).toBe(new Date(start.getTime() + 60_000 * (lastUse.get(expected[20] ?? '') ?? 0)).toISOString())
   if (app.config.DB_BACKEND !== 'sqlite') return // With so few rows, PostgreSQL reads the table.
-  const sql = app.queries.findLast((one) => one.includes('order by e.used_at desc')) ?? ''
+  const sql = app.queries.findLast((one) => one.includes('order by "e"."used_at" desc')) ?? ''
   const plan = await readRows<{ detail: string }>(em, `explain query plan ${sql}`, sql.match(/\?/g)?.map(() => 1) ?? [])
   expect(plan.map(({ detail }) => detail).filter((detail) => detail.includes('INDEX'))).toEqual([
     expect.stringMatching(/e USING INDEX mirror_entries_kept_by_use/),

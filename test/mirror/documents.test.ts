@@ -4,7 +4,9 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { mirrorStore } from '../../server/registry/mirror/entries.ts'
+import { db } from '../../server/platform/db/query.ts'
+import { changeRows } from '../../server/platform/db/statements.ts'
+import { keyOf, mirrorStore } from '../../server/registry/mirror/entries.ts'
 import type { TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { archivePath, decisionsOf, listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
@@ -136,6 +138,32 @@ describe('a listing in the mirror', () => {
     await rm(file, { recursive: true })
     await rename(`${file}.kept`, file)
     expect(await member.get(`/mirror${path}`)).toMatchObject({ status: 200, body })
+  })
+
+  it('is not waited for without a bound if another instance does not end its claim, like every other file', async () => {
+    const upstream = await upstreamWithColors()
+    await using app = await mirrorOf(upstream)
+    const member = await app.member()
+    await member.get(`/mirror${path}`)
+    app.services.state.upstreamTimes = { documentMs: 100, archiveHeadersMs: 100, archiveMs: 400, pace: { bytes: 1024, ms: 30_000 } }
+    const leased = { leased_until: new Date('2999-01-01'), used_at: new Date() }
+    for (const [kind, version, rest] of [
+      ['score', '', `${path}/score`],
+      ['publisher', '', `${path}/publisher`],
+      ['archive', '1.0.0', archivePath('colors', '1.0.0')],
+    ] as const) {
+      const key = keyOf({ kind, name: 'colors', version: version || undefined })
+      await changeRows(
+        app.services.database.fork(),
+        db
+          .insertInto('mirror_entries')
+          .values({ key, kind, name: 'colors', version, ...leased })
+          .onConflict((conflict) => conflict.column('key').doUpdateSet({ ...leased, sha256: null, checked_at: null })),
+      )
+      const { status, raw } = await member.get(`/mirror${rest}`)
+      expect({ kind, status }).toEqual({ kind, status: 503 })
+      expect(String(raw)).toContain('another instance is still fetching it')
+    }
   })
 
   it('keeps the hash of archives in the mirror when it is fetched again after its deletion', async () => {

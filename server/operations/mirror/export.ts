@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { InferResult, NotNull } from 'kysely'
 import { existsSync, readdirSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -7,13 +8,12 @@ import { conflict } from '../../errors.ts'
 import { syncDirectory } from '../../platform/blobs/durable-files.ts'
 import { openFilesystemBlobs } from '../../platform/blobs/filesystem.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db } from '../../platform/db/query.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { faultOf, findFault, storeBytes } from '../../platform/store/transfer.ts'
 import { mirrorStore } from '../../registry/mirror/entries.ts'
-import type { MirrorKind } from '../../registry/mirror/entity.ts'
 import { writeHashed } from '../backup/place/files.ts'
 import { describeOverlap } from '../backup/place/settings.ts'
 import type { Mirror, Note } from './services.ts'
@@ -84,17 +84,6 @@ function jsonOf(text: string): unknown {
 /** `copied`: files that were not in the folder before. `lacking`: what the mirror lists, but has no usable file of. */
 export type Exported = { files: number; bytes: number; copied: number; removed: number; lacking: Note[] }
 
-type Row = {
-  key: string
-  kind: MirrorKind
-  name: string
-  version: string
-  sha256: string
-  bytes: number
-  etag: string | null
-  checked_at: number | string | Date
-}
-
 const batchSize = 500
 const partFile = `${indexFile}.part`
 const ownNames = new Set([indexFile, partFile, 'sha256', 'staging', 'removed'])
@@ -113,7 +102,13 @@ export async function exportMirror(
   requireOwnFolder(services.config, folder)
   const em = services.database.fork()
   const stores = { from: await mirrorStore(services), to: await openFilesystemBlobs(folder) }
-  const total = await readRow<{ count: number | string }>(em, 'select count(*) as count from mirror_entries where sha256 is not null', [])
+  const total = await readRow(
+    em,
+    db
+      .selectFrom('mirror_entries')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('sha256', 'is not', null),
+  )
   const result: Exported = { files: 0, bytes: 0, copied: 0, removed: 0, lacking: [] }
   const named = new Set<string>()
   async function* lines() {
@@ -123,7 +118,7 @@ export async function exportMirror(
       const line = await copyFile(stores, row, result)
       if (line) yield `${JSON.stringify(line)}\n`
       if (line) named.add(row.sha256)
-      report(result.files + result.lacking.length, Number(total?.count ?? 0))
+      report(result.files + result.lacking.length, total?.count ?? 0)
     }
   }
   await rm(join(folder, partFile), { force: true })
@@ -134,11 +129,22 @@ export async function exportMirror(
   return result
 }
 
+const rowsAfter = (key: string) =>
+  db
+    .selectFrom('mirror_entries')
+    .select(['key', 'kind', 'name', 'version', 'sha256', 'bytes', 'etag', 'checked_at'])
+    .where('sha256', 'is not', null)
+    .where('checked_at', 'is not', null)
+    .$narrowType<{ sha256: NotNull; checked_at: NotNull }>()
+    .where('key', '>', key)
+    .orderBy('key')
+    .limit(batchSize)
+
+type Row = InferResult<ReturnType<typeof rowsAfter>>[number]
+
 async function* rowsOf(em: EntityManager): AsyncGenerator<Row> {
-  const sql = `select key, kind, name, version, sha256, bytes, etag, checked_at from mirror_entries
-    where sha256 is not null and checked_at is not null and key > ? order by key limit ${batchSize}`
   for (let after = ''; ;) {
-    const rows = await readRows<Row>(em, sql, [after])
+    const rows = await readRows(em, rowsAfter(after))
     yield* rows
     after = rows.at(-1)?.key ?? ''
     if (rows.length < batchSize) return
@@ -154,7 +160,7 @@ function requireOwnFolder(config: Mirror['services']['config'], folder: string):
 
 /** Returns the line of a row, or null if an import would refuse it. */
 function lineOf({ kind, name, version, sha256, bytes, etag, checked_at }: Row): Line | null {
-  const checkedAt = toDate(checked_at).toISOString()
+  const checkedAt = checked_at.toISOString()
   const file = { kind, name, ...(version !== '' && { version }), sha256, bytes, checkedAt }
   return parseLine(JSON.stringify(kind === 'archive' ? file : { ...file, etag: printable(etag) }))
 }

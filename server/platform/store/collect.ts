@@ -1,7 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore, RemovedBytes } from '../blobs/store.ts'
+import { db } from '../db/query.ts'
 import type { Reads } from '../db/reads.ts'
+import { readRow, readRows } from '../db/statements.ts'
 import { type Setting, readSetting, readSettingIn, writeSetting } from '../settings/service.ts'
 import { areRemovalsHeld } from './hold.ts'
 import { isOwnStore } from './identity.ts'
@@ -86,13 +88,10 @@ export async function* orphanedArchives({ em, blobs }: Stores, before: Date, onS
 /** Returns the blobs that no version refers to, as its archive or its documentation. */
 export async function filterOrphaned<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
   if (blobs.length === 0) return []
-  const marks = blobs.map(() => '?').join(', ')
-  const rows: { sha256: string }[] = await em.execute(
-    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})
-     union all select sha256 from version_docs where sha256 in (${marks})`,
-    [...blobs, ...blobs].map(({ sha256 }) => sha256),
-  )
-  const named = new Set(rows.map(({ sha256 }) => sha256))
+  const hashes = blobs.map(({ sha256 }) => sha256)
+  const archives = db.selectFrom('package_versions').select('archive_sha256 as sha256').where('archive_sha256', 'in', hashes)
+  const docs = db.selectFrom('version_docs').select('sha256').where('sha256', 'in', hashes).$narrowType<{ sha256: string }>()
+  const named = new Set((await readRows(em, archives.unionAll(docs))).map(({ sha256 }) => sha256))
   return blobs.filter(({ sha256 }) => !named.has(sha256))
 }
 
@@ -114,7 +113,7 @@ function heldBackOf(candidates: Candidate[], stored: number, at: Date): HeldBack
 }
 
 async function findOrphaned({ em, blobs }: Context, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
-  const [owner] = await em.execute<unknown[]>("select 1 from users where role = 'owner'")
+  const owner = await readRow(em, db.selectFrom('users').select('id').where('role', '=', 'owner'))
   if (!owner) throw new Error('The setup is not complete, so nothing is collected.')
   if (!(await isOwnStore(em, blobs))) throw new Error('The archive store does not belong to this database, so nothing is collected.')
   let stored = 0

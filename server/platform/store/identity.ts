@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
-import { hasTable } from '../db/statements.ts'
+import { db } from '../db/query.ts'
+import { hasTable, readRows } from '../db/statements.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { nameOfDatabase } from '../db/location/missing.ts'
@@ -104,13 +105,12 @@ async function hasMostOf(blobs: BlobStore, archives: string[]): Promise<boolean>
 
 /** Reads the identity of a database, whose schema may be older or missing. */
 async function readDatabase(orm: MikroORM): Promise<DatabaseSide> {
-  const connection = orm.em.getConnection()
   const id = (await hasTable(orm, 'server_settings')) ? await readSettingIn(orm.em.fork(), storeId) : null
   if (!(await hasTable(orm, 'package_versions'))) return { id, archives: [] }
-  const some = (order: 'asc' | 'desc'): Promise<{ sha256: string }[]> =>
-    connection.execute(`select archive_sha256 as sha256 from package_versions order by id ${order} limit ${sampleSize}`)
+  const some = (order: 'asc' | 'desc') =>
+    readRows(orm.em.fork(), db.selectFrom('package_versions').select('archive_sha256').orderBy('id', order).limit(sampleSize))
   const rows = [...(await some('asc')), ...(await some('desc'))]
-  return { id, archives: [...new Set(rows.map(({ sha256 }) => sha256))] }
+  return { id, archives: [...new Set(rows.map(({ archive_sha256 }) => archive_sha256))] }
 }
 
 /** Reasons why a database and a store do not match. */

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { BlobStore } from '../blobs/store.ts'
-import { rowsById } from '../db/statements.ts'
+import { db } from '../db/query.ts'
+import { readRow, rowsById } from '../db/statements.ts'
 import { conflict } from '../../errors.ts'
 import { filterOrphaned } from './collect.ts'
 import { databaseId } from './identity.ts'
@@ -84,21 +85,38 @@ async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<
 }
 
 async function countReferenced({ em, withDocs }: Context): Promise<number> {
-  const docs = withDocs ? ' + (select count(*) from version_docs where sha256 is not null)' : ''
-  const [row] = await em.execute<{ total: number | string }[]>(`select (select count(*) from package_versions)${docs} as total`)
-  return Number(row?.total)
+  const archives = db.selectFrom('package_versions').select(({ fn }) => fn.countAll<number>().as('total'))
+  const docs = db
+    .selectFrom('version_docs')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('sha256', 'is not', null)
+  const [counted, ofDocs] = [await readRow(em, archives), withDocs ? await readRow(em, docs) : undefined]
+  return (counted?.total ?? 0) + (ofDocs?.total ?? 0)
 }
 
 type Referenced = { sha256: string; bytes: number }
-type Row = { id: string; sha256: string; bytes: number | string | null }
 
 /** Yields the hashes and sizes that existing versions refer to, oldest versions first. */
 async function* referenced({ em, withDocs }: Context): AsyncGenerator<Referenced> {
-  const [newest] = await em.execute<{ id: string }[]>('select id from package_versions order by id desc limit 1')
+  const newest = await readRow(em, db.selectFrom('package_versions').select('id').orderBy('id', 'desc').limit(1))
   if (newest === undefined) return
-  const archives = 'select id, archive_sha256 as sha256, archive_bytes as bytes from package_versions where id <= ? and id > ?'
-  const docs = 'select version_id as id, sha256, bytes from version_docs where sha256 is not null and version_id <= ? and version_id > ?'
-  for (const sql of withDocs ? [archives, docs] : [archives])
-    // PostgreSQL returns 64-bit integers as text.
-    for await (const { sha256, bytes } of rowsById<Row>(em, sql, { values: [newest.id] })) yield { sha256, bytes: Number(bytes) }
+  yield* rowsById(em, (after) =>
+    db
+      .selectFrom('package_versions')
+      .select(['id', 'archive_sha256 as sha256', 'archive_bytes as bytes'])
+      .where('id', '<=', newest.id)
+      .where('id', '>', after)
+      .orderBy('id'),
+  )
+  if (!withDocs) return
+  yield* rowsById(em, (after) =>
+    db
+      .selectFrom('version_docs')
+      .select((eb) => ['version_id as id', 'sha256', eb.fn.coalesce('bytes', eb.lit(0)).as('bytes')])
+      .where('sha256', 'is not', null)
+      .where('version_id', '<=', newest.id)
+      .where('version_id', '>', after)
+      .orderBy('version_id')
+      .$narrowType<{ sha256: string }>(),
+  )
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
-import { readRows } from '../db/statements.ts'
+import { db, type Tables } from '../db/query.ts'
+import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { freeBytesAt } from './health.ts'
 import { openBlobs } from './open.ts'
 
@@ -31,6 +32,9 @@ export async function storeContent(blobs: BlobStore, content: Buffer): Promise<s
   return sha256
 }
 
+/** The tables whose rows refer to the content of such a store, by their names. */
+type SideTable = { [Name in keyof Tables]: 'key' | 'sha256' | 'bytes' | 'used_at' extends keyof Tables[Name] ? Name : never }[keyof Tables]
+
 /** Content is stored before its row, so only older content counts as unreferenced. */
 const orphanedAfterMs = 10 * 60_000
 const batchSize = 500
@@ -39,7 +43,7 @@ const batchSize = 500
  * Deletes content to which no row of `table` refers by its column `sha256`, and unfinished uploads. Several instances may do so concurrently. Returns
  * the number of deleted files.
  */
-export async function removeUnreferenced(blobs: BlobStore, em: EntityManager, table: string, at: Date): Promise<number> {
+export async function removeUnreferenced(blobs: BlobStore, em: EntityManager, table: SideTable, at: Date): Promise<number> {
   const before = new Date(at.getTime() - orphanedAfterMs)
   let removed = 0
   let batch: string[] = []
@@ -57,10 +61,9 @@ export async function removeUnreferenced(blobs: BlobStore, em: EntityManager, ta
   return removed
 }
 
-async function unreferenced(em: EntityManager, table: string, hashes: string[]): Promise<string[]> {
+async function unreferenced(em: EntityManager, table: SideTable, hashes: string[]): Promise<string[]> {
   if (hashes.length === 0) return []
-  const marks = hashes.map(() => '?').join(', ')
-  const rows = await readRows<{ sha256: string }>(em, `select distinct sha256 from ${table} where sha256 in (${marks})`, hashes)
+  const rows = await readRows(em, db.selectFrom(table).select('sha256').distinct().where('sha256', 'in', hashes))
   const named = new Set(rows.map(({ sha256 }) => sha256))
   return hashes.filter((sha256) => !named.has(sha256))
 }
@@ -68,18 +71,21 @@ async function unreferenced(em: EntityManager, table: string, hashes: string[]):
 /**
  * Deletes the rows of `table` that were not used for the longest time (column `used_at`) until the rest refers to at most `limit` bytes.
  */
-export async function trimRows(em: EntityManager, table: string, limit: number): Promise<void> {
-  const [total] = await readRows<{ bytes: number | string | null }>(em, `select sum(bytes) as bytes from ${table}`, [])
-  let excess = Number(total?.bytes ?? 0) - limit
+export async function trimRows(em: EntityManager, table: SideTable, limit: number): Promise<void> {
+  const total = await readRow(
+    em,
+    db.selectFrom(table).select(({ fn }) => fn.sum<number | null>('bytes').as('bytes')),
+  )
+  const oldest = db.selectFrom(table).select(['key', 'bytes']).where('bytes', '>', 0).orderBy('used_at').orderBy('key').limit(batchSize)
+  let excess = (total?.bytes ?? 0) - limit
   while (excess > 0) {
-    const sql = `select key, bytes from ${table} where bytes > 0 order by used_at, key limit ${batchSize}`
     const keys: string[] = []
-    for (const { key, bytes } of await readRows<{ key: string; bytes: number }>(em, sql, [])) {
+    for (const { key, bytes } of await readRows(em, oldest)) {
       if (excess <= 0) break
       keys.push(key)
       excess -= bytes
     }
     if (keys.length === 0) return
-    await em.execute(`delete from ${table} where key in (${keys.map(() => '?').join(', ')})`, keys)
+    await changeRows(em, db.deleteFrom(table).where('key', 'in', keys))
   }
 }

@@ -1,6 +1,6 @@
 import { hasSpace, openSideStore, removeUnreferenced, storeContent, trimRows } from '../../platform/store/side-store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db, prepared, type Query } from '../../platform/db/query.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
 import { isRefusedForMove } from '../../platform/db/unavailable.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
@@ -35,14 +35,18 @@ function imageStore({ config, state }: Store): Promise<BlobStore> {
 
 /** Returns a cached image by its key, or undefined, and records its use. */
 export async function findImage(store: Store, key: string): Promise<Cached | undefined> {
-  type Row = { sha256: string | null; media_type: string | null; fetched_at: Moment; used_at: Moment }
-  const sql = 'select sha256, media_type, fetched_at, used_at from cached_images where key = ?'
-  const row = await store.database.reads.get<Row>(sql, key)
+  const row = await store.database.reads.get(imageOf, key)
   if (!row) return undefined
-  if (toDate(row.used_at).getTime() < store.now().getTime() - halfDayMs) await recordUse(store, key)
-  return { sha256: row.sha256, mediaType: row.media_type, fetchedAt: toDate(row.fetched_at) }
+  const { usedAt, ...image } = row
+  if (usedAt.getTime() < store.now().getTime() - halfDayMs) await recordUse(store, key)
+  return image
 }
-type Moment = number | string | Date
+const imageOf = prepared((key: string) =>
+  db
+    .selectFrom('cached_images')
+    .select(['sha256', 'media_type as mediaType', 'fetched_at as fetchedAt', 'used_at as usedAt'])
+    .where('key', '=', key),
+)
 
 /** Returns the content of a cached image, or null if it is not in the store, for example after a restore. */
 export async function readImage(store: Store, sha256: string): Promise<Buffer | null> {
@@ -69,14 +73,14 @@ export async function cacheImage(store: Store, key: string, image: Image | null)
 
 /** Keeps a cached image for as long as if it had been fetched now. */
 export const postponeFetch = (store: Store, key: string): Promise<void> =>
-  change(store, 'update cached_images set fetched_at = ? where key = ?', [store.now(), key])
+  change(store, db.updateTable('cached_images').set({ fetched_at: store.now() }).where('key', '=', key))
 
 const recordUse = (store: Store, key: string): Promise<void> =>
-  change(store, 'update cached_images set used_at = ? where key = ?', [store.now(), key])
+  change(store, db.updateTable('cached_images').set({ used_at: store.now() }).where('key', '=', key))
 
-async function change({ database, log }: Store, sql: string, values: (string | Date)[]): Promise<void> {
+async function change({ database, log }: Store, update: Query<unknown>): Promise<void> {
   try {
-    await changeRows(database.fork(), sql, values)
+    await changeRows(database.fork(), update)
   } catch (error) {
     if (!isRefusedForMove(error)) log.warning(`a cached image could not be updated: ${String(error)}`)
   }
@@ -88,9 +92,10 @@ async function change({ database, log }: Store, sql: string, values: (string | D
  */
 export async function collectImages(store: Store, limit = maxBytes): Promise<number> {
   const em = store.database.fork()
-  await changeRows(em, 'delete from cached_images where sha256 is null and fetched_at < ?', [new Date(store.now().getTime() - dayMs)])
+  const before = new Date(store.now().getTime() - dayMs)
+  await changeRows(em, db.deleteFrom('cached_images').where('sha256', 'is', null).where('fetched_at', '<', before))
   await trimRows(em, 'cached_images', limit)
   // Without entries, the store need not be opened.
-  if (!store.state.images && !(await readRow(em, 'select 1 as one from cached_images limit 1', []))) return 0
+  if (!store.state.images && !(await readRow(em, db.selectFrom('cached_images').select('key').limit(1)))) return 0
   return removeUnreferenced(await imageStore(store), em, 'cached_images', store.now())
 }

@@ -5,6 +5,8 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
+import { db, prepared } from '../../platform/db/query.ts'
+import { changeRows } from '../../platform/db/statements.ts'
 import { isRefusedForMove } from '../../platform/db/unavailable.ts'
 import { turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
@@ -152,13 +154,11 @@ let added = 0
 
 /** Returns the cached HTML of a text. Returns null for a text that recently took too long, and undefined for a text that is not cached. */
 export async function findCachedHtml({ database, now }: Store, hash: string): Promise<string | null | undefined> {
-  const row = await database.reads.get<{ html: string | null; created_at: number | string | Date }>(
-    'select html, created_at from rendered_texts where hash = ?',
-    hash,
-  )
+  const row = await database.reads.get(htmlOf, hash)
   if (!row || row.html !== null) return row?.html
-  return new Date(row.created_at).getTime() + retryMs > now().getTime() ? null : undefined
+  return row.created_at.getTime() + retryMs > now().getTime() ? null : undefined
 }
+const htmlOf = prepared((hash: string) => db.selectFrom('rendered_texts').select(['html', 'created_at']).where('hash', '=', hash))
 
 /** Caches the HTML of a text. Failures are only logged, because the text can be rendered again. */
 export async function cacheHtml(store: Store, hash: string, html: string | null): Promise<void> {
@@ -174,9 +174,15 @@ export async function cacheHtml(store: Store, hash: string, html: string | null)
 
 /** Deletes the oldest entries until at most `limit` bytes are cached. */
 export async function trimRendered(em: EntityManager, limit: number): Promise<void> {
-  await em.execute(
-    `delete from rendered_texts where hash in (
-      select hash from (select hash, sum(bytes) over (order by created_at desc, hash) as held from rendered_texts) as newest where held > ?)`,
-    [limit],
-  )
+  const newest = db
+    .selectFrom('rendered_texts')
+    .select('hash')
+    .select(({ fn }) =>
+      fn
+        .sum<number>('bytes')
+        .over((over) => over.orderBy('created_at', 'desc').orderBy('hash'))
+        .as('held'),
+    )
+  const excess = db.selectFrom(newest.as('newest')).select('hash').where('held', '>', limit)
+  await changeRows(em, db.deleteFrom('rendered_texts').where('hash', 'in', excess))
 }

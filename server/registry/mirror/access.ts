@@ -1,3 +1,4 @@
+import { expressionBuilder } from 'kysely'
 import type { Readable } from 'node:stream'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { insufficientPermissions } from '../../errors.ts'
@@ -8,7 +9,7 @@ import { hmac } from '../../platform/http/keys.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db, prepared, type Tables } from '../../platform/db/query.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { type EntryKey, keyOf, type MirrorServices, mirrorStore } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
@@ -23,8 +24,17 @@ export function requireMirror(context: Context): void {
   else if (context.config.UPSTREAM_ACCESS !== 'open') throw unauthenticated(context)
 }
 
-/** SQL expression that is true if a name belongs to this server: of a package, or reserved after a deletion. Binds the name twice. */
-export const isOwnSql = '(exists (select 1 from packages where name = ?) or exists (select 1 from reserved_names where name = ?))'
+const eb = expressionBuilder<Tables>()
+
+/** The name if it belongs to this server: of a package, or reserved after a deletion. Otherwise null. */
+const ownName = (name: string) =>
+  eb.fn.coalesce(
+    eb.selectFrom('packages').select('name').where('name', '=', name),
+    eb.selectFrom('reserved_names').select('name').where('name', '=', name),
+  )
+
+/** The own name, in one row, for a name in lower case. */
+const ownNameOf = prepared((lower: string) => db.selectNoFrom(ownName(lower).as('own')))
 
 /** Returns whether UPSTREAM_NEVER excludes a name from the mirror, in any spelling. */
 export function isExcluded({ UPSTREAM_NEVER }: Pick<Config, 'UPSTREAM_NEVER'>, name: string): boolean {
@@ -78,53 +88,44 @@ export type PackageState = {
 
 type DocumentRow = { sha256: string | null; checkedAt: Date | null }
 
-type Moment = number | string | Date
-type Row = {
-  own: boolean | number
-  policies: string | null
-  sha256: string | null
-  checked_at: Moment | null
-  used_at: Moment | null
-  advisories_sha256: string | null
-  advisories_checked_at: Moment | null
-  score_sha256: string | null
-  score_checked_at: Moment | null
-  archive_sha256: string | null
-  archive_bytes: number | null
-  archive_crc32c: string | null
-  archive_used_at: Moment | null
-}
-
 /** Returns whether a name is never taken from the upstream server. */
 export async function isOwnName({ config, database }: Pick<MirrorServices, 'config' | 'database'>, name: string): Promise<boolean> {
-  const lower = name.toLowerCase()
-  const row = await database.reads.recall<Pick<Row, 'own'>>(`select ${isOwnSql} as own`, lower, lower)
-  return Boolean(row?.own) || isExcluded(config, name)
+  const row = await database.reads.recall(ownNameOf, name.toLowerCase())
+  return (row?.own ?? null) !== null || isExcluded(config, name)
 }
 
-const sql = `select ${isOwnSql} as own, (select value from server_settings where key = 'mirror_policies') as policies,
-    l.sha256, l.checked_at, l.used_at,
-    v.sha256 as advisories_sha256, v.checked_at as advisories_checked_at, s.sha256 as score_sha256, s.checked_at as score_checked_at,
-    a.sha256 as archive_sha256, a.bytes as archive_bytes, a.crc32c as archive_crc32c, a.used_at as archive_used_at
-  from (select 1 as one) as single left join mirror_entries l on l.key = ? left join mirror_entries a on a.key = ?
-    left join mirror_entries v on v.key = ? left join mirror_entries s on s.key = ?`
+const stateOf = prepared((lower: string, listing: string, archive: string | null, advisories: string, score: string) =>
+  db
+    .selectFrom(db.selectNoFrom(eb.lit(1).as('one')).as('single'))
+    .leftJoin('mirror_entries as l', (join) => join.on('l.key', '=', listing))
+    .leftJoin('mirror_entries as a', (join) => join.on('a.key', '=', eb.val(archive)))
+    .leftJoin('mirror_entries as v', (join) => join.on('v.key', '=', advisories))
+    .leftJoin('mirror_entries as s', (join) => join.on('s.key', '=', score))
+    .select(['l.sha256', 'l.checked_at', 'l.used_at', 'v.sha256 as advisories_sha256', 'v.checked_at as advisories_checked_at'])
+    .select(['s.sha256 as score_sha256', 's.checked_at as score_checked_at', 'a.sha256 as archive_sha256'])
+    .select(['a.bytes as archive_bytes', 'a.crc32c as archive_crc32c', 'a.used_at as archive_used_at'])
+    .select((row) => [
+      ownName(lower).as('own'),
+      row.selectFrom('server_settings').select('value').where('key', '=', 'mirror_policies').as('policies'),
+    ]),
+)
 
 /** Reads the state of a package, and of an archive of it, with one query. On SQLite the row is cached until the next write. */
 export async function packageState({ database }: Pick<MirrorServices, 'database'>, name: string, version?: string): Promise<PackageState> {
   const lower = name.toLowerCase()
   const archiveKey: EntryKey | null = version === undefined ? null : { kind: 'archive', name, version }
   const keyOfKind = (kind: MirrorKind) => keyOf({ kind, name })
-  const keys = [keyOfKind('listing'), archiveKey && keyOf(archiveKey), keyOfKind('advisories'), keyOfKind('score')]
-  const row = await database.reads.recall<Row>(sql, lower, lower, ...keys)
+  const keys = [keyOfKind('listing'), archiveKey && keyOf(archiveKey), keyOfKind('advisories'), keyOfKind('score')] as const
+  const row = await database.reads.recall(stateOf, lower, ...keys)
   if (!row) throw new Error('A query without a table returned no row.')
   return {
-    isOwn: Boolean(row.own),
+    isOwn: row.own !== null,
     policies: row.policies,
     sha256: row.sha256,
-    checkedAt: dateOrNull(row.checked_at),
-    usedAt: dateOrNull(row.used_at),
-    advisories: { sha256: row.advisories_sha256, checkedAt: dateOrNull(row.advisories_checked_at) },
-    score: { sha256: row.score_sha256, checkedAt: dateOrNull(row.score_checked_at) },
+    checkedAt: row.checked_at,
+    usedAt: row.used_at,
+    advisories: { sha256: row.advisories_sha256, checkedAt: row.advisories_checked_at },
+    score: { sha256: row.score_sha256, checkedAt: row.score_checked_at },
     archive:
       row.archive_sha256 === null || row.archive_used_at === null
         ? null
@@ -132,12 +133,10 @@ export async function packageState({ database }: Pick<MirrorServices, 'database'
             sha256: row.archive_sha256,
             bytes: row.archive_bytes ?? 0,
             crc32c: row.archive_crc32c ?? '',
-            usedAt: toDate(row.archive_used_at),
+            usedAt: row.archive_used_at,
           },
   }
 }
-
-const dateOrNull = (moment: Moment | null) => (moment === null ? null : toDate(moment))
 
 /** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
 export async function openMirrored(

@@ -13,7 +13,7 @@ import { obeyPolicies, redirectToArchive, sendArchive } from './archive-binary.t
 import { completionDocument } from './catalog/names.ts'
 import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
-import { countRead } from './entries.ts'
+import { countRead } from './health.ts'
 import type { MirrorKind } from './entity.ts'
 import { blockOf, entryOf, findVersion, policiesOf, refusalOf } from './render.ts'
 import { callerOf } from './limits.ts'

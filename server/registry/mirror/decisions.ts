@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto'
 import { insufficientPermissions } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
-import { changeRows, containing, readRows, type Value } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows, containing, readRows } from '../../platform/db/statements.ts'
 import { isMomentKey, momentKey, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import type { Services } from '../../services.ts'
 import type { MirrorServices } from './entries.ts'
@@ -115,37 +116,52 @@ export async function saveDecisions({ database, state }: Pick<MirrorServices, 'd
 }
 
 const rowsPerStatement = 50
-const columns = 11
+/** Counts stop here, because the column has 32 bits. */
+const maxCount = 1_000_000_000
 
 /** Adds counts to the database. Decisions about users whose account was deleted are dropped. All instances write in the same order to avoid deadlocks. */
 async function write(em: EntityManager, counted: readonly Counted[]): Promise<void> {
   const known = await knownUsers(em, new Set(counted.flatMap(({ userId }) => userId ?? [])))
   const rows = counted
     .filter(({ userId }) => userId === null || known.has(userId))
-    .map((one) => ({
-      ...one,
-      key: createHash('sha256')
-        .update(JSON.stringify(identityOf(one)))
-        .digest('hex'),
-    }))
+    .map(rowOf)
     .sort((a, b) => (a.key < b.key ? -1 : 1))
   for (let at = 0; at < rows.length; at += rowsPerStatement) {
-    const some = rows.slice(at, at + rowsPerStatement)
-    const values = some.flatMap(({ key, count, lastAt, ...one }): Value[] => [newId(), lastAt, key, ...identityOf(one), count, lastAt])
-    await changeRows(em, `${insert} ${some.map(() => `(${Array(columns).fill('?').join(', ')})`).join(', ')} ${addCounts}`, values)
+    const insert = db.insertInto('mirror_decisions').values(rows.slice(at, at + rowsPerStatement))
+    await changeRows(
+      em,
+      insert.onConflict((conflict) =>
+        conflict.column('key').doUpdateSet((eb) => {
+          const [count, lastAt] = [eb.ref('mirror_decisions.count'), eb.ref('mirror_decisions.last_at')]
+          const [further, latest] = [eb.ref('excluded.count'), eb.ref('excluded.last_at')]
+          return {
+            count: eb
+              .case()
+              .when(count, '<', maxCount)
+              .then(eb(count, '+', further))
+              .else(count)
+              .end(),
+            last_at: eb.case().when(lastAt, '<', latest).then(latest).else(lastAt).end(),
+          }
+        }),
+      ),
+    )
   }
 }
 
-const insert =
-  'insert into mirror_decisions (id, created_at, key, outcome, rule, package_name, version, reason, user_id, count, last_at) values'
-/** Counts stop at a billion, because the column has 32 bits. */
-const addCounts = `on conflict (key) do update set
-  count = case when mirror_decisions.count < 1000000000 then mirror_decisions.count + excluded.count else mirror_decisions.count end,
-  last_at = case when mirror_decisions.last_at < excluded.last_at then excluded.last_at else mirror_decisions.last_at end`
+function rowOf(one: Counted) {
+  const { outcome, rule, packageName, version, reason, userId, count, lastAt } = one
+  const key = createHash('sha256')
+    .update(JSON.stringify(identityOf(one)))
+    .digest('hex')
+  const decision = { outcome, rule, package_name: packageName, version, reason, user_id: userId }
+  return { id: newId(), created_at: lastAt, key, ...decision, count, last_at: lastAt }
+}
 
 async function knownUsers(em: EntityManager, ids: Set<string>): Promise<Set<string>> {
   if (ids.size === 0) return new Set()
-  const rows = await readRows<{ id: string }>(em, `select id from users where id in (${[...ids].map(() => '?').join(', ')})`, [...ids])
+  const users = db.selectFrom('users').select('id')
+  const rows = await readRows(em, users.where('id', 'in', [...ids]))
   return new Set(rows.map(({ id }) => id))
 }
 
@@ -158,13 +174,11 @@ const maxStored = 200_000
 /** Deletes decisions that were not repeated for 90 days, and the oldest ones if there are too many. */
 export async function deleteOldDecisions({ database, now }: Pick<Services, 'database' | 'now'>, max = maxStored): Promise<void> {
   const em = database.fork()
-  await changeRows(em, 'delete from mirror_decisions where last_at < ?', [new Date(now().getTime() - keptDays * dayMs)])
+  const before = new Date(now().getTime() - keptDays * dayMs)
+  await changeRows(em, db.deleteFrom('mirror_decisions').where('last_at', '<', before))
   // Deletes all decisions of the same moment, too: which of them are newer is unknown.
-  await changeRows(
-    em,
-    'delete from mirror_decisions where last_at <= (select last_at from mirror_decisions order by last_at desc limit 1 offset ?)',
-    [max],
-  )
+  const newestExcess = db.selectFrom('mirror_decisions').select('last_at').orderBy('last_at', 'desc').limit(1).offset(max)
+  await changeRows(em, db.deleteFrom('mirror_decisions').where('last_at', '<=', newestExcess))
 }
 
 type Filter = { rule?: string | null | undefined; outcome?: Outcome | null | undefined; q?: string | null | undefined }
@@ -200,19 +214,22 @@ export type Effect = { rule: string; outcome: Outcome; requests: number; package
 
 /** Counts decisions that were repeated in the last 30 days, by rule and outcome. `requests` includes earlier repetitions of the same decisions. */
 export async function countEffects({ em, now }: { em: EntityManager; now: () => Date }): Promise<Effect[]> {
-  const rows = await readRows<Record<'requests' | 'packages' | 'people', number | string> & Pick<Effect, 'rule' | 'outcome'>>(
+  return readRows(
     em,
-    `select rule, outcome, sum(count) as requests, count(distinct package_name) as packages, count(distinct user_id) as people
-     from mirror_decisions where last_at >= ? group by rule, outcome order by rule, outcome`,
-    [new Date(now().getTime() - 30 * dayMs)],
+    db
+      .selectFrom('mirror_decisions')
+      .select(({ fn }) => [
+        'rule',
+        'outcome',
+        fn.sum<number>('count').as('requests'),
+        fn.count<number>('package_name').distinct().as('packages'),
+        fn.count<number>('user_id').distinct().as('people'),
+      ])
+      .where('last_at', '>=', new Date(now().getTime() - 30 * dayMs))
+      .groupBy(['rule', 'outcome'])
+      .orderBy('rule')
+      .orderBy('outcome'),
   )
-  return rows.map(({ rule, outcome, requests, packages, people }) => ({
-    rule,
-    outcome,
-    requests: Number(requests),
-    packages: Number(packages),
-    people: Number(people),
-  }))
 }
 
 /** Counts the verdicts on a request. Enforced ones that only mark a version as retracted do not refuse it and are not counted. */

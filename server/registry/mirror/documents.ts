@@ -6,7 +6,6 @@ import {
   archiveHashes,
   claim,
   confirmEntry,
-  countRead,
   type Entry,
   findEntry,
   forgetFile,
@@ -26,8 +25,8 @@ import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { isAccessRefused, isTemporary, isUnreachable } from './health.ts'
-import { fetchDocument } from './upstream.ts'
+import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
+import { fetchDocument, timesOf } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
 
@@ -147,7 +146,10 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
   return !isOlder(services, kind, entry) && (newerThan === undefined || (entry.checkedAt !== null && entry.checkedAt >= newerThan))
 }
 
-/** Fetches a document in the caller's turn, or waits until another caller or instance has done so. */
+/**
+ * Fetches a document in the caller's turn, or waits until another caller or instance has done so.
+ * @throws ApiError ServiceUnavailable also if another instance holds the claim for longer than any request takes.
+ */
 async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact, newerThan }: Asked): Promise<void> {
   if (!isFact) refuseAgain(services, caller)
   await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
@@ -155,8 +157,18 @@ async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller
   const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>
     inTurn(by, () => withinLimits(services, isFact ? '' : by, work, (found) => found === 'unknown'))
   const turn = { id: keyOf(key), key: caller, inTurn: inOwnTurn }
+  const isHeld = ({ leasedUntil }: Entry) => leasedUntil !== null && leasedUntil >= services.now()
+  let waited = 0
   while ((await shareTurn(works, turn, () => fetchClaimed(services, key, caller, newerThan))) === null) {
-    if (await isEndedElsewhere(services, key)) return
+    let entry: Entry | undefined
+    do {
+      if (waited > timesOf(services).documentMs * 4) throw fetchFailed(services, 'another instance is still fetching it')
+      await wait(pollMs).ended
+      waited += pollMs
+      entry = await findEntry(services, key)
+    } while (entry && isHeld(entry))
+    // A claim that was not ended has been abandoned.
+    if (!entry?.leasedUntil) return
   }
 }
 
@@ -166,16 +178,6 @@ async function fetchClaimed(services: MirrorServices, key: DocumentKey, caller: 
   return whileClaimed(services, key, () => fetchInto(services, key, caller, newerThan)).catch((error: unknown) =>
     endFetch(services, key, error),
   )
-}
-
-/** Waits until another instance does not fetch a file any longer. Returns whether it has ended, rather than stopped. */
-async function isEndedElsewhere(services: MirrorServices, key: DocumentKey): Promise<boolean> {
-  for (;;) {
-    await wait(pollMs).ended
-    const leasedUntil = (await findEntry(services, key))?.leasedUntil
-    if (!leasedUntil) return true
-    if (leasedUntil < services.now()) return false
-  }
 }
 
 /** Records why a fetch failed. @throws ApiError */

@@ -1,35 +1,17 @@
-import { toDate } from '../../platform/db/reads.ts'
+import { db, prepared, type Query } from '../../platform/db/query.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
 import { isRefusedForMove } from '../../platform/db/unavailable.ts'
 import { openSideStore, removeUnreferenced, trimRows } from '../../platform/store/side-store.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
 import type { Services } from '../../services.ts'
 import type { MirrorKind } from './entity.ts'
+import type { NotNull } from 'kysely'
 
 declare module '../../services.ts' {
   interface State {
     /** Store of the files of the mirror. */
     mirrorStore?: Promise<BlobStore>
-    mirrorReads?: Partial<Record<MirrorKind, ReadCounts>>
   }
-}
-
-/** How a request to the mirror ended: without or with a request upstream, with a document that is older than it should be, or with status 403. */
-export type ReadResult = 'hit' | 'miss' | 'stale' | 'refused'
-export type ReadCounts = Record<ReadResult, number>
-
-/** Counts a read of the mirror by this process. */
-export function countRead({ state }: Pick<Services, 'state'>, kind: MirrorKind, result: ReadResult): void {
-  const counts = (state.mirrorReads ??= {})
-  const ofKind = (counts[kind] ??= { hit: 0, miss: 0, stale: 0, refused: 0 })
-  ofKind[result]++
-}
-
-/** Files that this process has read from the mirror since it started, and how many of them needed no request to the upstream server. */
-export function readsOf({ state }: Pick<Services, 'state'>): { reads: number; hits: number } {
-  const all = Object.values(state.mirrorReads ?? {})
-  const sum = (count: (counts: ReadCounts) => number) => all.reduce((total, counts) => total + count(counts), 0)
-  return { reads: sum(({ hit, miss, stale }) => hit + miss + stale), hits: sum(({ hit }) => hit) }
 }
 
 /** What the mirror needs of the services. Commands that run outside of the server have only these. */
@@ -56,6 +38,8 @@ export type Entry = {
 
 export const keyOf = ({ kind, name, version }: EntryKey): string => [kind, name, ...(version === undefined ? [] : [version])].join(':')
 
+const columnsOf = (key: EntryKey) => ({ key: keyOf(key), kind: key.kind, name: key.name, version: key.version ?? '' })
+
 /** The store of the mirror: the folder `mirror` in the archive store. */
 export function mirrorStore({ config, state }: Pick<MirrorServices, 'config' | 'state'>): Promise<BlobStore> {
   state.mirrorStore ??= openSideStore(config, 'mirror')
@@ -64,39 +48,17 @@ export function mirrorStore({ config, state }: Pick<MirrorServices, 'config' | '
   return state.mirrorStore
 }
 
-type Moment = number | string | Date
-type Row = {
-  sha256: string | null
-  bytes: number
-  crc32c: string | null
-  etag: string | null
-  checked_at: Moment | null
-  used_at: Moment
-  failed_at: Moment | null
-  failure: string | null
-  leased_until: Moment | null
-}
-
 /** Returns the row of a file, or undefined. */
-export async function findEntry({ database }: Pick<MirrorServices, 'database'>, key: EntryKey): Promise<Entry | undefined> {
-  const sql = `select sha256, bytes, crc32c, etag, checked_at, used_at, failed_at, failure, leased_until from mirror_entries where key = ?`
-  const row = await database.reads.get<Row>(sql, keyOf(key))
-  if (!row) return undefined
-  const { sha256, bytes, crc32c, etag, failure } = row
-  return {
-    sha256,
-    bytes,
-    crc32c,
-    etag,
-    failure,
-    checkedAt: dateOrNull(row.checked_at),
-    usedAt: toDate(row.used_at),
-    failedAt: dateOrNull(row.failed_at),
-    leasedUntil: dateOrNull(row.leased_until),
-  }
-}
+export const findEntry = ({ database }: Pick<MirrorServices, 'database'>, key: EntryKey): Promise<Entry | undefined> =>
+  database.reads.get(entryOf, keyOf(key))
 
-const dateOrNull = (moment: Moment | null) => (moment === null ? null : toDate(moment))
+const entryOf = prepared((key: string) =>
+  db
+    .selectFrom('mirror_entries')
+    .select(['sha256', 'bytes', 'crc32c', 'etag', 'checked_at as checkedAt', 'used_at as usedAt', 'failed_at as failedAt', 'failure'])
+    .select('leased_until as leasedUntil')
+    .where('key', '=', key),
+)
 
 /** Time in milliseconds for which a fetch keeps other instances from fetching the same file, unless it is renewed. */
 const leaseMs = 30_000
@@ -106,10 +68,15 @@ export async function claim({ database, now }: MirrorServices, key: EntryKey): P
   const [moment, until] = [now(), new Date(now().getTime() + leaseMs)]
   const claimed = await changeRows(
     database.fork(),
-    `insert into mirror_entries (key, kind, name, version, used_at, leased_until) values (?, ?, ?, ?, ?, ?)
-     on conflict (key) do update set leased_until = excluded.leased_until
-     where mirror_entries.leased_until is null or mirror_entries.leased_until < ?`,
-    [keyOf(key), key.kind, key.name, key.version ?? '', moment, until, moment],
+    db
+      .insertInto('mirror_entries')
+      .values({ ...columnsOf(key), used_at: moment, leased_until: until })
+      .onConflict((conflict) =>
+        conflict
+          .column('key')
+          .doUpdateSet((eb) => ({ leased_until: eb.ref('excluded.leased_until') }))
+          .where((eb) => eb.or([eb('mirror_entries.leased_until', 'is', null), eb('mirror_entries.leased_until', '<', moment)])),
+      ),
   )
   return claimed > 0
 }
@@ -125,10 +92,12 @@ export async function whileClaimed<Result>(services: MirrorServices, key: EntryK
 }
 
 const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, 'update mirror_entries set leased_until = ? where key = ? and leased_until is not null', [
-    new Date(services.now().getTime() + leaseMs),
-    keyOf(key),
-  ])
+  change(
+    services,
+    updateOf(key)
+      .set({ leased_until: new Date(services.now().getTime() + leaseMs) })
+      .where('leased_until', 'is not', null),
+  )
 
 /** A fetched state. `sha256` is null if the upstream server has no such file. `checkedAt`: when it was fetched, if not now. `ages`: `agesText`. */
 export type Fetched = {
@@ -140,52 +109,56 @@ export type Fetched = {
   checkedAt?: Date
 }
 
+/** What is no longer true once the upstream server has answered. */
+const answered = { failed_at: null, failure: null, leased_until: null }
+
 /** Stores the state of a file as the upstream server has just sent it, and ends the claim. */
 export async function saveEntry({ database, now }: MirrorServices, key: EntryKey, fetched: Fetched): Promise<void> {
   const { sha256, bytes, crc32c = null, etag = null, ages = null, checkedAt = now() } = fetched
   const em = database.fork()
   // The name is recorded first, so that it is known as long as the file is.
   if (key.kind === 'listing' && sha256 !== null)
-    await changeRows(em, 'insert into mirrored_names (name, mirrored_at) values (?, ?) on conflict (name) do nothing', [key.name, now()])
+    await changeRows(
+      em,
+      db
+        .insertInto('mirrored_names')
+        .values({ name: key.name, mirrored_at: now() })
+        .onConflict((conflict) => conflict.doNothing()),
+    )
+  const state = { sha256, bytes, crc32c, etag, checked_at: checkedAt }
   await changeRows(
     em,
-    `insert into mirror_entries (key, kind, name, version, sha256, bytes, crc32c, etag, ages, checked_at, used_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict (key) do update set sha256 = excluded.sha256, bytes = excluded.bytes, crc32c = excluded.crc32c, etag = excluded.etag,
-       ages = coalesce(excluded.ages, mirror_entries.ages), checked_at = excluded.checked_at, failed_at = null, failure = null, leased_until = null`,
-    [keyOf(key), key.kind, key.name, key.version ?? '', sha256, bytes, crc32c, etag, ages, checkedAt, now()],
+    db
+      .insertInto('mirror_entries')
+      .values({ ...columnsOf(key), ...state, ages, used_at: now() })
+      .onConflict((conflict) =>
+        conflict.column('key').doUpdateSet((eb) => ({
+          ...state,
+          ages: eb.fn.coalesce('excluded.ages', 'mirror_entries.ages'),
+          ...answered,
+        })),
+      ),
   )
 }
 
 /** Records that a file is not in the store, for example after a restore, so that it is fetched again. */
 export const forgetFile = (services: MirrorServices, key: EntryKey, sha256: string): Promise<void> =>
-  change(services, 'update mirror_entries set sha256 = null, bytes = 0, checked_at = null where key = ? and sha256 = ?', [
-    keyOf(key),
-    sha256,
-  ])
+  change(services, updateOf(key).set({ sha256: null, bytes: 0, checked_at: null }).where('sha256', '=', sha256))
 
 /** Records that the upstream server has confirmed the stored state, and ends the claim. */
 export const confirmEntry = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, 'update mirror_entries set checked_at = ?, failed_at = null, failure = null, leased_until = null where key = ?', [
-    services.now(),
-    keyOf(key),
-  ])
+  change(services, updateOf(key).set({ checked_at: services.now(), ...answered }))
 
 /** Records a failed request to the upstream server, and ends the claim. */
 export const saveFailure = (services: MirrorServices, key: EntryKey, failure: string): Promise<void> =>
-  change(services, 'update mirror_entries set failed_at = ?, failure = ?, leased_until = null where key = ?', [
-    services.now(),
-    failure.slice(0, 500),
-    keyOf(key),
-  ])
+  change(services, updateOf(key).set({ failed_at: services.now(), failure: failure.slice(0, 500), leased_until: null }))
 
 /** Makes the next comparison of a document fetch the whole document. */
-export const forgetEtag = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, 'update mirror_entries set etag = null where key = ?', [keyOf(key)])
+export const forgetEtag = (services: MirrorServices, key: EntryKey): Promise<void> => change(services, updateOf(key).set({ etag: null }))
 
 /** Ends the claim without a result. */
 export const releaseClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, 'update mirror_entries set leased_until = null where key = ?', [keyOf(key)])
+  change(services, updateOf(key).set({ leased_until: null }))
 
 /** Whether a file of the store is missing or damaged, rather than temporarily unreadable. */
 export const isMissing = (error: unknown): boolean =>
@@ -193,35 +166,45 @@ export const isMissing = (error: unknown): boolean =>
 
 /** Returns the SHA-256 of the archives of a package that are in the mirror, by version. */
 export async function archiveHashes({ database }: Pick<MirrorServices, 'database'>, name: string): Promise<Map<string, string>> {
-  const sql = "select version, sha256 from mirror_entries where kind = 'archive' and name = ? and sha256 is not null"
-  const rows = await database.reads.all<{ version: string; sha256: string }>(sql, name)
+  const rows = await database.reads.all(hashesOf, name)
   return new Map(rows.map(({ version, sha256 }) => [version, sha256]))
 }
+const hashesOf = prepared((name: string) =>
+  db
+    .selectFrom('mirror_entries')
+    .select(['version', 'sha256'])
+    .where('kind', '=', 'archive')
+    .where('name', '=', name)
+    .where('sha256', 'is not', null)
+    .$narrowType<{ sha256: NotNull }>(),
+)
 
 /** Returns what `agesText` wrote, by version; null if the stored listing does not have it yet. */
 export async function savedAges(
   services: Pick<MirrorServices, 'database'>,
   name: string,
 ): Promise<Map<string, { ageFrom: string }> | null> {
-  const sql = 'select ages from mirror_entries where key = ? and ages is not null'
-  const row = await services.database.reads.get<{ ages: string }>(sql, keyOf({ kind: 'listing', name }))
-  if (!row) return null
+  const row = await services.database.reads.get(agesOf, keyOf({ kind: 'listing', name }))
+  if (!row || row.ages === null) return null
   const ages = Object.entries(JSON.parse(row.ages) as Record<string, string>)
   return new Map(ages.map(([version, ageFrom]) => [version, { ageFrom }]))
 }
+const agesOf = prepared((key: string) => db.selectFrom('mirror_entries').select('ages').where('key', '=', key))
 
 const halfDayMs = 12 * 3_600_000
 
 /** Records that a file was sent, once in half a day. */
 export async function recordUse(services: MirrorServices, key: EntryKey, usedAt: Date): Promise<void> {
   if (usedAt.getTime() >= services.now().getTime() - halfDayMs) return
-  await change(services, 'update mirror_entries set used_at = ? where key = ?', [services.now(), keyOf(key)])
+  await change(services, updateOf(key).set({ used_at: services.now() }))
 }
 
+const updateOf = (key: EntryKey) => db.updateTable('mirror_entries').where('key', '=', keyOf(key))
+
 /** Changes a row of the cache. A failure is only logged: the file can be fetched again. */
-async function change({ database, log }: MirrorServices, sql: string, values: (string | Date)[]): Promise<void> {
+async function change({ database, log }: MirrorServices, update: Query<unknown>): Promise<void> {
   try {
-    await changeRows(database.fork(), sql, values)
+    await changeRows(database.fork(), update)
   } catch (error) {
     if (!isRefusedForMove(error)) log.warning(`the mirror could not be updated: ${String(error)}`)
   }
@@ -237,12 +220,13 @@ export async function collectMirror(services: MirrorServices): Promise<number> {
   const { config, database, now, state } = services
   const em = database.fork()
   const before = new Date(now().getTime() - dayMs)
-  await changeRows(em, 'delete from mirror_entries where sha256 is null and used_at < ? and (leased_until is null or leased_until < ?)', [
-    before,
-    now(),
-  ])
+  const fileless = db.deleteFrom('mirror_entries').where('sha256', 'is', null).where('used_at', '<', before)
+  await changeRows(
+    em,
+    fileless.where((eb) => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<', now())])),
+  )
   await trimRows(em, 'mirror_entries', config.UPSTREAM_CACHE_BYTES)
   // Without rows, the store need not be opened.
-  if (!state.mirrorStore && !(await readRow(em, 'select 1 as one from mirror_entries limit 1', []))) return 0
+  if (!state.mirrorStore && !(await readRow(em, db.selectFrom('mirror_entries').select('key').limit(1)))) return 0
   return removeUnreferenced(await mirrorStore(services), em, 'mirror_entries', now())
 }

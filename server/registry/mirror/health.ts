@@ -1,6 +1,7 @@
 import type { Config } from '../../platform/config/config.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
+import type { MirrorKind } from './entity.ts'
 import { requireNoPause, UpstreamPaused } from './limits.ts'
 
 /** Activity of the upstream server as seen by this process. */
@@ -26,6 +27,7 @@ export type UpstreamHealth = {
 declare module '../../services.ts' {
   interface State {
     upstreamHealth?: UpstreamHealth
+    mirrorReads?: Partial<Record<MirrorKind, ReadCounts>>
   }
 }
 
@@ -142,4 +144,22 @@ export async function measured<Result>(services: MirrorServices, work: () => Pro
   } finally {
     health.latencyMs += performance.now() - started
   }
+}
+
+/** How a request to the mirror ended: without or with a request upstream, with a document that is older than it should be, or with status 403. */
+export type ReadResult = 'hit' | 'miss' | 'stale' | 'refused'
+export type ReadCounts = Record<ReadResult, number>
+
+/** Counts a read of the mirror by this process. */
+export function countRead({ state }: Pick<MirrorServices, 'state'>, kind: MirrorKind, result: ReadResult): void {
+  const counts = (state.mirrorReads ??= {})
+  const ofKind = (counts[kind] ??= { hit: 0, miss: 0, stale: 0, refused: 0 })
+  ofKind[result]++
+}
+
+/** Files that this process has read from the mirror since it started, and how many of them needed no request to the upstream server. */
+export function readsOf({ state }: Pick<MirrorServices, 'state'>): { reads: number; hits: number } {
+  const all = Object.values(state.mirrorReads ?? {})
+  const sum = (count: (counts: ReadCounts) => number) => all.reduce((total, counts) => total + count(counts), 0)
+  return { reads: sum(({ hit, miss, stale }) => hit + miss + stale), hits: sum(({ hit }) => hit) }
 }

@@ -5,7 +5,8 @@ import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { decoyName, isExcluded, isOwnName, ownNameError, packageState, type PackageState, requireMirror } from './access.ts'
 import { type DocumentKind, documentState, isOlder, readDocument } from './documents.ts'
-import { countRead, recordUse } from './entries.ts'
+import { recordUse } from './entries.ts'
+import { countRead } from './health.ts'
 import { type Judged, judgedListing } from './judged.ts'
 
 /** Returns the package name of the path, if the caller may read it from the mirror. `kind`: the document that is requested. @throws ApiError */

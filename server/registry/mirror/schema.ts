@@ -6,8 +6,7 @@ import { z } from 'zod'
 import { requireMirror } from './access.ts'
 import { listMirrored, type MirroredPackage, mirrorSize, type MirrorSize, refreshMirrored, removeMirrored } from './catalog/cached.ts'
 import { describedIn, searchNames } from './catalog/names.ts'
-import { readsOf } from './entries.ts'
-import { healthOf, type UpstreamHealth } from './health.ts'
+import { healthOf, readsOf, type UpstreamHealth } from './health.ts'
 
 const MirrorAccess = wordEnum<'token' | 'open'>('MirrorAccess', 'Who may read the mirror.', {
   token: 'Signed-in callers with the scope `read`.',

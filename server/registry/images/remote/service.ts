@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { addressKey, turnKey } from '../../../platform/http/limits.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
-import { headBytes, imageTypeOf } from '../../files/content.ts'
+import { headBytes, imageTypeOf, maxImageBytes } from '../../files/content.ts'
 import { isShowable } from '../../files/dimensions.ts'
 import { safeSvg } from '../../files/svg/service.ts'
 import { cacheImage, findImage, type Image, postponeFetch, readImage } from '../store.ts'
 import { type Guard, publicOnly } from '../../../platform/outbound/addresses.ts'
-import { NotFetched } from '../../../platform/outbound/request.ts'
-import { download } from './download.ts'
+import { NotFetched, orTemporary, requestUrl } from '../../../platform/outbound/request.ts'
 
 declare module '../../../services.ts' {
   interface State {
     /** Remote images that are being fetched, by cache key. */
     fetches?: Map<string, Promise<Image | null>>
-    /** Replaces the rules about addresses and times for remote images. */
+    /** Replaces the rules about addresses and times for remote images. `timeoutMs` limits a whole download, including redirects. */
     imageRules?: { isAllowed: Guard; timeoutMs: number }
   }
 }
@@ -75,8 +75,7 @@ function fetchOnce(caller: Caller, key: string, url: string, hasOld: boolean): P
 
 async function fetchImage(caller: Caller, key: string, url: string, hasOld: boolean): Promise<Image | null> {
   try {
-    const servers = caller.config.DNS_SERVERS
-    const image = await checkImage(caller, await download(url, { servers, proxies: caller.config, ...(caller.state.imageRules ?? rules) }))
+    const image = await checkImage(caller, await download(caller, url))
     await cacheImage(caller, key, image)
     return image
   } catch (error) {
@@ -87,6 +86,36 @@ async function fetchImage(caller: Caller, key: string, url: string, hasOld: bool
     return null
   }
 }
+
+/** Downloads a remote image, following redirects. @throws NotFetched */
+async function download({ config, state }: Caller, url: string): Promise<Buffer> {
+  const { timeoutMs, isAllowed } = state.imageRules ?? rules
+  const headers = { accept: 'image/*', 'accept-encoding': 'identity', 'user-agent': 'Snug image proxy' }
+  const signal = AbortSignal.timeout(timeoutMs)
+  const answer = await requestUrl(url, { servers: config.DNS_SERVERS, proxies: config, isAllowed, headers, signal })
+  try {
+    return await orTemporary(url, () => contentOf(answer))
+  } finally {
+    answer.destroy()
+  }
+}
+
+async function contentOf(answer: IncomingMessage): Promise<Buffer> {
+  const status = answer.statusCode ?? 0
+  if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
+  if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new NotFetched('the content is encoded')
+  if (Number(answer.headers['content-length'] ?? 0) > maxImageBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > maxImageBytes) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const tooLarge = () => new NotFetched(`more than ${maxImageBytes} bytes`)
 
 /** Returns an image that is safe to show. @throws NotFetched for other content. */
 async function checkImage(caller: Caller, content: Buffer): Promise<Image> {

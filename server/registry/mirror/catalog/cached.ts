@@ -2,12 +2,14 @@ import { audit } from '../../../accounts/audit/service.ts'
 import { notFound } from '../../../errors.ts'
 import type { SignedInContext } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
-import { toDate } from '../../../platform/db/reads.ts'
-import { changeRows, containing, readRow, readRows, type Value } from '../../../platform/db/statements.ts'
+import type { Condition } from '../../packages/conditions.ts'
+import { db, type Tables } from '../../../platform/db/query.ts'
+import { changeRows, containing, readRow, readRows } from '../../../platform/db/statements.ts'
 import { type PageArguments, pageByKey } from '../../../platform/graphql/connections.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import type { EntityManager } from '@mikro-orm/sql'
-import { isOwnSql, isExcluded } from '../access.ts'
+import { type Expression, expressionBuilder, type NotNull, sql, type SqlBool } from 'kysely'
+import { isOwnName } from '../access.ts'
 import { documentState, type DocumentKind } from '../documents.ts'
 
 /** What the mirror keeps of an upstream package. */
@@ -20,29 +22,48 @@ export type MirroredPackage = {
   failure: { at: Date; reason: string } | null
 }
 
-type Moment = number | string | Date
-type Row = {
-  name: string
-  archives: number | string
-  bytes: number | string
-  used_at: Moment
-  checked_at: Moment | null
-  failed_at: Moment | null
-}
+const eb = expressionBuilder<Tables>()
 
 /** Condition of the rows that count: a file is stored, or could not be fetched. */
-const isKept = (row: string) => `(${row}.sha256 is not null or ${row}.failure is not null)`
+const isKept = (sha256: Expression<string | null>, failure: Expression<string | null>): Condition =>
+  eb.or([eb(sha256, 'is not', null), eb(failure, 'is not', null)])
 
-/** The row of each package that was used last. */
-const lastUsed = (where: string) =>
-  `select e.name, e.used_at from mirror_entries e where e.name <> '' and ${isKept('e')} ${where} and not exists (
-     select 1 from mirror_entries o where o.name = e.name and ${isKept('o')}
-       and (o.used_at > e.used_at or (o.used_at = e.used_at and o.key < e.key)))`
+/** The rows of packages that count. `q` filters by part of the name. */
+function keptRows(q: string | null | undefined) {
+  const rows = db
+    .selectFrom('mirror_entries as e')
+    .where('e.name', '<>', '')
+    .where((row) => isKept(row.ref('e.sha256'), row.ref('e.failure')))
+  return q ? rows.where((row) => sql<SqlBool>`${row.ref('e.name')} like ${containing(q)} escape '!'`) : rows
+}
 
-const summaries = (names: string) =>
-  `select name, sum(case when kind = 'archive' and sha256 is not null then 1 else 0 end) as archives, sum(bytes) as bytes,
-     max(used_at) as used_at, max(case when kind = 'listing' then checked_at end) as checked_at, max(failed_at) as failed_at
-   from mirror_entries where name in (${names}) and ${isKept('mirror_entries')} group by name order by used_at desc, name`
+/** The row of each package that was used last, in the order of a page. `after`: the last package of the page before. */
+function lastUsed(q: string | null | undefined, after: { at: Date; name: string } | null) {
+  const rows = keptRows(q)
+    .select('e.name')
+    .where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('mirror_entries as o')
+            .select(row.lit(1).as('one'))
+            .whereRef('o.name', '=', 'e.name')
+            .where((other) => isKept(other.ref('o.sha256'), other.ref('o.failure')))
+            .where((other) =>
+              other.or([
+                other('o.used_at', '>', other.ref('e.used_at')),
+                other.and([other('o.used_at', '=', other.ref('e.used_at')), other('o.key', '<', other.ref('e.key'))]),
+              ]),
+            ),
+        ),
+      ),
+    )
+    .orderBy('e.used_at', 'desc')
+    .orderBy('e.name')
+  if (!after) return rows
+  const { at, name } = after
+  return rows.where('e.used_at', '<=', at).where((row) => row.or([row('e.used_at', '<', at), row('e.name', '>', name)]))
+}
 
 /** Returns the packages in the mirror as a connection, most recently used first. `q` filters by part of the name. */
 export function listMirrored(
@@ -50,79 +71,104 @@ export function listMirrored(
   q: string | null | undefined,
   page: PageArguments & { offset?: number | null | undefined },
 ) {
-  const where = q ? "and e.name like ? escape '!'" : ''
-  const values: Value[] = q ? [containing(q)] : []
   return pageByKey(page, {
     keyOf: ({ usedAt, name }: MirroredPackage) => `${usedAt.getTime()} ${name}`,
     isKey: (key) => /^\d{1,15} \S{1,64}$/.test(key),
     load: async (limit, after) => {
       const [moment = '', name = ''] = after?.split(' ') ?? []
-      const at = new Date(Number(moment))
-      const later = after === undefined ? '' : 'and e.used_at <= ? and (e.used_at < ? or e.name > ?)'
-      const rows = await readRows<{ name: string }>(
+      const last = after === undefined ? null : { at: new Date(Number(moment)), name }
+      const rows = await readRows(
         em,
-        `${lastUsed(`${where} ${later}`)} order by e.used_at desc, e.name limit ? offset ?`,
-        [...values, ...(after === undefined ? [] : [at, at, name]), limit, page.offset ?? 0],
+        lastUsed(q, last)
+          .limit(limit)
+          .offset(page.offset ?? 0),
       )
       return loadMirrored(
         em,
         rows.map((row) => row.name),
       )
     },
-    count: async () =>
-      Number(
-        (
-          await readRow<{ total: number | string }>(
-            em,
-            `select count(*) as total from (select e.name from mirror_entries e where e.name <> '' and ${isKept('e')} ${where} group by e.name) as found`,
-            values,
-          )
-        )?.total ?? 0,
-      ),
+    count: async () => {
+      const found = keptRows(q).select('e.name').groupBy('e.name').as('found')
+      const row = await readRow(
+        em,
+        db.selectFrom(found).select(({ fn }) => fn.countAll<number>().as('total')),
+      )
+      return row?.total ?? 0
+    },
   })
 }
 
 /** Loads packages of the mirror, most recently used first. */
 async function loadMirrored(em: EntityManager, names: string[]): Promise<MirroredPackage[]> {
   if (names.length === 0) return []
-  return withFailures(em, await readRows<Row>(em, summaries(names.map(() => '?').join(', ')), names))
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('mirror_entries')
+      .select(({ fn }) => [
+        'name',
+        fn.countAll<number>().filterWhere('kind', '=', 'archive').filterWhere('sha256', 'is not', null).as('archives'),
+        fn.sum<number>('bytes').as('bytes'),
+        fn.max('used_at').as('usedAt'),
+        fn.max('checked_at').filterWhere('kind', '=', 'listing').as('checkedAt'),
+        fn.max('failed_at').as('failedAt'),
+      ])
+      .where('name', 'in', names)
+      .where((row) => isKept(row.ref('sha256'), row.ref('failure')))
+      .groupBy('name')
+      .orderBy('usedAt', 'desc')
+      .orderBy('name'),
+  )
+  const failures = await loadFailures(
+    em,
+    rows.flatMap(({ name, failedAt }) => (failedAt === null ? [] : [name])),
+  )
+  return rows.map(({ name, archives, bytes, usedAt, checkedAt }) => {
+    const failure = failures.get(name) ?? null
+    return { name, archives, bytes, usedAt, checkedAt, failure }
+  })
 }
 
-async function withFailures(em: EntityManager, rows: readonly Row[]): Promise<MirroredPackage[]> {
-  const failing = rows.flatMap(({ name, failed_at }) => (failed_at === null ? [] : [name]))
-  const failures = new Map<string, { at: Date; reason: string }>()
-  if (failing.length > 0) {
-    const sql = `select name, failed_at, failure from mirror_entries where failure is not null and name in (${failing.map(() => '?').join(', ')}) order by failed_at`
-    const found = await readRows<{ name: string; failed_at: Moment; failure: string }>(em, sql, failing)
-    for (const { name, failed_at, failure } of found) failures.set(name, { at: toDate(failed_at), reason: failure })
-  }
-  return rows.map(({ name, archives, bytes, used_at, checked_at }) => ({
-    name,
-    archives: Number(archives),
-    bytes: Number(bytes),
-    usedAt: toDate(used_at),
-    checkedAt: checked_at === null ? null : toDate(checked_at),
-    failure: failures.get(name) ?? null,
-  }))
+/** Returns the last failure of each package that has one. */
+async function loadFailures(em: EntityManager, names: string[]): Promise<Map<string, { at: Date; reason: string }>> {
+  if (names.length === 0) return new Map()
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('mirror_entries')
+      .select(['name', 'failed_at as at', 'failure as reason'])
+      .where('failure', 'is not', null)
+      .where('failed_at', 'is not', null)
+      .$narrowType<{ at: NotNull; reason: NotNull }>()
+      .where('name', 'in', names)
+      .orderBy('failed_at'),
+  )
+  return new Map(rows.map(({ name, at, reason }) => [name, { at, reason }]))
 }
 
 /** Size of the mirror: bytes of all files, number of listings and archives. */
 export type MirrorSize = { bytes: number; listings: number; archives: number }
 
 export async function mirrorSize(em: EntityManager): Promise<MirrorSize> {
-  const row = await readRow<Record<keyof MirrorSize, number | string | null>>(
+  const row = await readRow(
     em,
-    `select sum(bytes) as bytes, sum(case when kind = 'listing' then 1 else 0 end) as listings,
-       sum(case when kind = 'archive' then 1 else 0 end) as archives from mirror_entries where sha256 is not null`,
-    [],
+    db
+      .selectFrom('mirror_entries')
+      .select(({ fn }) => [
+        fn.sum<number | null>('bytes').as('bytes'),
+        fn.countAll<number>().filterWhere('kind', '=', 'listing').as('listings'),
+        fn.countAll<number>().filterWhere('kind', '=', 'archive').as('archives'),
+      ])
+      .where('sha256', 'is not', null),
   )
-  return { bytes: Number(row?.bytes ?? 0), listings: Number(row?.listings ?? 0), archives: Number(row?.archives ?? 0) }
+  return { bytes: row?.bytes ?? 0, listings: row?.listings ?? 0, archives: row?.archives ?? 0 }
 }
 
 /** Returns the versions of a package whose archives are in the mirror. */
 export async function cachedVersions(em: EntityManager, name: string): Promise<Set<string>> {
-  const sql = `select version from mirror_entries where kind = 'archive' and name = ? and sha256 is not null`
-  const rows = await readRows<{ version: string }>(em, sql, [name])
+  const stored = db.selectFrom('mirror_entries').select('version').where('kind', '=', 'archive').where('sha256', 'is not', null)
+  const rows = await readRows(em, stored.where('name', '=', name))
   return new Set(rows.map(({ version }) => version))
 }
 
@@ -132,7 +178,7 @@ export async function cachedVersions(em: EntityManager, name: string): Promise<S
  */
 export async function removeMirrored({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
   await em.fork().transactional(async (inner) => {
-    const removed = await changeRows(inner, "delete from mirror_entries where name = ? and name <> ''", [name])
+    const removed = await changeRows(inner, db.deleteFrom('mirror_entries').where('name', '=', name).where('name', '<>', ''))
     if (removed === 0) throw notInMirror(name)
     const summary = `${viewer.displayName} removed ${name} from the mirror`
     audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, ip: ip ?? null })
@@ -147,8 +193,8 @@ const documents = ['listing', 'advisories', 'score', 'options', 'publisher'] as 
  */
 export async function refreshMirrored(context: SignedInContext, name: string): Promise<MirroredPackage> {
   const { em, viewer, ip, now } = context
-  const known = await readRows<{ kind: string }>(em, 'select kind from mirror_entries where name = ?', [name])
-  if (!isUpstreamName(name) || known.length === 0 || (await isNeverTaken(context, name))) throw notInMirror(name)
+  const known = await readRows(em, db.selectFrom('mirror_entries').select('kind').where('name', '=', name))
+  if (!isUpstreamName(name) || known.length === 0 || (await isOwnName(context, name))) throw notInMirror(name)
   const since = now()
   const kinds = documents.filter((kind) => known.some((row) => row.kind === kind))
   await withoutBudget(context, () =>
@@ -162,12 +208,6 @@ export async function refreshMirrored(context: SignedInContext, name: string): P
   const [refreshed] = await loadMirrored(em, [name])
   if (!refreshed) throw notInMirror(name)
   return refreshed
-}
-
-async function isNeverTaken({ em, config }: SignedInContext, name: string): Promise<boolean> {
-  const lower = name.toLowerCase()
-  const row = await readRow<{ own: boolean | number }>(em, `select ${isOwnSql} as own`, [lower, lower])
-  return Boolean(row?.own) || isExcluded(config, name)
 }
 
 const notInMirror = (name: string) => notFound(`There is no package ${name} in the mirror.`)

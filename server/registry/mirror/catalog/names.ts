@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { NotNull } from 'kysely'
 import { z } from 'zod'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import { batched } from '../../../platform/db/batched.ts'
+import { db } from '../../../platform/db/query.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { ApiError, notFound } from '../../../errors.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
@@ -58,7 +60,7 @@ export async function completionDocument(context: Context): Promise<string> {
   const { sha256, lines } = names
   const made = state.mirrorCompletion
   if (made?.sha256 === sha256 && now().getTime() - made.madeAt.getTime() < completionMs) return made.text
-  const rows = await database.reads.all<{ name: string }>('select name from packages union select name from reserved_names')
+  const rows = await database.reads.all(db.selectFrom('packages').select('name').union(db.selectFrom('reserved_names').select('name')))
   const task = { task: 'completion', lines, own: rows.map(({ name }) => name), never: config.UPSTREAM_NEVER } as const
   const text = await inThread(callerOf(context), lines.length, z.string(), task)
   state.mirrorCompletion = { sha256, madeAt: now(), text }
@@ -95,9 +97,8 @@ const mirroredMs = 10_000
 async function mirroredNames({ database, now, state }: Context): Promise<Names | null> {
   const made = state.mirroredNames
   if (made && now().getTime() - made.madeAt.getTime() < mirroredMs) return made
-  const rows = await database.reads.all<{ name: string }>(
-    "select name from mirror_entries where kind = 'listing' and sha256 is not null order by name",
-  )
+  const listings = db.selectFrom('mirror_entries').select('name').where('kind', '=', 'listing').where('sha256', 'is not', null)
+  const rows = await database.reads.all(listings.orderBy('name'))
   if (rows.length === 0) return null
   const lines = `\n${rows.map(({ name }) => name).join('\n')}\n`
   const names = namesOf(createHash('sha256').update(lines).digest('hex'), lines)
@@ -114,17 +115,13 @@ async function namesIn({ state }: Pick<MirrorServices, 'state'>, { sha256, packe
 }
 
 const loadMirroredName = batched(async (em, names) => {
-  const rows = await readRows<{ name: string }>(
-    em,
-    `select name from mirrored_names where name in (${names.map(() => '?').join(', ')})`,
-    names,
-  )
+  const rows = await readRows(em, db.selectFrom('mirrored_names').select('name').where('name', 'in', names))
   return new Map(rows.map(({ name }) => [name, true]))
 })
 
 const loadFile = batched(async (em, keys) => {
-  const sql = `select key, sha256 from mirror_entries where sha256 is not null and key in (${keys.map(() => '?').join(', ')})`
-  const rows = await readRows<{ key: string; sha256: string }>(em, sql, keys)
+  const files = db.selectFrom('mirror_entries').select(['key', 'sha256']).where('sha256', 'is not', null).where('key', 'in', keys)
+  const rows = await readRows(em, files.$narrowType<{ sha256: NotNull }>())
   return new Map(rows.map(({ key, sha256 }) => [key, sha256]))
 })
 
@@ -209,12 +206,8 @@ function matching({ lines, lower }: Names, text: string): string[] {
 async function ownNames({ database }: Pick<MirrorServices, 'database'>, spelled: readonly string[]): Promise<Set<string>> {
   if (spelled.length === 0) return new Set()
   const names = spelled.map((name) => name.toLowerCase())
-  const marks = names.map(() => '?').join(', ')
-  const rows = await database.reads.all<{ name: string }>(
-    `select name from packages where name in (${marks}) union select name from reserved_names where name in (${marks})`,
-    ...names,
-    ...names,
-  )
+  const ofPackages = db.selectFrom('packages').select('name').where('name', 'in', names)
+  const rows = await database.reads.all(ofPackages.union(db.selectFrom('reserved_names').select('name').where('name', 'in', names)))
   return new Set(rows.map(({ name }) => name))
 }
 
