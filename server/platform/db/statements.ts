@@ -1,5 +1,5 @@
 import { BasePostgreSqlPlatform, type EntityManager, type MikroORM } from '@mikro-orm/sql'
-import { CompiledQuery, type ControlledTransaction, type Insertable, type QueryResult } from 'kysely'
+import { CompiledQuery, type ControlledTransaction, type Expression, type Insertable, type QueryResult, type RawBuilder, sql } from 'kysely'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { metered, type StatementWatch } from './meter.ts'
 import { compile, db, type Query, type Statement, type Tables, type Value } from './query.ts'
@@ -74,6 +74,28 @@ export async function changeRows(em: EntityManager, query: Query<unknown> | stri
   return Number(numAffectedRows)
 }
 
+const isPostgres = (em: EntityManager): boolean => em.getPlatform() instanceof BasePostgreSqlPlatform
+
+/** Runs a query that locks its rows (`forUpdate` and the like) until the end of the transaction. SQLite has a single writer: there it does nothing. */
+export const lockRows = async (em: EntityManager, query: Query<unknown>): Promise<void> =>
+  isPostgres(em) ? void (await run(em, compile(query))) : undefined
+
+/** Locks a table until the end of the transaction of `em`. On SQLite it does nothing. */
+export const lockTable = (em: EntityManager, table: keyof Tables & string, mode: 'share' | 'share row exclusive'): Promise<void> =>
+  lockRows(em, sql`lock table ${sql.table(table)} in ${sql.raw(mode)} mode`)
+
+/** Returns a query that locks its rows, which come from `table`, and skips those that others have locked. On SQLite it is the query itself. */
+export const skipLocked = <Q extends { modifyEnd(modifier: RawBuilder<unknown>): Q }>(em: EntityManager, query: Q, table: string): Q =>
+  isPostgres(em) ? query.modifyEnd(sql`for update of ${sql.id(table)} skip locked`) : query
+
+/** Converts a text to the type of ids. SQLite stores ids as texts. */
+export const asId = (em: EntityManager, text: RawBuilder<unknown>): RawBuilder<string> =>
+  isPostgres(em) ? sql`cast(${text} as uuid)` : sql`${text}`
+
+/** The time `ms` milliseconds after another. */
+export const timeAfter = (em: EntityManager, time: Expression<Date>, ms: Expression<number>): RawBuilder<Date> =>
+  isPostgres(em) ? sql`(cast(${time} as timestamptz) + ${ms} * interval '1 millisecond')` : sql`(${time} + ${ms})`
+
 /** Inserts rows with the columns of the first one, in batches of 50, because databases limit the parameters of a statement. */
 export async function insertRows<Table extends keyof Tables & string>(
   em: EntityManager,
@@ -109,8 +131,7 @@ async function run<Row>(em: EntityManager, { sql, values, extremes }: Statement)
 
 async function execute<Row>(em: EntityManager, sql: string, values: readonly Value[]): Promise<SqliteResult<Row>> {
   const transaction = em.getTransactionContext<ControlledTransaction<never>>()
-  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
-  const query = isPostgres ? CompiledQuery.raw(numbered(sql), [...values]) : CompiledQuery.raw(sql, values.map(forSqlite))
+  const query = isPostgres(em) ? CompiledQuery.raw(numbered(sql), [...values]) : CompiledQuery.raw(sql, values.map(forSqlite))
   const listeners = listening.get(em.getDriver())
   listeners?.onQuery?.(sql)
   try {
