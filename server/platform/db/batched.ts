@@ -139,6 +139,6 @@ export async function countEach<Entity extends object>(
   where: FilterQuery<Entity>,
 ): Promise<number> {
   const query = em.createQueryBuilder(entity as EntityName<Row>, 'row').select(raw('count(*) as total'))
-  const [row] = await readEach<{ total: number | string }>(em, selectOf(query.where(where as object)))
-  return Number(row?.total ?? 0)
+  const [row] = await readEach<{ total: number }>(em, selectOf(query.where(where as object)))
+  return row?.total ?? 0
 }

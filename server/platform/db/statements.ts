@@ -1,5 +1,14 @@
 import { BasePostgreSqlPlatform, type EntityManager, type MikroORM } from '@mikro-orm/sql'
-import { CompiledQuery, type ControlledTransaction, type Expression, type Insertable, type QueryResult, type RawBuilder, sql } from 'kysely'
+import {
+  CompiledQuery,
+  type ControlledTransaction,
+  type Expression,
+  type Insertable,
+  type QueryResult,
+  type RawBuilder,
+  sql,
+  type SqlBool,
+} from 'kysely'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { metered, type StatementWatch } from './meter.ts'
 import { compile, db, type Query, type Statement, type Tables, type Value } from './query.ts'
@@ -81,12 +90,25 @@ export const lockRows = async (em: EntityManager, query: Query<unknown>): Promis
   isPostgres(em) ? void (await run(em, compile(query))) : undefined
 
 /** Locks a table until the end of the transaction of `em`. On SQLite it does nothing. */
-export const lockTable = (em: EntityManager, table: keyof Tables & string, mode: 'share' | 'share row exclusive'): Promise<void> =>
+export const lockTable = (em: EntityManager, table: keyof Tables, mode: 'share' | 'share row exclusive'): Promise<void> =>
   lockRows(em, sql`lock table ${sql.table(table)} in ${sql.raw(mode)} mode`)
+
+/** Takes the lock of this name until the end of the transaction of `em`. On SQLite it does nothing. */
+export const lockNamed = (em: EntityManager, name: string): Promise<void> =>
+  lockRows(
+    em,
+    db.selectNoFrom(({ fn, val }) => fn('pg_advisory_xact_lock', [fn('hashtext', [val(name)])]).as('locked')),
+  )
 
 /** Returns a query that locks its rows, which come from `table`, and skips those that others have locked. On SQLite it is the query itself. */
 export const skipLocked = <Q extends { modifyEnd(modifier: RawBuilder<unknown>): Q }>(em: EntityManager, query: Q, table: string): Q =>
   isPostgres(em) ? query.modifyEnd(sql`for update of ${sql.id(table)} skip locked`) : query
+
+/** Whether a column has one of these texts, which are bound as one parameter. For hundreds of texts, or statements of a hot path. */
+export const isAmong = (em: EntityManager, column: Expression<string>, texts: readonly string[]): RawBuilder<SqlBool> =>
+  isPostgres(em)
+    ? sql`${column} = any(array(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb)))`
+    : sql`${column} in (select value from json_each(${JSON.stringify(texts)}))`
 
 /** Converts a text to the type of ids. SQLite stores ids as texts. */
 export const asId = (em: EntityManager, text: RawBuilder<unknown>): RawBuilder<string> =>
@@ -97,7 +119,7 @@ export const timeAfter = (em: EntityManager, time: Expression<Date>, ms: Express
   isPostgres(em) ? sql`(cast(${time} as timestamptz) + ${ms} * interval '1 millisecond')` : sql`(${time} + ${ms})`
 
 /** Inserts rows with the columns of the first one, in batches of 50, because databases limit the parameters of a statement. */
-export async function insertRows<Table extends keyof Tables & string>(
+export async function insertRows<Table extends keyof Tables>(
   em: EntityManager,
   table: Table,
   rows: readonly Insertable<Tables[Table]>[],
