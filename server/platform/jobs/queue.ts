@@ -29,7 +29,7 @@ export const turnMs = 3_600_000
 
 const eb = expressionBuilder<Tables>()
 
-/** Returns the text of `turnOf`, for `insert into jobs` by hand. Use `enqueueFrom` instead. */
+/** Returns the text of `turnOf`, for statements that add jobs by hand. Use `enqueueFrom` instead. */
 export const nextTurn = (at: string, kind: string, owner: string): string =>
   `(select max(turn) from (select ${at} as turn union all
      select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
