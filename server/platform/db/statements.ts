@@ -100,7 +100,7 @@ export const lockNamed = (em: EntityManager, name: string): Promise<void> =>
     db.selectNoFrom(({ fn, val }) => fn('pg_advisory_xact_lock', [fn('hashtext', [val(name)])]).as('locked')),
   )
 
-/** Returns a query that locks its rows, which come from `table`, and skips those that others have locked. On SQLite it is the query itself. */
+/** Returns a query that locks its rows, which come from `table`, and skips locked ones. On SQLite it is the query itself. */
 export const skipLocked = <Q extends { modifyEnd(modifier: RawBuilder<unknown>): Q }>(em: EntityManager, query: Q, table: string): Q =>
   isPostgres(em) ? query.modifyEnd(sql`for update of ${sql.id(table)} skip locked`) : query
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Source, sources } from '../support/sources.ts'
+import { type Source, sources } from '../../support/sources.ts'
 
 const server = sources('server/**/*.ts')
 
