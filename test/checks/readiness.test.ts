@@ -51,7 +51,7 @@ it('is not ready with the schema of another version or while stopping', async ()
 
 it('runs one write probe for many requests', async () => {
   await using app = await testApp({ alone: true })
-  const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
+  const writes = () => app.queries.filter((sql) => sql.includes('insert into "write_probe"')).length
   const before = writes()
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => app.anonymous.get('/readyz')))
   expect(writes() - before).toBe(1)

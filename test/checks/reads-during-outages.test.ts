@@ -135,7 +135,7 @@ it.each(['reset', 'silent'] as const)(
 
 it('runs at most one write probe for many health requests', async () => {
   await using app = await testApp({ alone: true })
-  const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
+  const writes = () => app.queries.filter((sql) => sql.includes('insert into "write_probe"')).length
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => readHealth(app)))
   expect(writes()).toBe(1)
 })

@@ -221,9 +221,9 @@ it('finds similar names by index lookups, however many packages there are', asyn
     )
   }
   const search = async () => {
-    expect(await app.countQueries(() => similarNames(em, database.backend, 'a'.repeat(64)))).toBe(1)
-    expect(await similarNames(em, database.backend, 'package1')).toEqual([])
-    expect(await similarNames(em, database.backend, 'packageq')).toEqual(['package_q', 'package_qr'].slice(0, 1))
+    expect(await app.countQueries(() => similarNames(em, 'a'.repeat(64)))).toBe(1)
+    expect(await similarNames(em, 'package1')).toEqual([])
+    expect(await similarNames(em, 'packageq')).toEqual(['package_q', 'package_qr'].slice(0, 1))
   }
   // The time of the database counts too, which may be another process.
   const started = performance.now()
@@ -241,7 +241,7 @@ it('names five of thousands of similar packages', async () => {
     'reserved_names',
     alike.map((name) => ({ name, skeleton: 'tool', reserved_at: new Date() })),
   )
-  const found = await similarNames(em, database.backend, 'tool')
+  const found = await similarNames(em, 'tool')
   expect(found).toHaveLength(5)
   expect(found).toEqual(alike.filter((name) => found.includes(name)))
 })

@@ -76,7 +76,9 @@ it('finds the uploads of a user in progress without reading finished ones', asyn
     await insertRows(inner, 'uploads', finished)
   })
   await em.execute('analyze uploads')
-  const looked = [...new Set(app.queries.filter((sql) => /^select [^]* from uploads\s+where user_id = \? and message is null/.test(sql)))]
+  const looked = [
+    ...new Set(app.queries.filter((sql) => /^select [^]* from "uploads" where "user_id" = \? and "message" is null/.test(sql))),
+  ]
   expect(looked).toHaveLength(2)
   const explain = app.config.DB_BACKEND === 'sqlite' ? 'explain query plan' : 'explain'
   for (const sql of looked) {

@@ -1,32 +1,26 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import type { ExpressionBuilder, InferResult } from 'kysely'
 import { setImmediate as turn } from 'node:timers/promises'
-import { toDate } from '../../platform/db/reads.ts'
+import { db, type Tables } from '../../platform/db/query.ts'
 import { insertRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
 
-/** A row of the table audit_entries. */
-type EntryRow = {
-  id: string
-  created_at: number | string | Date
-  kind: string
-  summary: string
-  actor_id: string | null
-  user_id: string | null
-  package: string | null
-  publisher: string | null
-  version: string | null
-  client_ip: string | null
-}
 const contents = ['kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip'] as const
 
-/** The columns that `hashOf` needs, of the table alias `e`. */
-const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
+/** The columns that `hashOf` needs. */
+const entryColumns = [
+  ...(['e.id', 'e.created_at', 'e.kind', 'e.summary', 'e.actor_id'] as const),
+  ...(['e.user_id', 'e.package', 'e.publisher', 'e.version', 'e.client_ip'] as const),
+] as const
+
+const entries = db.selectFrom('audit_entries as e').select(entryColumns)
+type EntryRow = InferResult<typeof entries>[number]
 
 /** Returns the hash of an entry in the chain. Each hash covers the previous one, so changing an entry requires changing all later hashes. */
 const hashOf = (before: string, entry: EntryRow): string =>
-  sha256(`${before}\n${JSON.stringify([entry.id, toDate(entry.created_at).toISOString(), ...contents.map((name) => entry[name])])}`)
+  sha256(`${before}\n${JSON.stringify([entry.id, entry.created_at.toISOString(), ...contents.map((name) => entry[name])])}`)
 
 /** Initial hash of the chain, which the hash of the first entry builds on. */
 const start = '0'.repeat(64)
@@ -78,20 +72,17 @@ async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; 
 }
 
 async function readUnsealed(em: EntityManager, now: Date, limit: number): Promise<{ last: Place; entries: EntryRow[] }> {
-  const row = await readRow<{ position: number | string; hash: string; entry_id: string }>(
-    em,
-    'select position, hash, entry_id from audit_chain order by position desc limit 1',
-    [],
-  )
+  const last = db.selectFrom('audit_chain').select(['position', 'hash', 'entry_id']).orderBy('position', 'desc').limit(1)
+  const row = await readRow(em, last)
   const latest = row === undefined ? 0 : Math.min(momentOfId(row.entry_id), now.getTime())
-  const entries = await readRows<EntryRow>(
-    em,
-    `select ${entryColumns} from audit_entries e
-     where e.id > ? and not exists (select 1 from audit_chain c where c.entry_id = e.id) order by e.id limit ${limit}`,
-    [idAt(latest - lookBackMs)],
-  )
-  return { last: { position: Number(row?.position ?? 0), hash: row?.hash ?? start }, entries }
+  const recent = entries.where('e.id', '>', idAt(latest - lookBackMs)).where(isUnsealed)
+  const unsealed = await readRows(em, recent.orderBy('e.id').limit(limit))
+  return { last: { position: row?.position ?? 0, hash: row?.hash ?? start }, entries: unsealed }
 }
+
+/** Whether an entry (`e`) is not yet in the hash chain. */
+export const isUnsealed = ({ not, exists, selectFrom }: ExpressionBuilder<Tables & { e: Tables['audit_entries'] }, 'e'>) =>
+  not(exists(selectFrom('audit_chain as c').select('c.entry_id').whereRef('c.entry_id', '=', 'e.id')))
 
 /** Returns a lower bound for the ids that are created at this time or later. Ids are UUIDv7 and start with their timestamp. */
 export function idAt(ms: number): string {
@@ -105,32 +96,35 @@ const momentOfId = (id: string): number => Number.parseInt(id.slice(0, 13).repla
 /** A position in the hash chain up to which entries were deleted by retention. */
 export type Cut = Place & { entryId: string; keptFrom: Date }
 
-type Row = { position: number | string; hash: string; entry_id: string; kept_from: number | string | Date }
-
 /** Returns the last deletion by retention; null if no entries were deleted. */
 export async function lastCut(em: EntityManager): Promise<Cut | null> {
-  const row = await readRow<Row>(em, 'select position, hash, entry_id, kept_from from audit_cuts order by position desc limit 1', [])
-  return row ? { position: Number(row.position), hash: row.hash, entryId: row.entry_id, keptFrom: toDate(row.kept_from) } : null
+  const cuts = db.selectFrom('audit_cuts').select(['position', 'hash', 'entry_id as entryId', 'kept_from as keptFrom'])
+  return (await readRow(em, cuts.orderBy('position', 'desc').limit(1))) ?? null
 }
 
 /** Returns the chain position and hash that the oldest remaining audit entry builds on. */
 export const anchorOf = (cut: Cut | null): Place => cut ?? { position: 0, hash: start }
 
 /** A link of the hash chain with its entry, or without if the entry was removed. */
-export type Link = { position: number | string; hash: string; entry_id: string } & ({ id: null } | EntryRow)
+export type Link = { position: number; hash: string; entry_id: string } & ({ id: null } | EntryRow)
 
 /** Reads the next links after a position in order, with their entries, in one consistent read. */
 export const readLinks = (em: EntityManager, after: number, limit: number): Promise<Link[]> =>
   readRows(
     em,
-    `select c.position, c.hash, c.entry_id, ${entryColumns} from audit_chain c left join audit_entries e on e.id = c.entry_id
-     where c.position > ? order by c.position limit ${limit}`,
-    [after],
+    db
+      .selectFrom('audit_chain as c')
+      .leftJoin('audit_entries as e', 'e.id', 'c.entry_id')
+      .select(['c.position', 'c.hash', 'c.entry_id', ...entryColumns])
+      .where('c.position', '>', after)
+      .orderBy('c.position')
+      .limit(limit)
+      .$castTo<Link>(),
   )
 
 /** Returns what is wrong with a link of the hash chain that should follow the given position. */
 export function problemsOf({ position, hash }: Place, link: Link): string[] {
-  const found = Number(link.position)
+  const found = link.position
   const gap = found === position + 1 ? [] : [`The chain lacks the positions ${position + 1} to ${found - 1}.`]
   if (link.id === null) return [...gap, `The entry ${link.entry_id} at position ${found} was removed.`]
   return hashOf(hash, link) === link.hash ? gap : [...gap, `The entry ${link.id} at position ${found}, or its hash, was changed.`]

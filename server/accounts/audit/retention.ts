@@ -6,7 +6,7 @@ import { AuditEntry } from './entity.ts'
 import { audit, recordEvents } from './service.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db } from '../../platform/db/query.ts'
 import type { Services } from '../../services.ts'
 import { type Place, anchorOf, lastCut, type Link, problemsOf, readLinks } from './chain.ts'
 
@@ -83,9 +83,10 @@ async function deleteSome(em: EntityManager, now: Date): Promise<(Place & { entr
   const summary = `Deleted the audit entries from before ${before.toISOString().slice(0, 10)} (kept for ${days} days): ${entries}, up to position ${end.position} with the hash ${end.hash}`
   const [entryId = ''] = await recordEvents(em, [{ kind: 'server.audit_entries_deleted', actor: null, summary }])
   await insertRows(em, 'audit_cuts', [{ entry_id: entryId, ...end, kept_from: before }])
+  const links = db.selectFrom('audit_chain').where('position', '<=', end.position)
   const deleted = [
-    await changeRows(em, 'delete from audit_entries where id in (select entry_id from audit_chain where position <= ?)', [end.position]),
-    await changeRows(em, 'delete from audit_chain where position <= ?', [end.position]),
+    await changeRows(em, db.deleteFrom('audit_entries').where('id', 'in', links.select('entry_id'))),
+    await changeRows(em, db.deleteFrom('audit_chain').where('position', '<=', end.position)),
   ]
   if (deleted.some((count) => count !== entries)) throw notAsWritten([`Deleted: ${deleted.join(' entries and ')} links.`])
   return { ...end, entries }
@@ -97,8 +98,8 @@ function endOfOld(anchor: Place, links: readonly Link[], before: Date): Place {
   for (const link of links.slice(0, -1)) {
     const problems = problemsOf(place, link)
     if (link.id === null || problems.length > 0) throw notAsWritten(problems)
-    if (toDate(link.created_at) >= before) break
-    place = { position: Number(link.position), hash: link.hash }
+    if (link.created_at >= before) break
+    place = { position: link.position, hash: link.hash }
   }
   return place
 }

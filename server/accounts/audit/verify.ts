@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { db } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
-import { idAt, anchorOf, type Cut, lastCut, problemsOf, readLinks } from './chain.ts'
+import { idAt, anchorOf, type Cut, isUnsealed, lastCut, problemsOf, readLinks } from './chain.ts'
 
 /** Result of verifying the audit log against its hash chain. */
 type Verdict = {
@@ -40,7 +41,7 @@ export async function verifyChain(em: EntityManager, now: Date, known?: string):
     }
     for (const link of links) {
       problems.push(...problemsOf(place, link))
-      place = { position: Number(link.position), hash: link.hash }
+      place = { position: link.position, hash: link.hash }
       hasKnown ||= link.hash === known
     }
     if (links.length < atOnce) break
@@ -62,22 +63,30 @@ const whyUnknown = (cut: Cut | null) =>
 /** Checks a cut. After an unauthorized deletion of the oldest entries, the audit entry about it is missing, or links remain. */
 async function problemsOfCut(em: EntityManager, cut: Cut | null): Promise<string[]> {
   if (!cut) return []
-  const entry = await readRow<{ summary: string }>(em, 'select summary from audit_entries where id = ?', [cut.entryId])
+  const entry = await readRow(em, db.selectFrom('audit_entries').select('summary').where('id', '=', cut.entryId))
   const { position, hash } = cut
-  const left = await readRow<{ total: number | string }>(em, 'select count(*) as total from audit_chain where position <= ?', [position])
+  const left = await readRow(
+    em,
+    db
+      .selectFrom('audit_chain')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('position', '<=', position),
+  )
   const problems = []
   if (!entry?.summary.includes(hash)) problems.push(`The audit entry about the deletion of entries up to position ${position} is missing.`)
-  if (Number(left?.total) > 0) problems.push(`Links up to position ${position} exist, although they were deleted.`)
+  if (left && left.total > 0) problems.push(`Links up to position ${position} exist, although they were deleted.`)
   return problems
 }
 
 async function countUnsealed(em: EntityManager, now: Date): Promise<{ old: number; unsealed: number }> {
-  const row = await readRow<{ old: number | string | null; total: number | string }>(
+  const before = idAt(now.getTime() - sealedAfterMs)
+  const row = await readRow(
     em,
-    `select sum(case when e.id < ? then 1 else 0 end) as old, count(*) as total from audit_entries e
-     where not exists (select 1 from audit_chain c where c.entry_id = e.id)`,
-    [idAt(now.getTime() - sealedAfterMs)],
+    db
+      .selectFrom('audit_entries as e')
+      .select(({ fn }) => [fn.countAll<number>().filterWhere('e.id', '<', before).as('old'), fn.countAll<number>().as('total')])
+      .where(isUnsealed),
   )
-  const old = Number(row?.old ?? 0)
-  return { old, unsealed: Number(row?.total ?? 0) - old }
+  const { old, total } = row ?? { old: 0, total: 0 }
+  return { old, unsealed: total - old }
 }

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { createHash } from 'node:crypto'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { db } from '../../platform/db/query.ts'
 import type { Reads } from '../../platform/db/reads.ts'
 import { missingAuthentication } from '../../errors.ts'
 import { Avatar, User } from '../users/entity.ts'
@@ -34,8 +35,8 @@ export async function removeAvatar({ em, viewer, ip }: SignedInContext): Promise
 }
 
 /** Returns the picture of a user, even of a disabled account, since published packages still show it. */
-export async function findAvatar(reads: Reads, userId: string): Promise<{ png: Buffer; sha256: string } | undefined> {
-  return reads.get<{ png: Buffer; sha256: string }>('select png, sha256 from avatars where user_id = ?', userId)
+export async function findAvatar(reads: Reads, userId: string): Promise<{ png: Uint8Array; sha256: string } | undefined> {
+  return reads.get(db.selectFrom('avatars').select(['png', 'sha256']).where('user_id', '=', userId))
 }
 
 /** Called first in each transaction, so that the row lock of the account serializes concurrent changes. */

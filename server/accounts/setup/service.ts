@@ -13,6 +13,7 @@ import { isSetUp } from '../../platform/access/setup-gate.ts'
 import { SetupCode } from './entity.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../../platform/db/base.ts'
+import { lockTable } from '../../platform/db/statements.ts'
 import { othersSince } from '../../platform/db/open/servers.ts'
 
 const completionMs = 30 * 60_000
@@ -152,8 +153,8 @@ function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string {
  * Returns the setup code for a starting instance. Reuses the code that another running instance has announced, unless it was already entered, so
  * that the log of every instance shows a valid code. Otherwise creates a new one. Instances that start at the same time share one code.
  */
-async function codeForStart(em: EntityManager, { database, keys, now }: Pick<Services, 'database' | 'keys' | 'now'>): Promise<string> {
-  if (database.backend === 'postgres') await em.execute('lock table setup_codes in share row exclusive mode')
+async function codeForStart(em: EntityManager, { keys, now }: Pick<Services, 'keys' | 'now'>): Promise<string> {
+  await lockTable(em, 'setup_codes', 'share row exclusive')
   const [newest, since] = [await newestCode(em), await othersSince(em)]
   const isTheirs = newest && since !== null && newest.createdAt >= since && newest.verifiedAt === null && !isExpired(newest, now())
   // The code is derived from the secret keys. An instance with another JWT_SECRET would derive a different one.

@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { Config } from '../../platform/config/config.ts'
+import { db } from '../../platform/db/query.ts'
 import type { Services } from '../../services.ts'
 import type { Task } from './hashing-worker.ts'
 import { passwordThreads, type Caller, passwordTurns } from './password-threads.ts'
@@ -86,8 +87,11 @@ const lookAgainMs = 10 * 60_000
 async function highestCost({ database, state }: Pick<Services, 'database' | 'state'>): Promise<number> {
   const known = state.highestCost
   if (known && performance.now() - known.readAt < lookAgainMs) return known.cost
-  const row = await database.reads.get<{ cost: string | null }>(
-    'select max(substr(password_hash, 5, 2)) as cost from users where password_hash is not null',
+  const row = await database.reads.get(
+    db
+      .selectFrom('users')
+      .select(({ fn, lit }) => fn<string | null>('max', [fn('substr', ['password_hash', lit(5), lit(2)])]).as('cost'))
+      .where('password_hash', 'is not', null),
   )
   const cost = Number(row?.cost ?? 0)
   state.highestCost = { cost, readAt: performance.now() }

@@ -8,6 +8,8 @@ import { nameOfStore, openBlobs, type StoreConfig, openStores } from '../../plat
 import { type Operation, type Outcome, counted } from './command.ts'
 import { byOperator } from './people.ts'
 import { sharedClock } from '../../platform/db/open/servers.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow } from '../../platform/db/statements.ts'
 import { rebuildIndex } from '../../registry/search/rebuild.ts'
 import { showProgress } from './progress-line.ts'
 import { ConfigError, type Config } from '../../platform/config/config.ts'
@@ -57,7 +59,7 @@ export async function restoreArchive({ em, config }: Operation, name = '', versi
   }
   const what = version === undefined ? sha256 : `of ${name} ${version} (${sha256})`
   await em.transactional(async (inner) => record(inner, `put the removed archive ${what} back into the store`))
-  const [named] = await em.execute<unknown[]>('select 1 from package_versions where archive_sha256 = ?', [sha256])
+  const named = await readRow(em, db.selectFrom('package_versions').select('id').where('archive_sha256', '=', sha256).limit(1))
   const rest = named
     ? ''
     : `\nNo version refers to it, so it will be removed again after a day. Copy it from ${pathOf(config, sha256)} if you need it.`
@@ -69,9 +71,14 @@ const record = (em: Operation['em'], done: string): void =>
   audit(em, { kind: 'server.settings_updated', actor: null, summary: byOperator(done) })
 
 async function hashOf(em: Operation['em'], name: string, version: string): Promise<string> {
-  const [published]: { sha256: string }[] = await em.execute(
-    'select v.archive_sha256 as sha256 from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?',
-    [name, version],
+  const published = await readRow(
+    em,
+    db
+      .selectFrom('package_versions as v')
+      .innerJoin('packages as p', 'p.id', 'v.package_id')
+      .select('v.archive_sha256 as sha256')
+      .where('p.name', '=', name)
+      .where('v.version', '=', version),
   )
   const sha256 = published?.sha256 ?? (await em.findOne(DeletedVersion, { packageName: name, version }))?.archiveSha256
   if (!sha256) throw notFound(`No archive of ${name} ${version} is known. Give its SHA-256, which the server log contains.`)

@@ -1,3 +1,4 @@
+import type { Query } from '../../platform/db/query.ts'
 import type { Services } from '../../services.ts'
 
 /** How urgent an item is: `error` needs action now, `warning` soon, `info` is a recommendation. */
@@ -57,7 +58,6 @@ export const counted = (count: number, given: Given): AttentionItem[] => (count 
 /** "1 job", "2 jobs". */
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
-/** Returns the number in the first column of a query. PostgreSQL returns counts as strings. */
-export async function countOf({ database }: Pick<Services, 'database'>, sql: string, ...values: (string | number)[]): Promise<number> {
-  return Number((await database.reads.get<{ total: number | string }>(sql, ...values))?.total ?? 0)
-}
+/** Returns the count that a query selects as `total`. */
+export const countOf = async ({ database }: Pick<Services, 'database'>, query: Query<{ total: number }>): Promise<number> =>
+  (await database.reads.get(query))?.total ?? 0

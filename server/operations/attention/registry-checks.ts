@@ -1,6 +1,6 @@
 import { AccessToken } from '../../accounts/tokens/entity.ts'
-import { toDate } from '../../platform/db/reads.ts'
-import { readRows } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow } from '../../platform/db/statements.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
 import { isScoringOn } from '../../platform/settings/scoring.ts'
 import { healthOf } from '../../registry/mirror/health.ts'
@@ -15,10 +15,13 @@ export const checkJobs: AttentionCheck = async ({ database }) => {
 
 export const checkSdks: AttentionCheck = async ({ config, database }) => {
   if (!(await isScoringOn({ config, database }))) return []
-  const rows = await database.reads.all<{ kind: string; status: string; total: number | string }>(
-    'select kind, status, count(*) as total from sdk_installs group by kind, status',
+  const rows = await database.reads.all(
+    db
+      .selectFrom('sdk_installs')
+      .select(({ fn }) => ['kind', 'status', fn.countAll<number>().as('total')])
+      .groupBy(['kind', 'status']),
   )
-  const failed = rows.reduce((sum, { status, total }) => (status === 'failed' ? sum + Number(total) : sum), 0)
+  const failed = rows.reduce((sum, { status, total }) => (status === 'failed' ? sum + total : sum), 0)
   const isReady = rows.some(({ status }) => status === 'ready')
   return [
     ...counted(failed, { kind: 'sdk_failed', severity: 'warning', text: `${plural(failed, 'SDK')} could not be installed.` }),
@@ -29,7 +32,13 @@ export const checkSdks: AttentionCheck = async ({ config, database }) => {
 }
 
 export const checkNames: AttentionCheck = async (watched) => {
-  const waiting = await countOf(watched, 'select count(*) as total from confusable_names where approved_at is null')
+  const waiting = await countOf(
+    watched,
+    db
+      .selectFrom('confusable_names')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('approved_at', 'is', null),
+  )
   const text = `${plural(waiting, 'package name')} could be confused with others and ${waiting === 1 ? 'waits' : 'wait'} for a decision.`
   return counted(waiting, { kind: 'names_waiting', severity: 'warning', text })
 }
@@ -55,22 +64,41 @@ export const checkMirror: AttentionCheck = async (watched) => {
   const isAway = failingSince !== null && now().getTime() - failingSince.getTime() > awayMs
   const awayText = `${config.UPSTREAM_URL} does not answer${lastFailure === null ? '' : ` (${lastFailure})`}. Only packages in the mirror can be used.`
   const since = new Date(now().getTime() - dayMs)
-  const [latest] = await readRows<{ total: number | string; last_at: number | string | Date; reason: string }>(
-    database.fork(),
-    `select (select count(*) from mirror_decisions where outcome = 'fault' and last_at >= ?) as total, last_at, reason
-     from mirror_decisions where outcome = 'fault' and last_at >= ? order by last_at desc, id desc limit 1`,
-    [since, since],
-  )
-  const faults = Number(latest?.total ?? 0)
+  const latest = await readRow(database.fork(), latestFault(since))
+  const faults = latest?.total ?? 0
   const text = `${config.UPSTREAM_URL} sent ${plural(faults, 'thing')} that could not be used in the last day. Latest: ${latest?.reason ?? ''}`
   return [
     ...(isAway ? [item({ kind: 'mirror_upstream_away', severity: 'warning', at: failingSince, text: awayText })] : []),
-    ...counted(faults, { kind: 'mirror_faults', severity: 'warning', at: latest ? toDate(latest.last_at) : null, text }),
+    ...counted(faults, { kind: 'mirror_faults', severity: 'warning', at: latest?.last_at ?? null, text }),
   ]
 }
 
+/** The latest fault since a time, and the number of all of them. */
+function latestFault(since: Date) {
+  const faults = db.selectFrom('mirror_decisions').where('outcome', '=', 'fault').where('last_at', '>=', since)
+  return faults
+    .select(['last_at', 'reason'])
+    .select(
+      faults
+        .select(({ fn }) => fn.countAll<number>().as('total'))
+        .$asScalar()
+        .$notNull()
+        .as('total'),
+    )
+    .orderBy('last_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+}
+
 export const checkInvitations: AttentionCheck = async (watched) => {
-  const invited = await countOf(watched, 'select count(*) as total from users where password_hash is null and is_active')
+  const invited = await countOf(
+    watched,
+    db
+      .selectFrom('users')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('password_hash', 'is', null)
+      .where('is_active', '=', true),
+  )
   const text = `${plural(invited, 'invited person', 'invited people')} ${invited === 1 ? 'has' : 'have'} not accepted yet.`
   return counted(invited, { kind: 'invitations_unanswered', severity: 'info', text })
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { conflict } from '../../errors.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import type { Stores } from '../../platform/store/open.ts'
 import { type HeldRemovals, holdRemovals } from '../../platform/store/hold.ts'
 import { version } from '../../platform/config/version.ts'
@@ -158,7 +159,8 @@ async function copyOne(
 
 /** Removes a blob that was restored only for the backup, unless a version refers to it again. */
 async function removeAgain({ em, now }: BlobSource, blobs: BlobStore, sha256: string): Promise<void> {
-  const named = await em.execute<unknown[]>(
+  const named = await readRows(
+    em,
     'select 1 from package_versions where archive_sha256 = ? union all select 1 from version_docs where sha256 = ?',
     [sha256, sha256],
   )

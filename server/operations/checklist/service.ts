@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { lockSetting, readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { readSchedule } from '../backup/schedule/state.ts'
 
@@ -22,24 +23,28 @@ const setting: Setting<Checklist> = { key: 'setup.checklist', schema: z.object({
 /** Returns whether an administrator has hidden the checklist. */
 export const readChecklist = ({ database }: Pick<Context, 'database'>): Promise<Checklist> => readSetting(database.reads, setting)
 
-type Facts = Record<'token' | 'package' | 'sdk' | 'people', number | boolean>
-
 /** Returns the steps with their current state. */
 export async function stepsOf({ database, config, now }: Pick<Context, 'database' | 'config' | 'now'>): Promise<ChecklistStep[]> {
-  const [facts, schedule] = await Promise.all([database.reads.get<Facts>(factsSql), readSchedule(config, database.reads, now())])
+  const [known, schedule] = await Promise.all([database.reads.get(facts), readSchedule(config, database.reads, now())])
   const done: Record<ChecklistStepName, boolean> = {
-    token: Boolean(facts?.token),
-    package: Boolean(facts?.package),
+    token: Boolean(known?.token),
+    package: Boolean(known?.package),
     backups: Boolean(schedule?.lastSuccess),
-    sdk: Boolean(facts?.sdk),
-    people: Boolean(facts?.people),
+    sdk: Boolean(known?.sdk),
+    people: Boolean(known?.people),
     https: config.SERVER_URL.startsWith('https:'),
   }
   return Object.entries(done).map(([name, isDone]) => ({ name: name as ChecklistStepName, isDone }))
 }
 
-const factsSql = `select exists (select 1 from access_tokens where revoked_at is null) as token, exists (select 1 from packages) as package,
-  exists (select 1 from sdk_installs where status = 'ready') as sdk, exists (select 1 from users where role <> 'owner') as people`
+const facts = prepared(() =>
+  db.selectNoFrom(({ exists, selectFrom }) => [
+    exists(selectFrom('access_tokens').select('id').where('revoked_at', 'is', null)).as('token'),
+    exists(selectFrom('packages').select('id')).as('package'),
+    exists(selectFrom('sdk_installs').select('id').where('status', '=', 'ready')).as('sdk'),
+    exists(selectFrom('users').select('id').where('role', '<>', 'owner')).as('people'),
+  ]),
+)
 
 /** Hides the checklist from all administrators, or shows it again. Setting the current value again has no effect. */
 export async function updateChecklist({ em, viewer, ip }: SignedInContext, wanted: Checklist): Promise<Checklist> {

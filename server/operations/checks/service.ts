@@ -7,7 +7,6 @@ import { cachedCheck, type Check, watchedCheck } from './cached-check.ts'
 import { describeConfig } from '../../platform/config/config.ts'
 import { weakSettings } from '../../platform/config/warnings.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { toDate } from '../../platform/db/reads.ts'
 import { nameOfStore } from '../../platform/store/open.ts'
 
 type Component = 'metadata_store' | 'blob_store' | 'search_index'
@@ -104,7 +103,7 @@ export async function storageOf(services: Watched) {
 export async function clocksOf({ database, now }: Pick<Services, 'database' | 'now'>) {
   const sql = database.backend === 'sqlite' ? "select strftime('%s', 'now') * 1000 as moment" : 'select clock_timestamp() as moment'
   const row = await database.reads.get<{ moment: number | Date }>(sql)
-  return { server: now(), database: toDate(row?.moment ?? Number.NaN) }
+  return { server: now(), database: new Date(row?.moment ?? Number.NaN) }
 }
 
 /** Returns the request as seen by the server, including proxy headers and whether they are trusted. */

@@ -14,6 +14,8 @@ import { ConfigError, readConfig } from '../../platform/config/config.ts'
 import { cookieName } from '../../platform/http/cookies.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import { openLog } from '../../platform/http/log.ts'
+import { db } from '../../platform/db/query.ts'
+import { countJobs } from '../../platform/jobs/queue.ts'
 import { startWorker } from '../../platform/jobs/worker.ts'
 import type { Services } from '../../services.ts'
 import { recordDownloads, saveDownloads } from '../../registry/downloads/tally.ts'
@@ -54,13 +56,16 @@ async function runDemo(): Promise<void> {
 const report = (text: string): void => void process.stdout.write(`${text}\n`)
 
 async function requireEmpty({ database, config }: Services): Promise<void> {
-  const row = await database.reads.get('select 1 from users union all select 1 from packages limit 1')
+  const row = await database.reads.get(db.selectFrom('users').select('id').unionAll(db.selectFrom('packages').select('id')).limit(1))
   if (row) throw new Error(`The server in ${config.DATA_DIR} is not empty. Set DATA_DIR to a new folder for the demo.`)
 }
 
 /** Runs the jobs that publishing has enqueued: the analysis of all versions. */
 async function analyze(services: Services): Promise<void> {
-  const remaining = async () => Number((await services.database.reads.get<{ left: number | string }>(pendingJobs))?.left ?? 0)
+  const remaining = async () => {
+    const { queued, running } = await countJobs(services.database.reads)
+    return queued + running
+  }
   const worker = startWorker(services, jobHandlers(services), { concurrency: 2, pollMs: 1000 })
   const timer = setInterval(() => void remaining().then((left) => report(`Analyzing versions: ${left} left.`)), 10_000)
   try {
@@ -73,7 +78,6 @@ async function analyze(services: Services): Promise<void> {
     await worker.stop()
   }
 }
-const pendingJobs = "select count(*) as left from jobs where state in ('queued', 'running')"
 
 type Session = { clock: { now: Date }; password: string }
 

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { createHash } from 'node:crypto'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { db } from '../../platform/db/query.ts'
 import type { Reads } from '../../platform/db/reads.ts'
 import { squarePicture } from '../../platform/pictures/convert.ts'
 import { identitySetting, type RegistryIdentity } from '../../platform/settings/identity.ts'
@@ -37,8 +38,8 @@ export const removeLogo = (context: SignedInContext): Promise<void> =>
     return { ...before, logoTag: null }
   })
 
-export const findLogo = (reads: Reads): Promise<{ png: Buffer; sha256: string } | undefined> =>
-  reads.get<{ png: Buffer; sha256: string }>('select png, sha256 from registry_logos where key = ?', key)
+export const findLogo = (reads: Reads): Promise<{ png: Uint8Array; sha256: string } | undefined> =>
+  reads.get(db.selectFrom('registry_logos').select(['png', 'sha256']).where('key', '=', key))
 
 type Update = (before: RegistryIdentity, em: EntityManager) => RegistryIdentity | Promise<RegistryIdentity>
 

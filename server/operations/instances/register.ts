@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { BlobStore } from '../../platform/blobs/store.ts'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow } from '../../platform/db/statements.ts'
 import { otherServers, silenceMs } from '../../platform/db/open/servers.ts'
 import { hmac, type Keys, validKeys } from '../../platform/http/keys.ts'
 import type { Log } from '../../platform/http/log.ts'
@@ -34,7 +36,10 @@ export async function registerInstance(em: EntityManager, { config, keys, log }:
     const recorded = await lockSetting(inner, instances)
     const running = await runningOf(inner, recorded)
     accept([...new Set(Object.values(running).flatMap((other) => (other ? differences(own, other) : [])))], { config, log })
-    const [row] = await inner.execute<{ name: string }[]>("select current_setting('application_name') as name")
+    const row = await readRow(
+      inner,
+      db.selectNoFrom(({ fn, val }) => fn<string>('current_setting', [val('application_name')]).as('name')),
+    )
     await writeSetting(inner, instances, { ...running, ...(row && { [row.name]: own }) })
   })
 }

@@ -4,7 +4,8 @@ import { enqueue } from '../../platform/jobs/queue.ts'
 import { handler } from '../../platform/jobs/handler.ts'
 import type { Progress } from '../../platform/jobs/lease.ts'
 import type { Services } from '../../services.ts'
-import { rowsById } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow, rowsById } from '../../platform/db/statements.ts'
 import { orphanedArchives } from '../../platform/store/collect.ts'
 import { findFault } from '../../platform/store/transfer.ts'
 import { IntegrityReport } from './entity.ts'
@@ -94,8 +95,11 @@ type Archive = { package: string; version: string; sha256: string; bytes: number
 
 /** Yields the state of the archive of each version. Skips versions that are deleted during the check. */
 async function* checkArchives({ em, blobs }: Checked, report: Report) {
-  const [row] = await em.execute<{ total: number | string }[]>('select count(*) as total from package_versions')
-  const total = Number(row?.total)
+  const row = await readRow(
+    em,
+    db.selectFrom('package_versions').select(({ fn }) => fn.countAll<number>().as('total')),
+  )
+  const total = row?.total ?? 0
   let done = 0
   for await (const { id, ...archive } of versions(em)) {
     report({ phase: 'archives', done: done++, total: Math.max(total, done) })
@@ -105,16 +109,21 @@ async function* checkArchives({ em, blobs }: Checked, report: Report) {
   report({ phase: 'archives', done, total: done })
 }
 
-type Row = Omit<Archive, 'bytes'> & { id: string; bytes: number | string }
+const versions = (em: EntityManager): AsyncGenerator<Archive & { id: string }> =>
+  rowsById(
+    em,
+    (after) =>
+      db
+        .selectFrom('package_versions as v')
+        .innerJoin('packages as p', 'p.id', 'v.package_id')
+        .select(['v.id', 'p.name as package', 'v.version', 'v.archive_sha256 as sha256', 'v.archive_bytes as bytes'])
+        .where('v.id', '>', after)
+        .orderBy('v.id'),
+    { batch: batchSize },
+  )
 
-async function* versions(em: EntityManager): AsyncGenerator<Archive & { id: string }> {
-  const sql = `select v.id, p.name as package, v.version, v.archive_sha256 as sha256, v.archive_bytes as bytes
-    from package_versions v join packages p on p.id = v.package_id where v.id > ?`
-  // The driver returns 64-bit integers as strings.
-  for await (const row of rowsById<Row>(em, sql, { batch: batchSize })) yield { ...row, bytes: Number(row.bytes) }
-}
-
-const isThere = async (em: EntityManager, id: string) => (await em.execute('select 1 from package_versions where id = ?', [id])).length > 0
+const isThere = async (em: EntityManager, id: string) =>
+  (await readRow(em, db.selectFrom('package_versions').select('id').where('id', '=', id))) !== undefined
 
 /** Yields stored files that no version refers to, except for files of the last hour, which may belong to an upload in progress. */
 function orphans(services: Checked, report: Report) {

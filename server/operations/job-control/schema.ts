@@ -7,6 +7,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import { conflict, notFound } from '../../errors.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows } from '../../platform/db/statements.ts'
 import { Job } from '../../platform/jobs/entity.ts'
 import { cancelInstall, installKind, lockInstall } from '../../analysis/sdks/service.ts'
 
@@ -45,7 +47,13 @@ async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): 
 
 /** Locks a job, starting with a write: on SQLite, a transaction that starts with a read cannot write after another has committed. */
 async function lockJob(em: EntityManager, id: string): Promise<Job> {
-  await em.execute('update jobs set attempts = attempts where id = ?', [id])
+  await changeRows(
+    em,
+    db
+      .updateTable('jobs')
+      .set(({ ref }) => ({ attempts: ref('attempts') }))
+      .where('id', '=', id),
+  )
   return findJob(em, id)
 }
 

@@ -1,6 +1,6 @@
 import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { renderText } from '../../registry/markdown/service.ts'
 import type { Services } from '../../services.ts'
 import { LegalDocument, type LegalKind } from './entity.ts'
@@ -17,12 +17,13 @@ export const titles: Record<LegalKind, string> = { privacy: 'privacy policy', te
 
 /** Returns a legal page: the owner's text, or else the built-in one. */
 export async function readLegalDocument({ database }: Pick<Services, 'database'>, kind: LegalKind): Promise<LegalText> {
-  const row = await database.reads.recall<{ markdown: string; updated_at: number | Date }>(
-    'select markdown, updated_at from legal_documents where kind = ?',
-    kind,
-  )
-  return row ? { kind, markdown: row.markdown, isCustom: true, updatedAt: toDate(row.updated_at) } : builtIn(kind)
+  const row = await database.reads.recall(textOf, kind)
+  return row ? { kind, isCustom: true, ...row } : builtIn(kind)
 }
+
+const textOf = prepared((kind: LegalKind) =>
+  db.selectFrom('legal_documents').select(['markdown', 'updated_at as updatedAt']).where('kind', '=', kind),
+)
 
 /** Replaces the text of a legal page. An empty text restores the built-in one. An unchanged text has no effect. */
 export async function updateLegalDocument(context: SignedInContext, kind: LegalKind, markdown: string): Promise<LegalText> {

@@ -8,6 +8,8 @@ import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
 import { secretIn, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
+import { db } from '../db/query.ts'
+import { changeRows } from '../db/statements.ts'
 import { isRefusedForMove } from '../db/unavailable.ts'
 
 /** The context of a request for resolvers and routes. REST, GraphQL and binary routes create one per request. */
@@ -126,15 +128,13 @@ function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: 
   if (written.size > 10_000) written.clear()
   written.set(credential.id, now.getTime())
   const table = credential.kind === 'token' ? 'access_tokens' : 'sessions'
-  const moment = database.backend === 'sqlite' ? now.getTime() : now
+  const use = db
+    .updateTable(table)
+    .set({ last_used_at: now })
+    .where('id', '=', credential.id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)]))
   writes++
-  database.orm.em
-    .getConnection()
-    .execute(`update ${table} set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)`, [
-      moment,
-      credential.id,
-      moment,
-    ])
+  changeRows(database.fork(), use)
     .catch((error: unknown) => {
       written.delete(credential.id)
       if (!isRefusedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)

@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import { insufficientPermissions } from '../../errors.ts'
+import { db } from '../db/query.ts'
 import type { Services } from '../../services.ts'
 
 declare module '../../services.ts' {
@@ -10,7 +12,8 @@ declare module '../../services.ts' {
 /** Returns whether the server has an owner. A positive answer never changes, so it is cached. */
 export async function isSetUp({ database, state }: Pick<Services, 'database' | 'state'>): Promise<boolean> {
   if (state.isSetUp) return true
-  const owner = await database.reads.get<{ id: string }>("select id from users where role = 'owner'")
+  // A literal, for the index of the only owner.
+  const owner = await database.reads.get(db.selectFrom('users').select('id').where('role', '=', sql.lit('owner')))
   if (owner) state.isSetUp = true
   return owner !== undefined
 }

@@ -6,6 +6,7 @@ import {
   type Expression,
   type Insertable,
   type QueryResult,
+  type RawBuilder,
   sql,
   type SqlBool,
 } from 'kysely'
@@ -83,8 +84,43 @@ export async function changeRows(em: EntityManager, query: Query<unknown> | stri
   return Number(numAffectedRows)
 }
 
+const isPostgres = (em: EntityManager): boolean => em.getPlatform() instanceof BasePostgreSqlPlatform
+
+/** Runs a query that locks its rows (`forUpdate` and the like) until the end of the transaction. SQLite has a single writer: there it does nothing. */
+export const lockRows = async (em: EntityManager, query: Query<unknown>): Promise<void> =>
+  isPostgres(em) ? void (await run(em, compile(query))) : undefined
+
+/** Locks a table until the end of the transaction of `em`. On SQLite it does nothing. */
+export const lockTable = (em: EntityManager, table: keyof Tables, mode: 'share' | 'share row exclusive'): Promise<void> =>
+  lockRows(em, sql`lock table ${sql.table(table)} in ${sql.raw(mode)} mode`)
+
+/** Takes the lock of this name until the end of the transaction of `em`. On SQLite it does nothing. */
+export const lockNamed = (em: EntityManager, name: string): Promise<void> =>
+  lockRows(
+    em,
+    db.selectNoFrom(({ fn, val }) => fn('pg_advisory_xact_lock', [fn('hashtext', [val(name)])]).as('locked')),
+  )
+
+/** Returns a query that locks its rows, which come from `table`, and skips locked ones. On SQLite it is the query itself. */
+export const skipLocked = <Q extends { modifyEnd(modifier: RawBuilder<unknown>): Q }>(em: EntityManager, query: Q, table: string): Q =>
+  isPostgres(em) ? query.modifyEnd(sql`for update of ${sql.id(table)} skip locked`) : query
+
+/** Whether a column has one of these texts, which are bound as one parameter. For hundreds of texts, or statements of a hot path. */
+export const isAmong = (em: EntityManager, column: Expression<string>, texts: readonly string[]): RawBuilder<SqlBool> =>
+  isPostgres(em)
+    ? sql`${column} = any(array(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb)))`
+    : sql`${column} in (select value from json_each(${JSON.stringify(texts)}))`
+
+/** Converts a text to the type of ids. SQLite stores ids as texts. */
+export const asId = (em: EntityManager, text: RawBuilder<unknown>): RawBuilder<string> =>
+  isPostgres(em) ? sql`cast(${text} as uuid)` : sql`${text}`
+
+/** The time `ms` milliseconds after another. */
+export const timeAfter = (em: EntityManager, time: Expression<Date>, ms: Expression<number>): RawBuilder<Date> =>
+  isPostgres(em) ? sql`(cast(${time} as timestamptz) + ${ms} * interval '1 millisecond')` : sql`(${time} + ${ms})`
+
 /** Inserts rows with the columns of the first one, in batches of 50, because databases limit the parameters of a statement. */
-export async function insertRows<Table extends keyof Tables & string>(
+export async function insertRows<Table extends keyof Tables>(
   em: EntityManager,
   table: Table,
   rows: readonly Insertable<Tables[Table]>[],
@@ -118,8 +154,7 @@ async function run<Row>(em: EntityManager, { sql, values, extremes }: Statement)
 
 async function execute<Row>(em: EntityManager, sql: string, values: readonly Value[]): Promise<SqliteResult<Row>> {
   const transaction = em.getTransactionContext<ControlledTransaction<never>>()
-  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
-  const query = isPostgres ? CompiledQuery.raw(numbered(sql), [...values]) : CompiledQuery.raw(sql, values.map(forSqlite))
+  const query = isPostgres(em) ? CompiledQuery.raw(numbered(sql), [...values]) : CompiledQuery.raw(sql, values.map(forSqlite))
   const listeners = listening.get(em.getDriver())
   listeners?.onQuery?.(sql)
   try {

@@ -2,10 +2,19 @@ import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import type { QueryConfig, QueryResult } from 'pg'
 import { rateLimited } from '../../errors.ts'
+import { compile, db } from '../db/query.ts'
+import { numbered } from '../db/statements.ts'
 import { createFairLimiter } from '../threads/fair-limiter.ts'
 
 /** Table of the buckets that several instances share. */
 const tableName = 'rate_limits'
+
+declare module '../db/query.ts' {
+  interface Tables {
+    /** Exists on PostgreSQL only. */
+    rate_limits: { key: string; points: number; expire: number | null }
+  }
+}
 
 const minutes = (count: number) => count * 60
 
@@ -71,7 +80,10 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
     use: (name, key) =>
       inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), refuse)),
     refund: async (name, key) => void (await limiters[name].reward(key)),
-    collect: async () => void (await shared?.query({ text: `DELETE FROM ${tableName} WHERE expire < $1`, values: [Date.now()] })),
+    collect: async () => {
+      const { sql, values } = compile(db.deleteFrom(tableName).where('expire', '<', Date.now()))
+      await shared?.query({ text: numbered(sql), values: [...values] })
+    },
   }
 }
 

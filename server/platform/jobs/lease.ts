@@ -1,7 +1,9 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Updateable } from 'kysely'
 import { v4 as random } from 'uuid'
-import { changeRows, readRow, readRows, type Value, withoutSync } from '../db/statements.ts'
+import { db, type Tables } from '../db/query.ts'
+import { changeRows, readRow, readRows, skipLocked, withoutSync } from '../db/statements.ts'
 import { Job } from './entity.ts'
 import { turnMs } from './queue.ts'
 
@@ -33,31 +35,52 @@ export async function claim(
 type ClaimFilter = { kinds: string[]; now: Date; own: string[]; isUrgent: boolean }
 type ActionableState = 'running' | 'queued'
 
-const among = (values: string[]) => `(${values.map(() => '?').join(', ')})`
-
-/** Returns the SQL for jobs whose lease has expired. */
-function lostJobs({ kinds, now, own }: Omit<ClaimFilter, 'isUrgent'>): { sql: string; values: Value[] } {
-  const sql = `from jobs j where kind in ${among(kinds)} and state = 'running' and leased_until < ?
-      ${own.length > 0 ? `and id not in ${among(own)}` : ''} order by priority, turn, run_at, id limit ${maxRequeued}`
-  return { sql, values: [...kinds, now, ...own] }
-}
+/** A query of the jobs whose lease has expired. */
+const lostJobs = ({ kinds, now, own }: Omit<ClaimFilter, 'isUrgent'>) =>
+  jobsOf(kinds, 'running', own).where('j.leased_until', '<', now).limit(maxRequeued)
 const maxRequeued = 100
 
-/** Returns the SQL for the next job to claim. Uses an index. */
-function nextJob({ kinds, now, own, isUrgent }: ClaimFilter): { sql: string; values: Value[] } {
-  const sql = `from jobs j where kind in ${among(kinds)} and state = 'queued' and run_at <= ?
-      ${own.length > 0 ? `and id not in ${among(own)}` : ''} ${isUrgent ? 'and priority <= 0' : ''}
-      and not exists (select 1 from jobs r where r.kind = j.kind and r.subject = j.subject and r.state = 'running')
-      and (interruptions = 0 or not exists (select 1 from jobs r where r.kind = j.kind and r.state = 'running' and r.interruptions > 0))
-    order by priority, turn, run_at, id limit 1`
-  return { sql, values: [...kinds, now, ...own] }
+/** A query of the next job to claim. Uses an index. */
+function nextJob({ kinds, now, own, isUrgent }: ClaimFilter) {
+  const due = jobsOf(kinds, 'queued', own)
+    .where('j.run_at', '<=', now)
+    .where(({ exists, not, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('jobs as r')
+            .select('r.id')
+            .whereRef('r.kind', '=', 'j.kind')
+            .whereRef('r.subject', '=', 'j.subject')
+            .where('r.state', '=', 'running'),
+        ),
+      ),
+    )
+    .where(({ eb, exists, not, or, selectFrom }) => {
+      const running = selectFrom('jobs as r').select('r.id').whereRef('r.kind', '=', 'j.kind').where('r.state', '=', 'running')
+      return or([eb('j.interruptions', '=', 0), not(exists(running.where('r.interruptions', '>', 0)))])
+    })
+    .limit(1)
+  return isUrgent ? due.where('j.priority', '<=', 0) : due
+}
+
+/** A query of jobs in the order in which they are claimed. */
+function jobsOf(kinds: string[], state: ActionableState, own: string[]) {
+  const jobs = db
+    .selectFrom('jobs as j')
+    .where('j.kind', 'in', kinds)
+    .where('j.state', '=', state)
+    .orderBy('j.priority')
+    .orderBy('j.turn')
+    .orderBy('j.run_at')
+    .orderBy('j.id')
+  return own.length > 0 ? jobs.where('j.id', 'not in', own) : jobs
 }
 
 /** Returns `running` if jobs lost their lease, and `queued` if jobs are due. */
-async function findDue(em: EntityManager, filter: ClaimFilter): Promise<ActionableState[]> {
-  const [lost, waiting] = [lostJobs(filter), nextJob(filter)]
-  const sql = `select distinct state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting`
-  return (await readRows<{ state: ActionableState }>(em, sql, [...lost.values, ...waiting.values])).map(({ state }) => state)
+async function findDue(em: EntityManager, filter: ClaimFilter): Promise<string[]> {
+  const lost = db.selectFrom(lostJobs(filter).select('j.state').as('lost')).select('lost.state').distinct()
+  const waiting = db.selectFrom(nextJob(filter).select('j.state').as('waiting')).select('waiting.state')
+  return (await readRows(em, lost.unionAll(waiting))).map(({ state }) => state)
 }
 
 /**
@@ -66,28 +89,28 @@ async function findDue(em: EntityManager, filter: ClaimFilter): Promise<Actionab
  * other jobs, and a server that is killed often interrupts each job a few times instead of the same one every time.
  */
 export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, 'isUrgent'>): Promise<void> {
-  const { sql, values } = lostJobs(filter)
-  const lost = await readRows<LostJob>(em.fork(), `select id, lease, interruptions, turn, kind, priority ${sql}`, values)
+  const lost = await readRows(
+    em.fork(),
+    lostJobs(filter).select(['j.id', 'j.lease', 'j.interruptions', 'j.turn', 'j.kind', 'j.priority']).$narrowType<{ lease: string }>(),
+  )
   for (const job of lost) {
     const { id, lease, interruptions } = job
-    const [waitMs, turn] = interruptions === 0 ? [0, Number(job.turn)] : [backOffMs(interruptions), await lastTurn(em, job)]
+    const [waitMs, turn] = interruptions === 0 ? [0, job.turn] : [backOffMs(interruptions), await lastTurn(em, job)]
     const again = { ...free, interruptions: interruptions + 1, error: interrupted, turn }
     await requeue(
       em,
-      { id, lease, lock: skipLocked(em) },
+      { id, lease, skipsLocked: true },
       { ...again, run_at: later(filter.now, waitMs) },
-      { ...again, state: 'failed', finished_at: filter.now },
+      { ...again, state: 'failed' as const, finished_at: filter.now },
     )
   }
 }
 
-type LostJob = Pick<ClaimedJob, 'id' | 'lease' | 'interruptions' | 'kind' | 'priority'> & { turn: number | string }
-
 /** Returns a turn after those of all waiting jobs of the same kind and priority. */
-async function lastTurn(em: EntityManager, { kind, priority, turn }: LostJob): Promise<number> {
-  const sql = "select turn from jobs where kind = ? and state = 'queued' and priority = ? order by turn desc limit 1"
-  const last = await readRow<{ turn: number | string }>(em.fork(), sql, [kind, priority])
-  return Math.max(Number(last?.turn ?? 0) + turnMs, Number(turn))
+async function lastTurn(em: EntityManager, { kind, priority, turn }: Pick<Job, 'kind' | 'priority' | 'turn'>): Promise<number> {
+  const turns = db.selectFrom('jobs').select('turn').where('kind', '=', kind).where('state', '=', 'queued').where('priority', '=', priority)
+  const last = await readRow(em.fork(), turns.orderBy('turn', 'desc').limit(1))
+  return Math.max((last?.turn ?? 0) + turnMs, turn)
 }
 
 const interrupted = 'The server ended while it ran this job.'
@@ -95,17 +118,16 @@ const interrupted = 'The server ended while it ran this job.'
 /** Returns the backoff in milliseconds: 10 seconds, multiplied by 4 for each retry, at most an hour, plus up to 10% jitter. */
 export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (times - 1), 3_600_000) * (1 + Math.random() / 10)
 
-/** Returns the locking clause. On PostgreSQL, callers skip rows locked by others. SQLite has a single writer. */
-const skipLocked = (em: EntityManager) => (em.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : '')
-
 /** Claims the next job. Returns null if other callers claimed or locked all candidates. */
 async function take(em: EntityManager, { leaseMs, ...filter }: ClaimFilter & { leaseMs: number }): Promise<ClaimedJob | null> {
-  const next = nextJob(filter)
   const lease = random()
-  const update = `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
-    where id = (select id ${next.sql} ${skipLocked(em)}) returning id, kind, subject, payload, attempts, interruptions, priority, owner`
-  const values = [lease, later(filter.now, leaseMs), filter.now, ...next.values]
-  const row = await withoutSync(() => readRow<Omit<ClaimedJob, 'lease'>>(em, update, values))
+  const update = db
+    .updateTable('jobs')
+    .set({ state: 'running', lease, leased_until: later(filter.now, leaseMs), started_at: filter.now, done: 0, total: null, phase: null })
+    .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
+    .where('id', '=', skipLocked(em, nextJob(filter).select('j.id'), 'j'))
+    .returning(['id', 'kind', 'subject', 'payload', 'attempts', 'interruptions', 'priority', 'owner'])
+  const row = await withoutSync(() => readRow(em, update))
   return row ? { ...row, lease } : null
 }
 
@@ -122,7 +144,7 @@ export const finish = (em: EntityManager, held: ClaimedJob, now: Date, progress:
 
 /** Ends a failed attempt. The job is retried at `retryAt`, or fails permanently if that is null. */
 export async function fail(em: EntityManager, held: ClaimedJob, now: Date, error: string, retryAt: Date | null): Promise<boolean> {
-  const failed = { ...free, state: 'failed', finished_at: now, error }
+  const failed = { ...free, state: 'failed' as const, finished_at: now, error }
   return retryAt === null ? change(em, held, failed) : requeue(em, held, { ...free, run_at: retryAt, error }, failed)
 }
 
@@ -146,12 +168,12 @@ export const releaseAll = (em: EntityManager, now: Date): Promise<number> =>
 
 const free = { lease: null, leased_until: null }
 
-/** A claimed job to update, identified by its lease. `lock` is the locking clause. */
-type Lease = Pick<ClaimedJob, 'id' | 'lease'> & { lock?: string }
-type Changes = Readonly<Record<string, Value>>
+/** A claimed job to update, identified by its lease. Does nothing if `skipsLocked` and another process has locked it. */
+type Lease = Pick<ClaimedJob, 'id' | 'lease'> & { skipsLocked?: boolean }
+type Changes = Updateable<Tables['jobs']>
 
 /** Returns the column values for the reported progress. Unreported columns keep their values. */
-const columnsOf = ({ done, total, phase }: Progress): Record<string, Value> => ({
+const columnsOf = ({ done, total, phase }: Progress): Changes => ({
   ...(done !== undefined && { done }),
   ...(total !== undefined && { total }),
   ...(phase !== undefined && { phase }),
@@ -160,9 +182,11 @@ const columnsOf = ({ done, total, phase }: Progress): Record<string, Value> => (
 const later = (now: Date, ms: number) => new Date(now.getTime() + ms)
 
 /** Updates a job if this process still holds its lease, without a disk sync: a completed job that a power failure loses runs again. */
-async function change(em: EntityManager, { id, lease, lock = '' }: Lease, changes: Changes): Promise<boolean> {
-  const columns = Object.keys(changes).map((column) => `${column} = ?`)
-  const own = `select id from jobs j where id = ? and lease = ? and state = 'running' ${lock}`
-  const sql = `update jobs set ${columns.join(', ')} where id = (${own})`
-  return (await withoutSync(() => changeRows(em.fork(), sql, [...Object.values(changes), id, lease]))) > 0
+async function change(em: EntityManager, { id, lease, skipsLocked = false }: Lease, changes: Changes): Promise<boolean> {
+  const own = db.selectFrom('jobs as j').select('j.id').where('j.id', '=', id).where('j.lease', '=', lease).where('j.state', '=', 'running')
+  const update = db
+    .updateTable('jobs')
+    .set(changes)
+    .where('id', '=', skipsLocked ? skipLocked(em, own, 'j') : own)
+  return (await withoutSync(() => changeRows(em.fork(), update))) > 0
 }

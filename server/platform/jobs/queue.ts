@@ -1,12 +1,14 @@
 // A custom queue, because existing libraries cannot commit a job with the change that needs it on both SQLite and PostgreSQL.
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { EntityManager } from '@mikro-orm/sql'
+import { type AliasableExpression, type Expression, expressionBuilder, sql } from 'kysely'
 import { AsyncResource } from 'node:async_hooks'
 import { newId } from '../db/base.ts'
-import { type Reads, toDate } from '../db/reads.ts'
-import { readRow } from '../db/statements.ts'
+import { db, type Tables } from '../db/query.ts'
+import type { Reads } from '../db/reads.ts'
+import { asId, readRow, readRows, timeAfter } from '../db/statements.ts'
 import { conflict, notFound } from '../../errors.ts'
-import { Job, type JobState, jobStates } from './entity.ts'
+import { Job } from './entity.ts'
 
 export type NewJob = {
   kind: string
@@ -25,13 +27,28 @@ export type NewJob = {
 /** Distance between the turns of an owner's waiting jobs in milliseconds, longer than any job takes. */
 export const turnMs = 3_600_000
 
-/**
- * Returns SQL for the turn of an owner's next job; the parameters are the time in milliseconds, the kind and the owner. Without waiting jobs it is
- * the current time, so the job waits for at most one job of each other owner.
- */
+const eb = expressionBuilder<Tables>()
+
+/** Returns the text of `turnOf`, for statements that add jobs by hand. Use `enqueueFrom` instead. */
 export const nextTurn = (at: string, kind: string, owner: string): string =>
   `(select max(turn) from (select ${at} as turn union all
      select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
+
+/** The turn of an owner's next job. Without waiting jobs it is the current time, so the job waits for at most one job of each other owner. */
+function turnOf(kind: string, owner: string, now: Date) {
+  const last = db
+    .selectFrom('jobs')
+    .select(({ eb: each }) => each('turn', '+', turnMs).as('turn'))
+    .where('kind', '=', kind)
+    .where('owner', '=', owner)
+    .where('state', '=', 'queued')
+    .orderBy('turn', 'desc')
+    .limit(1)
+  const turns = db
+    .selectNoFrom(eb.cast<number>(eb.val(now.getTime()), 'bigint').as('turn'))
+    .unionAll(db.selectFrom(last.as('last')).selectAll())
+  return db.selectFrom(turns.as('turns')).select(({ fn }) => fn.max<number>('turn').as('turn'))
+}
 
 /**
  * Enqueues a job in the transaction of `em` and returns its id. It runs at least once after the commit, with retries up to the limit of its handler.
@@ -42,30 +59,85 @@ export async function enqueue(
   { kind, subject, payload = {}, runAt, priority = 0, owner = null }: NewJob,
   now: Date,
 ): Promise<string> {
-  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
-  const turn = owner === null ? '?' : nextTurn(isPostgres ? 'cast(? as bigint)' : '?', '?', '?')
-  const turnValues = owner === null ? [0] : [now.getTime(), kind, owner]
-
-  const row = await readRow<{ id: string }>(
-    em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at, owner, turn) values (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ${turn})
-     on conflict (kind, subject) where state = 'queued' do update set payload = excluded.payload,
-       priority = case when excluded.priority < jobs.priority then excluded.priority else jobs.priority end,
-       run_at = case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end returning id`,
-    [newId(), now, kind, subject, JSON.stringify(payload), priority, runAt ?? now, owner, ...turnValues],
-  )
+  const turn = owner === null ? 0 : turnOf(kind, owner, now)
+  const job = { kind, subject, payload: JSON.stringify(payload), state: 'queued', priority, owner, turn } as const
+  const insert = db
+    .insertInto('jobs')
+    .values({ id: newId(), created_at: now, run_at: runAt ?? now, ...job })
+    .onConflict((already) =>
+      already
+        .columns(['kind', 'subject'])
+        .where('state', '=', sql.lit('queued'))
+        .doUpdateSet({
+          payload: ({ ref }) => ref('excluded.payload'),
+          priority: ({ ref }) => lesser(ref('excluded.priority'), ref('jobs.priority')),
+          run_at: ({ ref }) => lesser(ref('excluded.run_at'), ref('jobs.run_at')),
+        }),
+    )
+  const row = await readRow(em, insert.returning('id'))
   if (!row) throw new Error(`The job ${kind} ${subject} was not stored`)
   wakeAfterCommit(em, row.id)
   return row.id
 }
 
+/** The lesser of two values. */
+const lesser = <Value>(one: Expression<Value>, other: Expression<Value>) =>
+  sql<Value>`case when ${one} < ${other} then ${one} else ${other} end`
+
+/** A query of what jobs are about: the ids of rows. The jobs run in the order of `place`, from 0. */
+type Subjects = AliasableExpression<{ subject: string; place: number }>
+
+/**
+ * Enqueues a job for each row of a query in one statement, in the transaction of `em`, unless an equal job is waiting. Returns their number. Places
+ * order the jobs of an owner by their turns, and those without owner by their start times, one millisecond apart.
+ */
+export async function enqueueFrom(em: EntityManager, job: Omit<NewJob, 'subject'>, subjects: Subjects, now: Date): Promise<number> {
+  const insert = db
+    .insertInto('jobs')
+    .columns(['id', 'created_at', 'kind', 'subject', 'payload', 'state', 'priority', 'run_at', 'owner', 'turn'])
+    .expression(jobsFrom(em, job, subjects, now))
+    .onConflict((already) => already.doNothing())
+  const queued = await readRows(em, insert.returning('id'))
+  for (const { id } of queued) keepers.get(em.getDriver())?.(id)
+  if (queued.length > 0) wakeAfterCommit(em)
+  return queued.length
+}
+
+function jobsFrom(em: EntityManager, job: Omit<NewJob, 'subject'>, subjects: Subjects, now: Date) {
+  const { kind, payload = {}, runAt = now, priority = 0, owner = null } = job
+  return (
+    db
+      .selectFrom(subjects.as('s'))
+      .select(({ val, ref, lit }) => [
+        asId(em, sql`${newId().slice(0, idTimeLength)} || substr(${ref('s.subject')}, ${lit(idTimeLength + 1)})`).as('id'),
+        val(now).as('created_at'),
+        val(kind).as('kind'),
+        's.subject',
+        val(JSON.stringify(payload)).as('payload'),
+        sql.lit('queued').as('state'),
+        val(priority).as('priority'),
+        (owner === null ? timeAfter(em, val(runAt), ref('s.place')) : sql<Date>`${runAt}`).as('run_at'),
+        val(owner).as('owner'),
+        (owner === null ? sql.lit(0) : sql<number>`${turnOf(kind, owner, now)} + ${turnMs} * ${ref('s.place')}`).as('turn'),
+      ])
+      // SQLite takes `on conflict` for a part of a join if there is no condition.
+      .where(eb.lit(true))
+  )
+}
+
+/** Length of the time prefix of an id, in characters. The rest of a new id is that of the subject. */
+const idTimeLength = 15
+
 /** Returns the number of waiting, running and permanently failed jobs. */
 export async function countJobs(reads: Reads): Promise<Record<'queued' | 'running' | 'failed', number>> {
-  const rows = await reads.all<{ state: 'queued' | 'running' | 'failed'; total: number | string }>(
-    `select state, count(*) as total from jobs where state in ('queued', 'running', 'failed') group by state`,
+  const rows = await reads.all(
+    db
+      .selectFrom('jobs')
+      .select(({ fn }) => ['state', fn.countAll<number>().as('total')])
+      .where('state', 'in', ['queued', 'running', 'failed'])
+      .groupBy('state'),
   )
-  // PostgreSQL returns counts as strings.
-  return { queued: 0, running: 0, failed: 0, ...Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)])) }
+  return { queued: 0, running: 0, failed: 0, ...Object.fromEntries(rows.map(({ state, total }) => [state, total])) }
 }
 
 /**
@@ -139,41 +211,3 @@ export function wakeAfterCommit(em: EntityManager, jobId?: string): void {
   if (em.isInTransaction()) em.getEventManager().registerSubscriber({ afterTransactionCommit: wakeAll })
   else wakeAll()
 }
-
-/** Number of waiting, running and failed jobs by kind. */
-type Backlog = {
-  counts: { kind: string; state: 'queued' | 'running' | 'failed'; total: number }[]
-  /** Age in seconds of the oldest due job; 0 if no job is due. */
-  oldestDueSeconds: number
-}
-
-/** Jobs of one kind in one state. */
-export type JobGroup = { kind: string; state: JobState; count: number }
-
-/** Returns the number of jobs by kind and state, up to 10,000 each. Groups without jobs are left out. */
-export async function readJobGroups(reads: Reads): Promise<JobGroup[]> {
-  const rows = await reads.all<{ kind: string; state: JobState; total: number | string }>(countSqlOf(jobStates))
-  return rows.map(({ total, kind, state }) => ({ kind, state, count: Number(total) })).filter(({ count }) => count > 0)
-}
-
-/** Maximum count per kind and state, which bounds the cost of counting. */
-const maxCount = 10_000
-
-/** Returns the backlog of the workers. Each queue is counted up to 10,000, so the cost does not grow with its length. */
-export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
-  const rows = await reads.all<{ kind: string; state: 'queued' | 'running' | 'failed'; total: number | string }>(
-    countSqlOf(['queued', 'running', 'failed']),
-  )
-  const oldest = await reads.get<{ run_at: number | string | Date | null }>("select min(run_at) as run_at from jobs where state = 'queued'")
-  const dueMs = oldest?.run_at == null ? 0 : now.getTime() - toDate(oldest.run_at).getTime()
-  // PostgreSQL returns counts as strings.
-  return { counts: rows.map(({ total, ...row }) => ({ ...row, total: Number(total) })), oldestDueSeconds: Math.max(dueMs, 0) / 1000 }
-}
-
-// Finds the kinds by one index lookup each (loose index scan).
-const countSqlOf = (states: readonly JobState[]) => `with recursive kinds (kind) as (
-    select min(kind) from jobs union all select (select min(kind) from jobs where kind > kinds.kind) from kinds where kinds.kind is not null)
-  select kinds.kind, states.state,
-    (select count(*) from (select 1 from jobs where jobs.kind = kinds.kind and jobs.state = states.state limit ${maxCount}) counted) as total
-  from kinds cross join (${states.map((state) => `select '${state}' as state`).join(' union all ')}) states
-  where kinds.kind is not null`

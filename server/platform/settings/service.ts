@@ -1,7 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { z } from 'zod'
 import { batched } from '../db/batched.ts'
+import { db, prepared } from '../db/query.ts'
 import type { Reads } from '../db/reads.ts'
+import { readRow, readRows } from '../db/statements.ts'
 import { ServerSetting } from './entity.ts'
 
 /** A setting: its key, its schema and its default value. */
@@ -9,9 +11,11 @@ export type Setting<Value> = { key: string; schema: z.ZodType<Value>; initial: V
 
 /** Returns the current value of a setting with one cached read. */
 export async function readSetting<Value>(reads: Reads, { key, schema, initial }: Setting<Value>): Promise<Value> {
-  const row = await reads.recall<{ value: string }>('select value from server_settings where key = ?', key)
+  const row = await reads.recall(valueOf, key)
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
+
+const valueOf = prepared((key: string) => db.selectFrom('server_settings').select('value').where('key', '=', key))
 
 /** Returns the current value. Concurrent calls of a request, such as for the fields of a list, take one statement. */
 export async function loadSetting<Value>(request: { em: EntityManager }, { key, schema, initial }: Setting<Value>): Promise<Value> {
@@ -20,16 +24,13 @@ export async function loadSetting<Value>(request: { em: EntityManager }, { key, 
 }
 
 const loadValue = batched(async (em, keys) => {
-  const rows = await em.execute<ServerSetting[]>(
-    `select key, value from server_settings where key in (${keys.map(() => '?').join(', ')})`,
-    keys,
-  )
+  const rows = await readRows(em, db.selectFrom('server_settings').select(['key', 'value']).where('key', 'in', keys))
   return new Map(rows.map(({ key, value }) => [key, value]))
 })
 
 /** Returns the current value, read in a transaction or before the cached reads are available. */
-export async function readSettingIn<Value>(em: Pick<EntityManager, 'execute'>, { key, schema, initial }: Setting<Value>): Promise<Value> {
-  const [row]: { value: string }[] = await em.execute('select value from server_settings where key = ?', [key])
+export async function readSettingIn<Value>(em: EntityManager, { key, schema, initial }: Setting<Value>): Promise<Value> {
+  const row = await readRow(em, db.selectFrom('server_settings').select('value').where('key', '=', key))
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
 
@@ -37,11 +38,11 @@ export async function readSettingIn<Value>(em: Pick<EntityManager, 'execute'>, {
  * Returns the current value and locks the setting until the transaction ends. Inserts the default if there is no row, since only a row can be locked.
  */
 export async function lockSetting<Value>(em: EntityManager, { key, schema, initial }: Setting<Value>): Promise<Value> {
-  const [row] = await em.execute<{ value: string }[]>(
-    `insert into server_settings (key, value) values (?, ?)
-     on conflict (key) do update set value = server_settings.value returning value`,
-    [key, JSON.stringify(initial)],
-  )
+  const insert = db
+    .insertInto('server_settings')
+    .values({ key, value: JSON.stringify(initial) })
+    .onConflict((known) => known.column('key').doUpdateSet(({ ref }) => ({ value: ref('server_settings.value') })))
+  const row = await readRow(em, insert.returning('value'))
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
 

@@ -5,6 +5,8 @@ import type { Config } from '../../platform/config/config.ts'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import { scheduleReindex } from '../search/rebuild.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow } from '../../platform/db/statements.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import { markVisibilityChange } from '../packages/visibility.ts'
 import { hostedHere } from '../packages/hosting.ts'
@@ -66,8 +68,8 @@ const recordByOperator = (em: EntityManager, done: string): void =>
 
 /** Invalidates caches and the search index if any dependency refers to this address. */
 async function applyToAll(em: EntityManager, address: string): Promise<void> {
-  const named = await em.execute<object[]>('select 1 from package_dependencies where hosted_url = ? limit 1', [address])
-  if (named.length === 0) return
+  const named = db.selectFrom('package_dependencies').select('version_id').where('hosted_url', '=', address).limit(1)
+  if (!(await readRow(em, named))) return
   await markVisibilityChange(em)
   await scheduleReindex(em)
 }

@@ -2,6 +2,8 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../accounts/audit/service.ts'
 import { newId } from '../../platform/db/base.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow } from '../../platform/db/statements.ts'
 import { notFound } from '../../errors.ts'
 import { Advisory, AdvisoryPackage } from './entity.ts'
 import { markAdvisoriesChanged } from './service.ts'
@@ -91,13 +93,17 @@ async function change(
  */
 async function save(em: EntityManager, osv: Osv, now: Date): Promise<{ outcome: keyof ImportResult; affected: string[] }> {
   const id = newId()
-  const [row] = await em.execute<{ id: string }[]>(
-    `insert into advisories (id, created_at, osv_id, modified_at, withdrawn_at, summary, document) values (?, ?, ?, ?, ?, ?, ?)
-     on conflict (osv_id) do update set modified_at = excluded.modified_at, withdrawn_at = excluded.withdrawn_at,
-       summary = excluded.summary, document = excluded.document
-     where advisories.modified_at < excluded.modified_at returning id`,
-    [id, now, osv.id, new Date(osv.modified), osv.withdrawn ? new Date(osv.withdrawn) : null, summaryOf(osv), JSON.stringify(osv)],
-  )
+  const changeable = {
+    modified_at: new Date(osv.modified),
+    withdrawn_at: osv.withdrawn ? new Date(osv.withdrawn) : null,
+    summary: summaryOf(osv),
+    document: JSON.stringify(osv),
+  }
+  const insert = db
+    .insertInto('advisories')
+    .values({ id, created_at: now, osv_id: osv.id, ...changeable })
+    .onConflict((known) => known.column('osv_id').doUpdateSet(changeable).whereRef('advisories.modified_at', '<', 'excluded.modified_at'))
+  const row = await readRow(em, insert.returning('id'))
   if (!row) return { outcome: 'unchanged', affected: [] }
   const names = [...new Set(affectedPackages(osv).map((entry) => entry.package.name))]
   const before = row.id === id ? [] : await em.find(AdvisoryPackage, { advisory: row.id })

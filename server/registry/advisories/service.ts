@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
-import type { Database } from '../../platform/db/open/orm.ts'
+import { lockTable } from '../../platform/db/statements.ts'
 import { type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
 import { Package } from '../packages/entity.ts'
 import { versionNumbers } from '../packages/versions/service.ts'
@@ -108,9 +108,9 @@ export const advisoriesAfterPublish = ({ advisoriesUpdated }: Subject, now: Date
   advisoriesUpdated ? laterThan(advisoriesUpdated, now) : null
 
 /** Whether advisories exist for a package that is about to be created. Call in the transaction that creates the package. */
-export async function hasAdvisories(em: EntityManager, backend: Database['backend'], name: string): Promise<boolean> {
+export async function hasAdvisories(em: EntityManager, name: string): Promise<boolean> {
   // Serialize with imports: otherwise the import and the new package could each miss the other's uncommitted rows.
-  if (backend === 'postgres') await em.execute('lock table advisory_packages in share mode')
+  await lockTable(em, 'advisory_packages', 'share')
   return (await em.count(AdvisoryPackage, { packageName: name })) > 0
 }
 

@@ -4,10 +4,9 @@ import { DependencyKind, DependencyRef, ofPublicVersion, PackageVersionRef } fro
 import { pubspecOf } from '../packages/versions/pubspec.ts'
 import { readableDependencies } from '../packages/versions/service.ts'
 import { FilesRef } from './file-schema.ts'
-import { changedFiles, type Comparison, findComparison } from './service.ts'
+import { changedFiles, changelogBetween, type ChangelogExcerpt, type Comparison, findComparison } from './service.ts'
 import { compareParsed, known } from '../../platform/pub/version.ts'
 import { findDocument, readSource, renderDocument } from '../packages/versions/documents.ts'
-import { changelogBetween, type ChangelogExcerpt } from './changelog.ts'
 import type { Dependency } from '../archive/dependencies.ts'
 import type { Pubspec } from '../archive/pubspec.ts'
 

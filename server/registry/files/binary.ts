@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { notFound } from '../../errors.ts'
+import { db } from '../../platform/db/query.ts'
 import { cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
@@ -82,8 +83,14 @@ async function sendFromRepository(context: Context, { name, version }: VersionAr
 }
 
 async function readRepository({ database }: Context, name: string, version: string): Promise<string | null> {
-  const sql = 'select v.pubspec from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?'
-  const row = await database.reads.get<{ pubspec: string }>(sql, name, version)
+  const row = await database.reads.get(
+    db
+      .selectFrom('package_versions as v')
+      .innerJoin('packages as p', 'p.id', 'v.package_id')
+      .select('v.pubspec')
+      .where('p.name', '=', name)
+      .where('v.version', '=', version),
+  )
   return row ? repositoryOf(storedPubspec(row.pubspec)) : null
 }
 

@@ -1,7 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { ExpressionBuilder } from 'kysely'
 import { audit } from '../../accounts/audit/service.ts'
-import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { readRows, containing } from '../../platform/db/statements.ts'
+import type { SignedInContext } from '../../platform/access/context.ts'
+import { db, type Tables } from '../../platform/db/query.ts'
+import { changeRows, containing, isAmong, lockNamed, readRows } from '../../platform/db/statements.ts'
 import { notFound, packageRejected, conflict } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
 import type { UpstreamClaim } from '../mirror/catalog/names.ts'
@@ -37,18 +39,22 @@ const maxShown = 5
 const requestMs = 30 * 24 * 3_600_000
 
 /** Returns at most five names of existing or deleted packages that differ from a name by one edit, or only in underscores and digits. */
-export async function similarNames(em: EntityManager, backend: Context['database']['backend'], name: string): Promise<string[]> {
-  const texts = backend === 'sqlite' ? 'select value from json_each(?)' : 'select jsonb_array_elements_text(?::jsonb)'
-  const edits = JSON.stringify(oneEditAway(name))
-  const alike = (table: string) =>
-    `select name from (select name from ${table} where skeleton = ? and name <> ? limit ${maxShown}) as of_${table}
-     union select name from ${table} where name in (${texts})`
-  const parameters = [skeletonOf(name), name, edits]
-  // Bind the edits as one parameter: they are hundreds of kilobytes of JSON.
-  const rows = await readRows<{ name: string }>(
+export async function similarNames(em: EntityManager, name: string): Promise<string[]> {
+  const edits = oneEditAway(name)
+  const packages = db.selectFrom('packages as p').select('p.name')
+  const reserved = db.selectFrom('reserved_names as r').select('r.name')
+  const ofPackages = packages.where('p.skeleton', '=', skeletonOf(name)).where('p.name', '<>', name).limit(maxShown)
+  const ofReserved = reserved.where('r.skeleton', '=', skeletonOf(name)).where('r.name', '<>', name).limit(maxShown)
+  const rows = await readRows(
     em,
-    `${alike('packages')} union ${alike('reserved_names')} order by name limit ${maxShown}`,
-    [...parameters, ...parameters],
+    db
+      .selectFrom(ofPackages.as('p'))
+      .select('p.name')
+      .union(packages.where(({ ref }) => isAmong(em, ref('p.name'), edits)))
+      .union(db.selectFrom(ofReserved.as('r')).select('r.name'))
+      .union(reserved.where(({ ref }) => isAmong(em, ref('r.name'), edits)))
+      .orderBy('name')
+      .limit(maxShown),
   )
   return rows.map((row) => row.name)
 }
@@ -65,25 +71,25 @@ export const isUpstreamApproved = async (em: EntityManager, name: string): Promi
  * @throws ApiError PackageRejected if the name needs approval and is not approved yet.
  */
 export async function requireApproval(context: SignedInContext, { name, claim }: NewName): Promise<void> {
-  const { em, viewer, database, now, config } = context
+  const { em, viewer, now, config } = context
   const reason = claim?.reason ?? null
   if (reason === null && config.CONFUSABLE_NAMES !== 'review') return
-  const similar = await similarNames(em, database.backend, name)
+  const similar = await similarNames(em, name)
   if (reason === null && (similar.length === 0 || (await isApproved(em, name)))) return
   await em.fork().transactional(async (inner) => {
     // Delete expired requests.
-    await inner.execute(`delete from confusable_names where approved_at is null and noticed_at < ? and ${unpublished}`, [
-      new Date(now().getTime() - requestMs),
-    ])
+    const expired = db
+      .deleteFrom('confusable_names')
+      .where('approved_at', 'is', null)
+      .where('noticed_at', '<', new Date(now().getTime() - requestMs))
+    await changeRows(inner, expired.where(isUnpublished))
     await recordConfusableName(inner, { viewer, now }, { name, similar, claim })
   })
   throw awaitingApproval(name, similar, reason)
 }
 
-/** Serializes changes to which names are in use, until the end of the transaction. SQLite has a single writer and needs no lock. */
-export async function lockNewNames(em: EntityManager, { backend }: Pick<Context['database'], 'backend'>): Promise<void> {
-  if (backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
-}
+/** Serializes changes to which names are in use, until the end of the transaction. */
+export const lockNewNames = (em: EntityManager): Promise<void> => lockNamed(em, 'new package names')
 
 /**
  * Returns the names that a package being created could be confused with, including its own if the mirrored server has a package with it; none once
@@ -91,10 +97,10 @@ export async function lockNewNames(em: EntityManager, { backend }: Pick<Context[
  * @throws ApiError PackageRejected if the name needs approval and is not approved.
  */
 export async function checkNewName(em: EntityManager, context: SignedInContext, { name, claim }: NewName): Promise<string[]> {
-  const { viewer, config, database, now } = context
-  await lockNewNames(em, database)
+  const { viewer, config, now } = context
+  await lockNewNames(em)
   const reason = claim === null && !(await isUpstreamApproved(em, name)) ? 'its approval was revoked a moment ago' : (claim?.reason ?? null)
-  const similar = await similarNames(em, database.backend, name)
+  const similar = await similarNames(em, name)
   if (reason !== null) throw awaitingApproval(name, similar, reason)
   const confusable = [...(claim?.isUpstream ? [name] : []), ...similar]
   if (await isApproved(em, name)) return []
@@ -148,11 +154,11 @@ async function markApproved(em: EntityManager, { viewer, now }: Author, approval
  * Rejects the request for a name, or revokes its approval, while no package has the name. Requires a server admin.
  * @throws ApiError NotFound if there is neither a request nor an approval.
  */
-export function rejectName({ em, viewer, ip, database }: SignedInContext, name: string): Promise<void> {
+export function rejectName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
-    await lockNewNames(inner, database)
-    const gone = await inner.execute<unknown[]>(`delete from confusable_names where name = ? and ${unpublished} returning name`, [name])
-    if (gone.length === 0) throw notFound(`There is no request for the name ${name}.`)
+    await lockNewNames(inner)
+    const gone = await changeRows(inner, db.deleteFrom('confusable_names').where('name', '=', name).where(isUnpublished))
+    if (gone === 0) throw notFound(`There is no request for the name ${name}.`)
     auditDecision(inner, { viewer, ip }, 'rejected', name)
   })
 }
@@ -164,7 +170,8 @@ function auditDecision(em: EntityManager, { viewer, ip }: Pick<SignedInContext, 
   audit(em, { kind: `package.name_${verb}`, actor: viewer, summary, package: name, ip })
 }
 
-const unpublished = 'not exists (select 1 from packages p where p.name = confusable_names.name)'
+const isUnpublished = ({ not, exists, selectFrom }: ExpressionBuilder<Tables, 'confusable_names'>) =>
+  not(exists(selectFrom('packages as p').select('p.id').whereRef('p.name', '=', 'confusable_names.name')))
 
 const isApproved = async (em: EntityManager, name: string) => (await em.count(ConfusableName, { name, approvedAt: { $ne: null } })) > 0
 

@@ -228,5 +228,5 @@ export const listPublisherPackages = (em: EntityManager, { id }: Publisher, sees
   inOrderOf(em, Package, 'name', { publisher: id, ...(!seesUnlisted && listed) }, page)
 
 /** Loads the number of packages that a publisher owns, by its id: all of them, or only listed ones. */
-export const countAllPackages = batched((em, ids) => countByPublisher(em, 'packages', ids))
-export const countListedPackages = batched((em, ids) => countByPublisher(em, 'packages', ids, ' and is_unlisted = false'))
+export const countAllPackages = batched((em, ids) => countByPublisher(em, ids))
+export const countListedPackages = batched((em, ids) => countByPublisher(em, ids, { isListed: true }))

@@ -2,7 +2,8 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { inOrderOf, type PageArguments } from '../../platform/graphql/connections.ts'
 import { batched } from '../../platform/db/batched.ts'
-import { containing } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { containing, readRows } from '../../platform/db/statements.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import type { Membership } from './members.ts'
 
@@ -61,13 +62,26 @@ export const loadMemberships = batched(async (em, userIds) => {
 })
 
 /** Loads the number of members by publisher id. */
-export const countMembers = batched((em, ids) => countByPublisher(em, 'publisher_members', ids))
-
-/** Counts the rows of `table` for each publisher. */
-export async function countByPublisher(em: EntityManager, table: 'packages' | 'publisher_members', ids: string[], condition = '') {
-  const rows = await em.execute<{ id: string; many: number | string }[]>(
-    `select publisher_id as id, count(*) as many from ${table} where publisher_id in (${ids.map(() => '?').join(', ')})${condition} group by publisher_id`,
-    ids,
+export const countMembers = batched(async (em, ids) => {
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('publisher_members')
+      .select(({ fn }) => ['publisher_id as id', fn.countAll<number>().as('many')])
+      .where('publisher_id', 'in', ids)
+      .groupBy('publisher_id'),
   )
-  return new Map(rows.map(({ id, many }) => [id, Number(many)]))
+  return new Map(rows.map(({ id, many }) => [id, many]))
+})
+
+/** Counts the packages of each publisher; without unlisted ones if `isListed`. */
+export async function countByPublisher(em: EntityManager, ids: string[], { isListed = false } = {}): Promise<Map<string, number>> {
+  const packages = db
+    .selectFrom('packages')
+    .select(({ fn }) => ['publisher_id as id', fn.countAll<number>().as('many')])
+    .where('publisher_id', 'in', ids)
+    .groupBy('publisher_id')
+    .$narrowType<{ id: string }>()
+  const rows = await readRows(em, isListed ? packages.where('is_unlisted', '=', false) : packages)
+  return new Map(rows.map(({ id, many }) => [id, many]))
 }

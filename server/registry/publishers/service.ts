@@ -4,6 +4,8 @@ import { audit, type AuditEvent } from '../../accounts/audit/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { adviceForAdmin } from '../../platform/access/roles.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import { canAdministerPublisher, canDeletePublisher, type PublisherRule } from './policy.ts'
@@ -80,7 +82,7 @@ const changeable = [
  */
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
-    const owned = await em.execute<{ name: string }[]>('select name from packages where publisher_id = ? order by name limit 11', [id])
+    const owned = await readRows(em, db.selectFrom('packages').select('name').where('publisher_id', '=', id).orderBy('name').limit(11))
     const names =
       owned
         .slice(0, 10)

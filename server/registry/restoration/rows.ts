@@ -20,14 +20,14 @@ const batchSize = 20
  * becomes its uploader.
  */
 export async function restorePackageRows(em: EntityManager, context: SignedInContext, deleted: DeletedPackage): Promise<Package> {
-  const { viewer, database, now } = context
+  const { viewer, now } = context
   const data = packageData.parse(JSON.parse(deleted.data))
   const { name } = deleted
   if (await em.count(Package, { name })) throw conflict(nameTaken(name))
   const { publisher = null, uploaders = [] } = (await loadOwners({ em }, deleted.id)) ?? {}
   const owners = uploaders.length > 0 || publisher ? uploaders.map(({ id }) => id) : [viewer.id]
   const { isDiscontinued, replacedBy, isUnlisted, revision, latestVersion, createdAt } = data
-  const advisoriesUpdated = (await hasAdvisories(em, database.backend, name)) ? now() : data.advisoriesUpdated
+  const advisoriesUpdated = (await hasAdvisories(em, name)) ? now() : data.advisoriesUpdated
   const row = { isDiscontinued, replacedBy, isUnlisted, revision, latestVersion, createdAt, advisoriesUpdated, publisher }
   const identity = { id: deleted.packageId, name, skeleton: skeletonOf(name) }
   const pkg = em.create(Package, { ...identity, ...row, description: '', visibility: 'private', updatedAt: now() })

@@ -130,7 +130,7 @@ async function restoreRows(
   const lock = db.updateTable('deleted_packages').set((eb) => ({ versions: eb.ref('versions') }))
   if (!(await changeRows(em, lock.where('id', '=', id)))) throw unknownDeletion()
   const deleted = await em.findOneOrFail(DeletedPackage, { id }, { populate: ['data'] })
-  if (deleted.isWhole) await takeName(em, context, deleted.name, isReserved)
+  if (deleted.isWhole) await takeName(em, deleted.name, isReserved)
   const pkg = deleted.isWhole ? await restorePackageRows(em, context, deleted) : await lockPackage(em, deleted)
   const obstacle = deleted.isWhole ? null : await loadObstacle({ em }, id)
   if (obstacle) throw conflict(obstacle)
@@ -153,8 +153,8 @@ async function restoreRows(
 }
 
 /** Releases the name. Restorations and publishes of new names take turns by the same lock. @throws ApiError Conflict if it was freed concurrently. */
-async function takeName(em: EntityManager, { database }: SignedInContext, name: string, isReserved: boolean): Promise<void> {
-  await lockNewNames(em, database)
+async function takeName(em: EntityManager, name: string, isReserved: boolean): Promise<void> {
+  await lockNewNames(em)
   const released = await releaseName(em, name)
   if (isReserved && released === 0) throw conflict(`The name ${name} was freed at the same time. Try again.`)
 }

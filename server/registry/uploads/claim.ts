@@ -6,16 +6,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { Upload } from './entity.ts'
-import {
-  isReceiving,
-  lockOwnUploads,
-  type OwnUpload,
-  ownUpload,
-  selectUploads,
-  unknownUpload,
-  uploadOf,
-  type UploadRow,
-} from './service.ts'
+import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload, selectUploads, unknownUpload } from './service.ts'
 
 /** A connection's exclusive lease for sending an upload's archive, across all instances. `as` also names the staged bytes. */
 export type Claim = { uploadId: string; as: string }
@@ -164,8 +155,7 @@ const beatsPerCheck = 4
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
-  const rows = await readRows<UploadRow>(em, `${selectUploads} and message is null order by expires_at`, [context.viewer.id])
-  const uploads = rows.map(uploadOf)
+  const uploads = await readRows(em, selectUploads(context.viewer.id).where('message', 'is', null).orderBy('expires_at'))
   const [expired, live] = [uploads.filter((one) => isExpired(one, now)), uploads.filter((one) => !isExpired(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : reserved(one, now)) }))

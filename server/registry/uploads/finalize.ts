@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { formerAddresses } from '../packages/hosting.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
+import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../../errors.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
@@ -61,7 +62,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   let message = success
   const saveMessage = (em: EntityManager, confusable: readonly string[]) => {
     message = (success + confusionWarning(name, confusable, { upstream: config.UPSTREAM_URL, own })).slice(0, 500)
-    return changeRows(em, 'update uploads set message = ? where id = ?', [message, id])
+    return changeRows(em, db.updateTable('uploads').set({ message }).where('id', '=', id))
   }
   await publish(context, submission, { newName, inSameTransaction: saveMessage })
   return message

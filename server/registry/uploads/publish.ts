@@ -2,7 +2,8 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { type AuditEvent, recordEvents } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { readRow } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { lockRows, readRow } from '../../platform/db/statements.ts'
 import { conflict, insufficientPermissions } from '../../errors.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
@@ -23,7 +24,7 @@ import { advancePackage, findTarget, type Submission, type Target, writePackage,
  */
 export async function admit(context: SignedInContext, submission: Submission): Promise<NewName | null> {
   const { em, database } = context
-  const target = await findTarget((sql, values) => database.reads.get(sql, ...values), submission.pubspec)
+  const target = await findTarget((query) => database.reads.get(query), submission.pubspec)
   if (!target) return admitNewName(context, submission)
   if (await canPublish(em, context, target)) {
     isPublished(target, submission)
@@ -74,7 +75,7 @@ async function publishWithin(
   { newName, inSameTransaction }: PublishOptions,
 ): Promise<void> {
   const { name } = submission.pubspec
-  const existing = await lockTarget(em, context, submission)
+  const existing = await lockTarget(em, submission)
   if (existing && !(await canPublish(em, context, existing)))
     throw newName ? conflict(`Someone else has just taken the package name ${name}.`) : notAnUploader(context, name)
   if (!existing && !newName) {
@@ -99,10 +100,10 @@ async function publishWithin(
 }
 
 /** Locks the package until the end of the transaction and returns it, or null if it does not exist. */
-async function lockTarget(em: EntityManager, { database }: SignedInContext, { pubspec }: Submission): Promise<Target | null> {
+async function lockTarget(em: EntityManager, { pubspec }: Submission): Promise<Target | null> {
   // A locking read can return a snapshot from before the lock, so read again after locking. SQLite has a single writer and needs no lock.
-  if (database.backend === 'postgres') await readRow(em, 'select id from packages where name = ? for update', [pubspec.name])
-  return findTarget((sql, values) => readRow(em, sql, values), pubspec)
+  await lockRows(em, db.selectFrom('packages').select('id').where('name', '=', pubspec.name).forUpdate())
+  return findTarget((query) => readRow(em, query), pubspec)
 }
 
 function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNew: boolean): AuditEvent[] {

@@ -5,6 +5,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { newId } from '../../platform/db/base.ts'
+import { db } from '../../platform/db/query.ts'
 import { changeRows, withoutSync } from '../../platform/db/statements.ts'
 import { reserveSpace } from './claim.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
@@ -41,15 +42,22 @@ function recordBytes(context: SignedInContext, upload: OwnUpload, as: string, st
     await lockOwnUploads(em, context)
     const expired = await reserveSpace(em, context, upload.id, bytes)
     const now = context.now()
-    const kept = await changeRows(em, keep, [as, sha256, bytes, crc32c, upload.id, now, now, upload.stagedAs ?? null])
+    const kept = await changeRows(
+      em,
+      db
+        .updateTable('uploads')
+        .set({ staged_as: as, sha256, bytes, crc32c, receiving_as: null, receiving_until: null, reserved_bytes: null })
+        .where('id', '=', upload.id)
+        .where('message', 'is', null)
+        .where('expires_at', '>', now)
+        .where((eb) => eb.or([eb('receiving_as', 'is', null), eb('receiving_until', '<=', now)]))
+        .where('staged_as', 'is not distinct from', upload.stagedAs),
+    )
     if (kept === 0) return null
     return upload.stagedAs ? [...expired, upload.stagedAs] : expired
   }
   return withoutSync(() => context.em.fork().transactional(recordIn))
 }
-
-const keep = `update uploads set staged_as = ?, sha256 = ?, bytes = ?, crc32c = ?, receiving_as = null, receiving_until = null, reserved_bytes = null
-  where id = ? and message is null and expires_at > ? and (receiving_as is null or receiving_until <= ?) and staged_as is not distinct from ?`
 
 type Body = {
   /** The complete body, if it is small and arrived without delay; otherwise null. */

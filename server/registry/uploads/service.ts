@@ -1,11 +1,11 @@
 import type { EntityManager, FilterQuery } from '@mikro-orm/sql'
+import type { InferResult } from 'kysely'
 import { type ApiError, notFound, rateLimited } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { isSetUp } from '../../platform/access/setup-gate.ts'
 import { idOf, newId } from '../../platform/db/base.ts'
-import { toDate } from '../../platform/db/reads.ts'
-import { withoutSync } from '../../platform/db/statements.ts'
-import { insertRows, readRow, readRows } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { insertRows, lockRows, readRow, withoutSync } from '../../platform/db/statements.ts'
 import { collectArchives, describeHeldBack } from '../../platform/store/collect.ts'
 import { requireFreeSpace } from '../../platform/store/health.ts'
 import type { Services } from '../../services.ts'
@@ -53,44 +53,22 @@ export async function createUpload(context: SignedInContext): Promise<NewUpload>
 export async function ownUpload({ database, viewer, credential, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
   const { uploadId: only = id } = credential
-  const row = id && id === only ? await database.reads.get<UploadRow>(`${selectUploads} and id = ?`, viewer.id, id) : undefined
+  const row = id && id === only ? await database.reads.get(selectUploads(viewer.id).where('id', '=', id)) : undefined
   // An upload key expires with the upload, even after the upload is finished.
   const mayExpire = row?.message === null || credential.uploadId !== undefined
-  if (!row || (mayExpire && toDate(row.expires_at) <= now())) throw unknownUpload()
-  return uploadOf(row)
+  if (!row || (mayExpire && row.expiresAt <= now())) throw unknownUpload()
+  return row
 }
 
-export type UploadRow = {
-  id: string
-  expires_at: number | Date
-  staged_as: string | null
-  sha256: string | null
-  bytes: number | string | null
-  crc32c: string | null
-  receiving_as: string | null
-  receiving_until: number | Date | null
-  reserved_bytes: number | string | null
-  message: string | null
-}
+/** A query of the uploads of a user. */
+export const selectUploads = (userId: string) =>
+  db
+    .selectFrom('uploads')
+    .select(['id', 'expires_at as expiresAt', 'staged_as as stagedAs', 'sha256', 'bytes', 'crc32c', 'message'])
+    .select(['receiving_as as receivingAs', 'receiving_until as receivingUntil', 'reserved_bytes as reservedBytes'])
+    .where('user_id', '=', userId)
 
-export const selectUploads = `select id, expires_at, staged_as, sha256, bytes, crc32c, receiving_as, receiving_until, reserved_bytes, message
-  from uploads where user_id = ?`
-
-export type OwnUpload = ReturnType<typeof uploadOf>
-
-/** Converts a row of `selectUploads`. */
-export const uploadOf = (row: UploadRow) => ({
-  id: row.id,
-  expiresAt: toDate(row.expires_at),
-  stagedAs: row.staged_as,
-  sha256: row.sha256,
-  bytes: row.bytes === null ? null : Number(row.bytes),
-  crc32c: row.crc32c,
-  receivingAs: row.receiving_as,
-  receivingUntil: row.receiving_until === null ? null : toDate(row.receiving_until),
-  reservedBytes: row.reserved_bytes === null ? null : Number(row.reserved_bytes),
-  message: row.message,
-})
+export type OwnUpload = InferResult<ReturnType<typeof selectUploads>>[number]
 
 /** Returns whether a connection holds an unexpired claim and is sending the archive. */
 export const isReceiving = ({ receivingAs, receivingUntil }: Pick<Upload, 'receivingAs' | 'receivingUntil'>, now: Date): boolean =>
@@ -100,16 +78,21 @@ export const isReceiving = ({ receivingAs, receivingUntil }: Pick<Upload, 'recei
  * Serializes requests that count the caller's uploads. The lock mode does not block foreign key checks on the user. SQLite has a single writer and
  * needs no lock.
  */
-export async function lockOwnUploads(em: EntityManager, { database, viewer }: SignedInContext): Promise<void> {
-  if (database.backend === 'postgres') await readRows(em, 'select id from users where id = ? for no key update', [viewer.id])
+export async function lockOwnUploads(em: EntityManager, { viewer }: SignedInContext): Promise<void> {
+  await lockRows(em, db.selectFrom('users').select('id').where('id', '=', viewer.id).forNoKeyUpdate())
 }
 
 /** Returns the 404 error, identical for uploads that never existed, belong to another user, have expired or were replaced. */
 export const unknownUpload = () => notFound('This upload does not exist or has expired. Uploads expire after 10 minutes. Publish again.')
 
 async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {
-  const sql = 'select count(*) as pending from uploads where user_id = ? and message is null and expires_at > ?'
-  return Number((await readRow<{ pending: number | string }>(em, sql, [userId, now]))?.pending)
+  const pending = db
+    .selectFrom('uploads')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('user_id', '=', userId)
+    .where('message', 'is', null)
+    .where('expires_at', '>', now)
+  return (await readRow(em, pending))?.total ?? 0
 }
 
 /** Deletes the oldest replaceable upload. @returns the name of its staged bytes, or null if it had none. */

@@ -1,8 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { InferResult } from 'kysely'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { newId } from '../../platform/db/base.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db, type Query } from '../../platform/db/query.ts'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import { versionKey } from '../../platform/pub/version.ts'
@@ -11,20 +12,15 @@ import { advisoriesAfterPublish, hasAdvisories } from '../advisories/service.ts'
 import type { InspectedPackage } from '../archive/inspect.ts'
 import { licenseOf } from '../archive/license.ts'
 import { skeletonOf } from '../names/service.ts'
-import { documentKinds, type Visibility } from '../packages/entity.ts'
+import { documentKinds } from '../packages/entity.ts'
 import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 
 /** Inserts a package without versions, with the caller as its first uploader. */
-export async function writePackage(
-  em: EntityManager,
-  { viewer, database }: SignedInContext,
-  { pubspec }: Submission,
-  at: Date,
-): Promise<Target> {
+export async function writePackage(em: EntityManager, { viewer }: SignedInContext, { pubspec }: Submission, at: Date): Promise<Target> {
   const { name, version, description } = pubspec
   const id = newId()
   const latestPrerelease = isPrerelease(version) ? version : null
-  const advisoriesUpdated = (await hasAdvisories(em, database.backend, name)) ? at : null
+  const advisoriesUpdated = (await hasAdvisories(em, name)) ? at : null
   const row = {
     id,
     created_at: at,
@@ -105,12 +101,17 @@ export async function advancePackage(em: EntityManager, target: Target, { pubspe
   const latest = latestOf(candidates)?.version ?? version
   const prerelease = latestPrereleaseOf(candidates)?.version ?? null
   const isLatest = latest === version
-  await changeRows(em, advance, [latest, prerelease, isLatest, description ?? '', at, advisoriesAfterPublish(target, at), target.id])
+  const advance = db.updateTable('packages').set((eb) => ({
+    latest_version: latest,
+    latest_prerelease: prerelease,
+    ...(isLatest && { description: description ?? '' }),
+    revision: eb('revision', '+', 1),
+    updated_at: at,
+    advisories_updated: advisoriesAfterPublish(target, at),
+  }))
+  await changeRows(em, advance.where('id', '=', target.id))
   return isLatest
 }
-
-const advance = `update packages set latest_version = ?, latest_prerelease = ?, description = case when ? then ? else description end,
-  revision = revision + 1, updated_at = ?, advisories_updated = ? where id = ?`
 
 /** The package to publish into, and whether the version number is already published or deleted there. */
 export type Target = {
@@ -127,11 +128,14 @@ export type Target = {
   isDeleted: boolean
 }
 
-type ReadRow = (sql: string, values: string[]) => Promise<object | undefined>
+type TargetRow = InferResult<ReturnType<typeof selectTarget>>[number]
 
 /** Returns the package with this name, or null. */
-export async function findTarget(readRow: ReadRow, { name, version }: { name: string; version: string }): Promise<Target | null> {
-  const row = (await readRow(select, [version, version, name])) as Row | undefined
+export async function findTarget(
+  readRow: (query: Query<TargetRow>) => Promise<Readonly<TargetRow> | undefined>,
+  { name, version }: { name: string; version: string },
+): Promise<Target | null> {
+  const row = await readRow(selectTarget(name, version))
   if (!row) return null
   return {
     id: row.id,
@@ -141,30 +145,36 @@ export async function findTarget(readRow: ReadRow, { name, version }: { name: st
     latestVersion: row.latest_version,
     latestIsRetracted: Boolean(row.latest_is_retracted),
     latestPrerelease: row.latest_prerelease,
-    advisoriesUpdated: row.advisories_updated === null ? null : toDate(row.advisories_updated),
+    advisoriesUpdated: row.advisories_updated,
     publishedSha256: row.published_sha256,
     isDeleted: Boolean(row.is_deleted),
   }
 }
 
-type Row = {
-  id: string
-  publisher_id: string | null
-  visibility: Visibility
-  latest_version: string
-  latest_is_retracted: boolean | number
-  latest_prerelease: string | null
-  advisories_updated: number | string | Date | null
-  published_sha256: string | null
-  is_deleted: boolean | number
-}
-
-const select = `select p.id, p.publisher_id, p.visibility, p.latest_version, p.latest_prerelease, p.advisories_updated,
-    not exists (select 1 from package_versions l
-      where l.package_id = p.id and l.version = p.latest_version and l.retracted_at is null) as latest_is_retracted,
-    (select v.archive_sha256 from package_versions v where v.package_id = p.id and v.version = ?) as published_sha256,
-    exists (select 1 from deleted_versions d where d.package_name = p.name and d.version = ?) as is_deleted
-  from packages p where p.name = ?`
+const selectTarget = (name: string, version: string) =>
+  db
+    .selectFrom('packages as p')
+    .select(['p.id', 'p.publisher_id', 'p.visibility', 'p.latest_version', 'p.latest_prerelease', 'p.advisories_updated'])
+    .select(({ selectFrom, exists, not }) => [
+      not(
+        exists(
+          selectFrom('package_versions as l')
+            .select('l.id')
+            .whereRef('l.package_id', '=', 'p.id')
+            .whereRef('l.version', '=', 'p.latest_version')
+            .where('l.retracted_at', 'is', null),
+        ),
+      ).as('latest_is_retracted'),
+      selectFrom('package_versions as v')
+        .select('v.archive_sha256')
+        .whereRef('v.package_id', '=', 'p.id')
+        .where('v.version', '=', version)
+        .as('published_sha256'),
+      exists(
+        selectFrom('deleted_versions as d').select('d.version').whereRef('d.package_name', '=', 'p.name').where('d.version', '=', version),
+      ).as('is_deleted'),
+    ])
+    .where('p.name', '=', name)
 
 /** A validated archive whose bytes are stored or about to be stored. */
 export type Submission = InspectedPackage & { archive: StoredBytes }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { hash } from 'node:crypto'
-import { rowsById } from '../../../platform/db/statements.ts'
+import { readRow, readRows, rowsById } from '../../../platform/db/statements.ts'
 import type { Stores } from '../../../platform/store/open.ts'
 import { findFault, forEachConcurrently } from '../../../platform/store/transfer.ts'
 import type { SnapshotConfig } from '../create.ts'
@@ -16,8 +16,8 @@ export type Place = { em: EntityManager; config: SnapshotConfig; stores: Stores 
 export async function verifyPlace(place: Place, report?: Report): Promise<Verified> {
   const findings = openFindings()
   for (const store of ['archives', 'docs'] as const) {
-    const [row] = await place.em.execute<{ total: number | string }[]>(named[store].count)
-    const [step, total] = [store === 'docs' ? 'Checking documentation' : 'Checking archives', Number(row?.total ?? 0)]
+    const row = await readRow<{ total: number }>(place.em, named[store].count, [])
+    const [step, total] = [store === 'docs' ? 'Checking documentation' : 'Checking archives', row?.total ?? 0]
     let done = 0
     await forEachConcurrently(rowsById<Named>(place.em, named[store].sql), async (one) => {
       // Versions can be published in the meantime.
@@ -29,7 +29,7 @@ export async function verifyPlace(place: Place, report?: Report): Promise<Verifi
     findings.count('pictures')
     if (hash('sha256', png) !== sha256) findings.add(`the picture of the account ${id}`, 'does not match its checksum')
   }
-  for (const { png, sha256 } of await place.em.execute<Picture[]>(logo)) {
+  for (const { png, sha256 } of await readRows<Picture>(place.em, logo, [])) {
     findings.count('pictures')
     if (hash('sha256', png) !== sha256) findings.add('the logo of the registry', 'does not match its checksum')
   }
@@ -66,14 +66,11 @@ async function verifyNamed({ em, stores }: Place, store: keyof Stores, { id, sha
   findings.count(store === 'docs' ? 'documentation' : 'archives')
   const fault = await findFault(stores[store], sha256)
   const { what, isNamed } = named[store]
-  if (fault === null || (await em.execute<unknown[]>(isNamed, [id, sha256])).length === 0) return
+  if (fault === null || !(await readRow(em, isNamed, [id, sha256]))) return
   findings.add(`${row.name} ${row.version}`, `${what} ${sha256} ${fault === 'missing' ? 'is missing' : 'does not match its checksum'}`)
 }
 
-async function* entriesOf(em: EntityManager, isSqlite: boolean): AsyncGenerator<Stamped> {
+function entriesOf(em: EntityManager, isSqlite: boolean): AsyncGenerator<Stamped> {
   const at = isSqlite ? 'created_at' : 'extract(epoch from created_at) * 1000'
-  const entries = rowsById<{ id: string; at: number | string }>(em, `select id, ${at} as at from audit_entries where id > ?`, {
-    batch: 1000,
-  })
-  for await (const { id, at: moment } of entries) yield { id, at: Number(moment) }
+  return rowsById(em, `select id, ${at} as at from audit_entries where id > ?`, { batch: 1000 })
 }

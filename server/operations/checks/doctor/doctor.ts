@@ -5,7 +5,9 @@ import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../../instances/register.ts'
-import { readsOf, toDate } from '../../../platform/db/reads.ts'
+import { db } from '../../../platform/db/query.ts'
+import { readsOf } from '../../../platform/db/reads.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
@@ -109,15 +111,20 @@ async function checkInstances(config: Config, em: EntityManager): Promise<Check[
   return problems.map((message) => warning('instances', message, advice))
 }
 
-type Failed = { kind: string; total: number | string; last: number | string | Date | null }
-
 /** Reports jobs that have failed permanently, with the number and the last failure per kind. Failed jobs do not affect the server itself. */
 async function checkJobs(em: EntityManager, { SERVER_URL }: Pick<Config, 'SERVER_URL'>): Promise<Check[]> {
-  const rows: Failed[] = await em.execute(
-    "select kind, count(*) as total, max(finished_at) as last from jobs where state = 'failed' group by kind order by count(*) desc, kind",
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('jobs')
+      .select(({ fn }) => ['kind', fn.countAll<number>().as('total'), fn.max('finished_at').as('last')])
+      .where('state', '=', 'failed')
+      .groupBy('kind')
+      .orderBy('total', 'desc')
+      .orderBy('kind'),
   )
   if (rows.length === 0) return [passed('jobs', 'No jobs have failed.')]
-  const kinds = rows.map(({ kind, total, last }) => `${total} of ${kind}${last === null ? '' : `, last at ${toDate(last).toISOString()}`}`)
+  const kinds = rows.map(({ kind, total, last }) => `${total} of ${kind}${last === null ? '' : `, last at ${last.toISOString()}`}`)
   const advice = `See ${SERVER_URL}/admin/jobs for the causes, and to retry the jobs. Failed jobs are deleted after 90 days.`
   return [warning('jobs', `Jobs have failed: ${kinds.join('; ')}.`, advice)]
 }

@@ -9,7 +9,8 @@ import { refuseMoved, refuseUnfinished, type MoveState, moveStateOf } from '../l
 import type { DatabaseConfig, Logging, PoolState } from '../options.ts'
 import { openReads, type Reads, type Source } from '../reads.ts'
 import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
-import { reportStatements } from '../statements.ts'
+import { db } from '../query.ts'
+import { changeRows, reportStatements } from '../statements.ts'
 import { adminCommand } from '../../config/version.ts'
 import { DatabaseAway } from '../unavailable.ts'
 
@@ -216,11 +217,15 @@ function writeProbe(orm: MikroORM): (timeoutMs?: number) => Promise<void> {
 
 /** Writes in a transaction like any other, so that a stuck writer is detected. All instances share the row; its value has no meaning. */
 async function probe(orm: MikroORM): Promise<void> {
-  await orm.em
-    .fork()
-    .transactional((em) =>
-      em.execute(
-        'insert into write_probe (id, count) values (1, 1) on conflict (id) do update set count = write_probe.count % 1000000 + 1',
-      ),
-    )
+  const insert = db.insertInto('write_probe').values({ id: 1, count: 1 })
+  const write = insert.onConflict((known) =>
+    known.column('id').doUpdateSet((eb) => ({ count: eb(eb('write_probe.count', '%', 1_000_000), '+', 1) })),
+  )
+  await orm.em.fork().transactional((em) => changeRows(em, write))
+}
+
+declare module '../query.ts' {
+  interface Tables {
+    write_probe: { id: number; count: number }
+  }
 }
