@@ -7,7 +7,8 @@ import type { Services } from '../../services.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import { scoreOf } from '../scoring/status.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
-import { isPublicVersion } from '../../registry/packages/policy.ts'
+import { isVersionPublic } from '../../registry/packages/conditions.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
 
@@ -15,8 +16,8 @@ type Reader = Pick<Services, 'database' | 'config'>
 export async function versionBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
   const found = await find(reader, audience, name)
   if (!found) return null
-  if (found.isDiscontinued) return { label: name, value: 'discontinued', color: 'red' }
-  return found.isRetracted ? { label: name, value: 'retracted', color: 'red' } : { label: name, value: `v${found.version}`, color: 'blue' }
+  if (found.is_discontinued) return { label: name, value: 'discontinued', color: 'red' }
+  return found.retracted_at ? { label: name, value: 'retracted', color: 'red' } : { label: name, value: `v${found.version}`, color: 'blue' }
 }
 
 /** Returns a badge with the points of the latest version, or the state of its analysis; null if the package does not exist for this audience. */
@@ -25,7 +26,7 @@ export async function scoreBadge(reader: Reader, audience: Audience, name: strin
   if (!found) return null
   const { status, granted, maximum, percent } = await scoreOf(
     { config: reader.config, database: reader.database, em: reader.database.fork() },
-    found.versionId,
+    found.id,
   )
   if (granted === null || percent === null)
     return { label: 'score', value: status.replace('_', ' '), color: status === 'failed' ? 'red' : 'gray' }
@@ -42,32 +43,22 @@ export async function downloadsBadge(context: Context, audience: Audience, name:
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-type Found = { version: string; versionId: string; isRetracted: boolean; isDiscontinued: boolean }
-type Row = { id: string; version: string; retracted_at: unknown; is_discontinued: boolean | number }
+const selectVersions = (name: string) =>
+  db
+    .selectFrom('packages as p')
+    .innerJoin('package_versions as v', 'v.package_id', 'p.id')
+    .select(['v.id', 'v.version', 'v.retracted_at', 'p.is_discontinued'])
+    .where('p.name', '=', name)
+const latestVersionOf = prepared((name: string) => selectVersions(name).whereRef('v.version', '=', 'p.latest_version'))
+const publicVersionsOf = prepared((name: string, here: string) =>
+  selectVersions(name).where((eb) => isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), here)),
+)
 
-const selectLatest = `select v.id, v.version, v.retracted_at, p.is_discontinued
-  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.name = ?`
-
-async function find({ database, config }: Reader, audience: Audience, name: string): Promise<Found | null> {
-  if (audience === 'members') {
-    const row = await database.reads.recall<Row>(selectLatest, name)
-    return row ? fromRow(row) : null
-  }
-  const rows = await database.reads.all<Row>(
-    `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isPublicVersion}`,
-    name,
-    hostedHere(config),
-  )
-  const displayed = latestOf(rows.map((row) => ({ row, version: row.version, retracted: row.retracted_at !== null })))
-  return displayed && fromRow(displayed.row)
+async function find({ database: { reads }, config }: Reader, audience: Audience, name: string) {
+  if (audience === 'members') return reads.recall(latestVersionOf, name)
+  const rows = await reads.all(publicVersionsOf, name, hostedHere(config))
+  return latestOf(rows.map((row) => ({ row, version: row.version, retracted: row.retracted_at !== null })))?.row
 }
-
-const fromRow = ({ id, version, retracted_at, is_discontinued }: Row): Found => ({
-  version,
-  versionId: id,
-  isRetracted: retracted_at !== null,
-  isDiscontinued: Boolean(is_discontinued),
-})
 
 export type Badge = { label: string; value: string; color: keyof typeof colors }
 

@@ -3,6 +3,7 @@ import { DamagedBytes } from '../../platform/blobs/store.ts'
 import { causeOf, storageAway, serviceUnavailable } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import { type PackedPage, readIndex } from '../api-pages/pack.ts'
+import { db } from '../../platform/db/query.ts'
 import { readRows, changeRows } from '../../platform/db/statements.ts'
 import { unavailable } from '../../platform/db/unavailable.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
@@ -70,12 +71,20 @@ export async function regenerateLost(services: RecoveryServices, sha256: string)
     throw storageAway(error)
   })
   const isOn = await areDocsOn(services)
-  const [state, error] = isOn ? ['pending', null] : ['failed', 'the pages are no longer in the store.']
+  const attempt = isOn
+    ? ({ state: 'pending', error: null } as const)
+    : ({ state: 'failed', error: 'the pages are no longer in the store.' } as const)
   try {
     const versions = await database.fork().transactional(async (em) => {
-      const rows = await readRows<{ id: string }>(em, 'select version_id as id from version_docs where sha256 = ?', [sha256])
-      const set = 'sha256 = null, bytes = null, pages = 0, generated_at = null, state = ?, error = ?'
-      await changeRows(em, `update version_docs set ${set} where sha256 = ?`, [state, error, sha256])
+      const rows = await readRows(em, db.selectFrom('version_docs').select('version_id as id').where('sha256', '=', sha256))
+      const withoutPages = { sha256: null, bytes: null, pages: 0, generated_at: null }
+      await changeRows(
+        em,
+        db
+          .updateTable('version_docs')
+          .set({ ...withoutPages, ...attempt })
+          .where('sha256', '=', sha256),
+      )
       if (isOn) for (const { id } of rows) await enqueue(em, { kind: 'analysis', subject: id }, now())
       return rows.length
     })

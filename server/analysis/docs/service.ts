@@ -1,47 +1,73 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { z } from 'zod'
+import { type Expression, expressionBuilder } from 'kysely'
 import { batched } from '../../platform/db/batched.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
-import { docsStates } from './entity.ts'
+import type { VersionDocs } from './entity.ts'
 import type { Services } from '../../services.ts'
 import { currentSettings, type ScoringSettings } from '../../platform/settings/scoring.ts'
 import type { Audience } from '../../platform/access/audience.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
-import { isPublicVersion } from '../../registry/packages/policy.ts'
+import { isVersionPublic } from '../../registry/packages/conditions.ts'
 import { latestOf } from '../../registry/packages/versions/latest.ts'
 
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
 /** Begins documenting a version. Returns the number of the attempt, so that an attempt that ends late does not overwrite a later one. */
 export async function beginAttempt(em: EntityManager, versionId: string): Promise<number> {
-  const row = await readRow<{ requested: number }>(
+  const row = await readRow(
     em,
-    `insert into version_docs (version_id, state, requested) values (?, 'running', 1)
-     on conflict (version_id) do update set state = 'running', requested = version_docs.requested + 1, error = null returning requested`,
-    [versionId],
+    db
+      .insertInto('version_docs')
+      .values({ version_id: versionId, state: 'running', requested: 1 })
+      .onConflict((earlier) =>
+        earlier
+          .column('version_id')
+          .doUpdateSet((eb) => ({ state: 'running', requested: eb('version_docs.requested', '+', 1), error: null })),
+      )
+      .returning('requested'),
   )
   if (!row) throw new Error(`The documentation of version ${versionId} could not be begun`)
   return row.requested
 }
 
 /** Records that an attempt failed, and why. Existing pages stay. Returns false if there is a later attempt, or the version was deleted. */
-export const markFailed = async (em: EntityManager, versionId: string, attempt: number, reason: string): Promise<boolean> =>
-  (await changeRows(em, "update version_docs set state = 'failed', error = ? where version_id = ? and requested = ?", [
-    reason.slice(0, 1000),
-    versionId,
-    attempt,
-  ])) > 0
+export async function markFailed(em: EntityManager, versionId: string, attempt: number, reason: string): Promise<boolean> {
+  const failure = db.updateTable('version_docs').set({ state: 'failed', error: reason.slice(0, 1000) })
+  return (await changeRows(em, failure.where('version_id', '=', versionId).where('requested', '=', attempt))) > 0
+}
 
-export type KnownDocs = z.infer<typeof docsRow>
+export type KnownDocs = Pick<VersionDocs, 'state' | 'generation' | 'pages'> & {
+  engine: string | null
+  engineVersion: string | null
+  sha256: string | null
+  bytes: number
+  generatedAt: Date | null
+  error: string | null
+}
+
+const docsColumns = [
+  'd.state',
+  'd.generation',
+  'd.engine',
+  'd.engine_version as engineVersion',
+  'd.sha256',
+  'd.bytes',
+  'd.pages',
+  'd.generated_at as generatedAt',
+  'd.error',
+] as const
 
 /** Returns the state of a version's documentation by version id, or null if it was never requested. Batched. */
 export const loadDocs = batched<KnownDocs>(async (em, ids) => {
-  const rows = await readRows<{ version_id: string }>(
+  const rows = await readRows(
     em,
-    `select version_id, ${docsColumns} from version_docs d where version_id in (${ids.map(() => '?').join(', ')})`,
-    ids,
+    db
+      .selectFrom('version_docs as d')
+      .select(['d.version_id', ...docsColumns])
+      .where('d.version_id', 'in', ids),
   )
-  return new Map(rows.map((row) => [row.version_id, docsRow.parse(row)]))
+  return new Map(rows.map(({ version_id: id, bytes, ...docs }) => [id, { ...docs, bytes: bytes ?? 0 }]))
 })
 
 /** The state shown to users: the state of the last attempt, or why there was none. */
@@ -54,36 +80,23 @@ export function stateOf(docs: KnownDocs | null, isOn: boolean, isAwaited: boolea
   return isAwaited ? 'pending' : 'not_analyzed'
 }
 
-/** SQL condition: the version `v` is queued for analysis, which also generates documentation. */
-export const isAnalysisAwaited =
-  "exists (select 1 from jobs j where j.kind = 'analysis' and j.subject = cast(v.id as varchar(36)) and j.state = 'queued')"
+/** Selects the queued analysis of a version, which also generates documentation. */
+const queuedAnalysisOf = (versionId: Expression<string>) =>
+  db
+    .selectFrom('jobs as j')
+    .select('j.subject')
+    .where('j.kind', '=', 'analysis')
+    .where('j.subject', '=', expressionBuilder().cast<string>(versionId, 'varchar(36)'))
+    .where('j.state', '=', 'queued')
 
 /** Returns whether a version is queued for analysis, by version id. Batched. */
 export const loadAwaited = batched(async (em, ids) => {
-  const marks = ids.map(() => '?').join(', ')
-  const rows = await readRows<{ id: string }>(
-    em,
-    `select v.id from package_versions v where v.id in (${marks}) and ${isAnalysisAwaited}`,
-    ids,
-  )
-  return new Map(rows.map(({ id }) => [id, true]))
-})
-
-/** SQL: the columns of `version_docs d` that `docsRow` parses. */
-export const docsColumns =
-  'd.state, d.generation, d.engine, d.engine_version as "engineVersion", d.sha256, d.bytes, d.pages, d.generated_at as "generatedAt", d.error'
-
-export const docsRow = z.object({
-  state: z.enum(docsStates),
-  generation: z.number(),
-  engine: z.string().nullable(),
-  engineVersion: z.string().nullable(),
-  sha256: z.string().nullable(),
-  // PostgreSQL returns 64-bit integers as strings.
-  bytes: z.coerce.number(),
-  pages: z.number(),
-  generatedAt: z.coerce.date().nullable(),
-  error: z.string().nullable(),
+  const awaited = db
+    .selectFrom('package_versions as v')
+    .select('v.id')
+    .where('v.id', 'in', ids)
+    .where((eb) => eb.exists(queuedAnalysisOf(eb.ref('v.id'))))
+  return new Map((await readRows(em, awaited)).map(({ id }) => [id, true]))
 })
 
 /** Returns whether documentation is generated on this server, as part of analyses. */
@@ -103,14 +116,27 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
   const version = wanted === 'latest' ? await latestVersion(reader, audience, name) : wanted
   if (version === null) return null
   const row = await (audience === 'members'
-    ? reads.get(docsSql, name, version)
-    : reads.get(`${docsSql} and ${isPublicVersion}`, name, version, hostedHere(reader.config)))
+    ? reads.get(docsOf, name, version)
+    : reads.get(publicDocsOf, name, version, hostedHere(reader.config)))
   if (!row) return null
-  return { version, docs: row.state === null ? null : docsRow.parse(row), isAwaited: Boolean(row.awaited) }
+  const { state, generation, pages, bytes, awaited, ...docs } = row
+  const isKnown = state !== null && generation !== null && pages !== null
+  return { version, docs: isKnown ? { ...docs, state, generation, pages, bytes: bytes ?? 0 } : null, isAwaited: awaited !== null }
 }
 
-const docsSql = `select ${docsColumns}, ${isAnalysisAwaited} as awaited from package_versions v join packages p on p.id = v.package_id
-  left join version_docs d on d.version_id = v.id where p.name = ? and v.version = ?`
+const selectDocs = (name: string, version: string) =>
+  db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .leftJoin('version_docs as d', 'd.version_id', 'v.id')
+    .select(docsColumns)
+    .select((eb) => queuedAnalysisOf(eb.ref('v.id')).limit(1).as('awaited'))
+    .where('p.name', '=', name)
+    .where('v.version', '=', version)
+const docsOf = prepared(selectDocs)
+const publicDocsOf = prepared((name: string, version: string, here: string) =>
+  selectDocs(name, version).where((eb) => isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), here)),
+)
 
 /** Maximum number of versions in the list of a documentation page. */
 const maxDocumented = 100
@@ -121,22 +147,33 @@ export async function listDocumented(
   audience: Audience,
   name: string,
 ): Promise<{ version: string; isRetracted: boolean }[]> {
-  const sql = `select v.version, v.retracted_at from package_versions v join packages p on p.id = v.package_id
-    join version_docs d on d.version_id = v.id where p.name = ? and d.sha256 is not null`
-  const order = `order by v.sort_key desc limit ${maxDocumented}`
-  const rows = await (audience === 'members'
-    ? reads.all<{ version: string; retracted_at: unknown }>(`${sql} ${order}`, name)
-    : reads.all<{ version: string; retracted_at: unknown }>(`${sql} and ${isPublicVersion} ${order}`, name, hostedHere(config)))
+  const rows = await (audience === 'members' ? reads.all(documentedOf, name) : reads.all(publicDocumentedOf, name, hostedHere(config)))
   return rows.map(({ version, retracted_at }) => ({ version, isRetracted: retracted_at !== null }))
 }
 
+const selectVersions = (name: string) =>
+  db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .select(['v.version', 'v.retracted_at'])
+    .where('p.name', '=', name)
+const selectPublicVersions = (name: string, here: string) =>
+  selectVersions(name).where((eb) => isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), here))
+const publicVersionsOf = prepared(selectPublicVersions)
+
+const withPages = (versions: ReturnType<typeof selectVersions>) =>
+  versions
+    .innerJoin('version_docs as d', 'd.version_id', 'v.id')
+    .where('d.sha256', 'is not', null)
+    .orderBy('v.sort_key', 'desc')
+    .limit(maxDocumented)
+const documentedOf = prepared((name: string) => withPages(selectVersions(name)))
+const publicDocumentedOf = prepared((name: string, here: string) => withPages(selectPublicVersions(name, here)))
+
 async function latestVersion({ database: { reads }, config }: Reader, audience: Audience, name: string): Promise<string | null> {
-  if (audience === 'members')
-    return (await reads.recall<{ version: string }>('select latest_version as version from packages where name = ?', name))?.version ?? null
-  const rows = await reads.all<{ version: string; retracted_at: unknown }>(
-    `select v.version, v.retracted_at from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isPublicVersion}`,
-    name,
-    hostedHere(config),
-  )
+  if (audience === 'members') return (await reads.recall(latestOfPackage, name))?.latest_version ?? null
+  const rows = await reads.all(publicVersionsOf, name, hostedHere(config))
   return latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))?.version ?? null
 }
+
+const latestOfPackage = prepared((name: string) => db.selectFrom('packages').select('latest_version').where('name', '=', name))

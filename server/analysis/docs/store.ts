@@ -4,7 +4,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { maxPackedBytes, readIndex } from '../api-pages/pack.ts'
 import { streamFile } from '../../platform/blobs/file-stream.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
-import { changeRows, readRow } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { causeOf } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import type { DocsEngine } from './service.ts'
@@ -55,13 +56,35 @@ async function recordPages(
   { attempt, engine, inSameTransaction }: GeneratedPages,
   { sha256, bytes, pages, at }: Stored,
 ): Promise<{ earlier: string | null } | null> {
-  const row = await readRow<{ sha256: string | null }>(em, 'select sha256 from version_docs where version_id = ?', [versionId])
+  const ofVersion = db.selectFrom('version_docs').select('sha256').where('version_id', '=', versionId)
+  const row = await readRow(em, ofVersion)
   const changed = await changeRows(
     em,
-    `update version_docs set generation = ?, engine = ?, engine_version = ?, sha256 = ?, bytes = ?, pages = ?, generated_at = ?,
-       state = case when requested = ? then 'completed' else state end, error = case when requested = ? then null else error end
-     where version_id = ? and generation <= ?`,
-    [attempt, engine.name, engine.version.slice(0, 100), sha256, bytes, pages, at, attempt, attempt, versionId, attempt],
+    db
+      .updateTable('version_docs')
+      .set({
+        generation: attempt,
+        engine: engine.name,
+        engine_version: engine.version.slice(0, 100),
+        sha256,
+        bytes,
+        pages,
+        generated_at: at,
+      })
+      .set((eb) => {
+        const isLast = eb('requested', '=', attempt)
+        return {
+          state: eb
+            .case()
+            .when(isLast)
+            .then('completed' as const)
+            .else(eb.ref('state'))
+            .end(),
+          error: eb.case().when(isLast).then(null).else(eb.ref('error')).end(),
+        }
+      })
+      .where('version_id', '=', versionId)
+      .where('generation', '<=', attempt),
   )
   if (changed === 0) return null
   await inSameTransaction?.(em)
@@ -70,13 +93,13 @@ async function recordPages(
 
 /** Deletes packed pages from the store, unless a version uses them. */
 export async function removePages({ database, docs, now }: Pick<Store, 'database' | 'docs' | 'now'>, sha256: string): Promise<void> {
-  const named = await readRow(database.fork(), 'select 1 from version_docs where sha256 = ?', [sha256])
+  const named = await readRow(database.fork(), db.selectFrom('version_docs').select('sha256').where('sha256', '=', sha256))
   if (!named) await docs.remove(sha256, { at: now() })
 }
 
 /** Checks whether pages would be accepted, to avoid storing them in vain. The update in `recordPages` makes the final decision. */
 async function mayReplace({ database }: Store, versionId: string, attempt: number): Promise<boolean> {
-  const row = await database.reads.get<{ generation: number }>('select generation from version_docs where version_id = ?', versionId)
+  const row = await database.reads.get(db.selectFrom('version_docs').select('generation').where('version_id', '=', versionId))
   return row !== undefined && row.generation <= attempt
 }
 
@@ -121,9 +144,7 @@ export async function collectDocs(
   for await (const batch of batches(docs.list())) {
     const hashes = batch.filter(({ storedAt }) => storedAt < dayAgo).map(({ sha256 }) => sha256)
     if (hashes.length === 0) continue
-    const rows: { sha256: string }[] = await database
-      .fork()
-      .execute(`select sha256 from version_docs where sha256 in (${hashes.map(() => '?').join(', ')})`, hashes)
+    const rows = await readRows(database.fork(), db.selectFrom('version_docs').select('sha256').where('sha256', 'in', hashes))
     const named = new Set(rows.map(({ sha256 }) => sha256))
     for (const sha256 of hashes) if (!named.has(sha256) && (await docs.remove(sha256, { at, before: dayAgo })) !== null) removed += 1
   }

@@ -3,7 +3,11 @@ import { dirname, join } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
 import { type ReadySdk, trustGit } from '../sdks/ready.ts'
 import { z } from 'zod'
-import { hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
+import { type Expression, expressionBuilder } from 'kysely'
+import { db, type Tables } from '../../platform/db/query.ts'
+import { readRows } from '../../platform/db/statements.ts'
+import { isOwnAddress } from '../../registry/packages/conditions.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { Services } from '../../services.ts'
 
@@ -72,22 +76,39 @@ export function redactPaths({ folder, sdk, token }: Redacted): (text: string) =>
       .replaceAll(sdk.pubCache, '[pub-cache]')
 }
 
+const eb = expressionBuilder<Tables>()
+
 /** Returns the names of the packages on this server that resolving a version can involve: its direct, dev and transitive dependencies. */
 export async function readablePackages({ config, database }: Services, versionId: string): Promise<string[]> {
   const here = hostedHere(config)
   // If this server is the SDKs' default registry, dependencies without a registry URL are also on this server.
-  const unnamed = normalHostedUrl(config.SDK_PUB_HOSTED_URL) === here ? 'or (d.hosted_url is null and d.sdk is null)' : ''
-  const rows = await database.fork().execute<{ name: string }[]>(
-    `with recursive needed(name) as (
-       select d.name from package_dependencies d where d.version_id = ? and (${isHostedHere('d.hosted_url')} ${unnamed})
-       union
-       select d.name from needed n
-         join packages p on p.name = n.name
-         join package_versions v on v.package_id = p.id
-         join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and (${isHostedHere('d.hosted_url')} ${unnamed})
-     )
-     select q.name from needed n join packages q on q.name = n.name order by q.name`,
-    [versionId, here, here],
+  const includesUnnamed = normalHostedUrl(config.SDK_PUB_HOSTED_URL) === here
+  const isHere = (sdk: Expression<string | null>, url: Expression<string | null>) =>
+    eb.or([isOwnAddress(url, here), ...(includesUnnamed ? [eb.and([eb(url, 'is', null), eb(sdk, 'is', null)])] : [])])
+  const rows = await readRows(
+    database.fork(),
+    db
+      .withRecursive('needed(name)', (query) =>
+        query
+          .selectFrom('package_dependencies as d')
+          .select('d.name')
+          .where('d.version_id', '=', versionId)
+          .where(({ ref }) => isHere(ref('d.sdk'), ref('d.hosted_url')))
+          .union(
+            query
+              .selectFrom('needed as n')
+              .innerJoin('packages as p', 'p.name', 'n.name')
+              .innerJoin('package_versions as v', 'v.package_id', 'p.id')
+              .innerJoin('package_dependencies as d', 'd.version_id', 'v.id')
+              .select('d.name')
+              .where('d.kind', '=', 'direct')
+              .where(({ ref }) => isHere(ref('d.sdk'), ref('d.hosted_url'))),
+          ),
+      )
+      .selectFrom('needed as n')
+      .innerJoin('packages as q', 'q.name', 'n.name')
+      .select('q.name')
+      .orderBy('q.name'),
   )
   return rows.map(({ name }) => name)
 }

@@ -2,7 +2,10 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
+import { db } from '../../platform/db/query.ts'
 import { wakeAfterCommit } from '../../platform/jobs/queue.ts'
+import { newestFirst, type PageArguments } from '../../platform/graphql/connections.ts'
+import { type LogLevel, ScoringLogEntry } from './entity.ts'
 import { SdkInstall } from '../sdks/entity.ts'
 import { lockSetting, writeSetting } from '../../platform/settings/service.ts'
 import { analysisKind, panaKind } from './requests.ts'
@@ -53,17 +56,46 @@ export const defaultSdk = (em: EntityManager): Promise<SdkInstall | null> =>
 
 /** Counts all versions, and the versions that have a report. */
 export async function countCoverage({ database }: Pick<Context, 'database'>): Promise<{ versions: number; scored: number }> {
-  const row = await database.reads.get<{ versions: number | string; scored: number | string }>(
-    'select (select sum(versions) from package_totals) as versions, (select count(*) from score_reports where granted is not null) as scored',
-  )
-  return { versions: Number(row?.versions ?? 0), scored: Number(row?.scored ?? 0) }
+  const row = await database.reads.get(coverage)
+  return { versions: row?.versions ?? 0, scored: row?.scored ?? 0 }
 }
+
+const coverage = db.selectNoFrom((eb) => [
+  eb
+    .selectFrom('package_totals')
+    .select(({ fn }) => fn.sum<number | null>('versions').as('versions'))
+    .as('versions'),
+  eb
+    .selectFrom('score_reports')
+    .select(({ fn }) => fn.countAll<number>().as('scored'))
+    .where('granted', 'is not', null)
+    .as('scored'),
+])
 
 /** Counts the running and the queued analyses on all instances. */
 export async function countWork({ database }: Pick<Context, 'database'>): Promise<{ active: number; queued: number }> {
-  const rows = await database.reads.all<{ state: string; total: number | string }>(
-    `select state, count(*) as total from jobs where kind in ('${analysisKind}', '${panaKind}') and state in ('queued', 'running') group by state`,
-  )
-  const count = (wanted: string) => Number(rows.find(({ state }) => state === wanted)?.total ?? 0)
+  const rows = await database.reads.all(work)
+  const count = (wanted: string) => rows.find(({ state }) => state === wanted)?.total ?? 0
   return { active: count('running'), queued: count('queued') }
+}
+
+const work = db
+  .selectFrom('jobs')
+  .select(({ fn }) => ['state', fn.countAll<number>().as('total')])
+  .where('kind', 'in', [analysisKind, panaKind])
+  .where('state', 'in', ['queued', 'running'])
+  .groupBy('state')
+
+type LogFilter = { level?: LogLevel | null | undefined; package?: string | null | undefined }
+
+/** Returns the scoring log as a connection, newest entries first. */
+export const listLog = (em: EntityManager, { level, package: name }: LogFilter, page: PageArguments) =>
+  newestFirst(em, ScoringLogEntry, { ...(level && { level }), ...(name && { package: name }) }, page)
+
+/** Clears the scoring log. The audit log records by whom. */
+export function clearLog({ em, viewer, ip }: SignedInContext): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    await inner.nativeDelete(ScoringLogEntry, {})
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: 'Cleared the scoring log', ip })
+  })
 }

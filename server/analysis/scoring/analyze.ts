@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AnalysisFailed, type AnalysisResult } from '../report/analyze.ts'
 import { beginAttempt, markFailed, areDocsOn } from '../docs/service.ts'
+import { db } from '../../platform/db/query.ts'
 import { readRow, withoutSync } from '../../platform/db/statements.ts'
 import { handler, PermanentFailure, type Work, untilAborted } from '../../platform/jobs/handler.ts'
 import { makeJobFolder } from '../../platform/sandbox/job-folder.ts'
@@ -105,7 +106,7 @@ function storeReport(services: Services, work: Work, { run, result, dependentsOf
 async function giveUp({ database }: Services, versionId: string, error: string): Promise<void> {
   await database.fork().transactional(async (em) => {
     await storeFailure(em, versionId, error)
-    const docs = await readRow<{ requested: number }>(em, 'select requested from version_docs where version_id = ?', [versionId])
+    const docs = await readRow(em, db.selectFrom('version_docs').select('requested').where('version_id', '=', versionId))
     if (docs) await markFailed(em, versionId, docs.requested, error)
   })
 }

@@ -1,12 +1,12 @@
+import { type Expression, sql } from 'kysely'
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { otherSdksOf, type Pubspec } from '../../registry/archive/pubspec.ts'
 import type { DependencyFacts, PackageFacts } from '../report/task.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db } from '../../platform/db/query.ts'
 import { untilAborted } from '../../platform/jobs/handler.ts'
-import type { Visibility } from '../../registry/packages/entity.ts'
-import { hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
-import { isPublicVersion, isPublicPackage } from '../../registry/packages/policy.ts'
+import { isDependencyHere, isOwnAddress, isPublic, isVersionPublic } from '../../registry/packages/conditions.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
 import { storedPubspec } from '../../registry/packages/versions/pubspec.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../../services.ts'
@@ -22,11 +22,13 @@ const maxVersions = 500
 /** Returns what the registry knows about a version, or null if it was deleted. */
 export async function readFacts(reader: Reader, versionId: string): Promise<Subject | null> {
   const { config, database, now } = reader
-  const row = await database.reads.get<Row>(
-    `select p.id as package_id, p.name, p.visibility, v.version, v.archive_sha256, ${isPublicVersion} as is_public
-     from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
-    hostedHere(config),
-    versionId,
+  const row = await database.reads.get(
+    db
+      .selectFrom('package_versions as v')
+      .innerJoin('packages as p', 'p.id', 'v.package_id')
+      .select(['p.id as package_id', 'p.name', 'p.visibility', 'v.version', 'v.archive_sha256'])
+      .select((eb) => eb.and([isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), hostedHere(config))]).as('is_public'))
+      .where('v.id', '=', versionId),
   )
   if (!row) return null
   const [dart, flutter] = await Promise.all([readySdk(reader, 'dart'), readySdk(reader, 'flutter')])
@@ -45,15 +47,6 @@ export async function readFacts(reader: Reader, versionId: string): Promise<Subj
   }
 }
 
-type Row = {
-  package_id: string
-  name: string
-  visibility: Visibility
-  version: string
-  archive_sha256: string
-  is_public: boolean | number
-}
-
 /**
  * Returns the direct dependencies that this registry hosts. Dependencies without a registry URL are included, because this server may be the client's
  * default registry. For a public package, only publicly visible dependencies are returned.
@@ -64,41 +57,32 @@ async function readDependencies(
   publicOnly: boolean,
 ): Promise<Record<string, DependencyFacts>> {
   const here = hostedHere(config)
-  const [isShown, isVersionShown, isReplacementShown] = publicOnly
-    ? [isPublicPackage('p'), isPublicVersion, isPublicPackage('r')]
-    : ['true', 'true', 'true']
-  const rows = await database.reads.all<DependencyRow>(
-    `select * from (
-       select p.name, p.is_discontinued, r.name as replaced_by, v.version, v.created_at,
-         row_number() over (partition by p.id order by v.sort_key desc) as place
-       from package_dependencies n join packages p on p.name = n.name
-       left join package_versions v on v.package_id = p.id and v.retracted_at is null and ${isVersionShown}
-       left join packages r on r.name = p.replaced_by and ${isReplacementShown}
-       where n.version_id = ? and n.kind = 'direct' and n.sdk is null and (n.hosted_url is null or ${isHostedHere('n.hosted_url')})
-         and ${isShown}
-     ) known where place <= ${maxVersions}`,
-    ...(publicOnly ? [here] : []),
-    versionId,
-    here,
-  )
+  const known = db
+    .selectFrom('package_dependencies as n')
+    .innerJoin('packages as p', 'p.name', 'n.name')
+    .leftJoin('package_versions as v', (join) =>
+      join
+        .onRef('v.package_id', '=', 'p.id')
+        .on('v.retracted_at', 'is', null)
+        .on((eb) => (publicOnly ? isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), here) : eb.lit(true))),
+    )
+    .leftJoin('packages as r', (join) =>
+      join.onRef('r.name', '=', 'p.replaced_by').on((eb) => (publicOnly ? isPublic(eb.ref('r.visibility')) : eb.lit(true))),
+    )
+    .select(['p.name', 'p.is_discontinued', 'r.name as replaced_by', 'v.version', 'v.created_at'])
+    .select((eb) => sql<number>`row_number() over (partition by ${eb.ref('p.id')} order by ${eb.ref('v.sort_key')} desc)`.as('place'))
+    .where('n.version_id', '=', versionId)
+    .where('n.kind', '=', 'direct')
+    .where((eb) => isDependencyHere({ sdk: eb.ref('n.sdk'), url: eb.ref('n.hosted_url') }, here))
+    .where((eb) => (publicOnly ? isPublic(eb.ref('p.visibility')) : eb.lit(true)))
+  const rows = await database.reads.all(db.selectFrom(known.as('known')).selectAll().where('place', '<=', maxVersions))
   const facts: Record<string, DependencyFacts> = {}
   for (const { name, is_discontinued, replaced_by, version, created_at } of rows) {
-    const known = (facts[name] ??= { versions: [], isDiscontinued: Boolean(is_discontinued), replacedBy: replaced_by })
-    if (version !== null && created_at !== null) known.versions.push({ version, publishedAt: toDate(created_at).toISOString() })
+    const known = (facts[name] ??= { versions: [], isDiscontinued: is_discontinued, replacedBy: replaced_by })
+    if (version !== null && created_at !== null) known.versions.push({ version, publishedAt: created_at.toISOString() })
   }
   return facts
 }
-
-type DependencyRow = {
-  name: string
-  is_discontinued: boolean | number
-  replaced_by: string | null
-  version: string | null
-  created_at: number | string | null
-}
-
-/** SQL: the dependency `d` is on this server, which may also be the default registry of clients. Parameter: the server's registry URL. */
-export const isDependencyHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
 
 /** Maximum number of transitive packages, and the maximum total bytes of their API surfaces. Packages beyond these limits count as unknown. */
 const [maxPackages, maxBytes] = [500, 32 * 1024 ** 2]
@@ -110,26 +94,16 @@ async function readTransitivePackages(
   publicOnly: boolean,
 ): Promise<PackageFacts['packages']> {
   const here = hostedHere(config)
-  const isShown = publicOnly ? isPublicVersion : 'true'
-  const shownTo = publicOnly ? [here] : []
-  const rows = await database.reads.all<{ name: string; pubspec: string; surface: Buffer | null }>(
-    `with recursive needed(name) as (
-       select d.name from package_dependencies d where d.version_id = ? and d.kind = 'direct' and ${isDependencyHere}
-       union
-       select d.name from needed n join packages p on p.name = n.name
-         join package_versions v on v.package_id = p.id and v.version = p.latest_version
-         join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isDependencyHere}
-       where ${isShown}
-     )
-     select p.name, v.pubspec, s.surface from needed n join packages p on p.name = n.name
-       join package_versions v on v.package_id = p.id and v.version = p.latest_version
-       left join version_surfaces s on s.version_id = v.id
-     where ${isShown} order by p.name limit ${maxPackages}`,
-    versionId,
-    here,
-    here,
-    ...shownTo,
-    ...shownTo,
+  const rows = await database.reads.all(
+    withNeeded(versionId, here, publicOnly)
+      .selectFrom('needed as n')
+      .innerJoin('packages as p', 'p.name', 'n.name')
+      .innerJoin('package_versions as v', (join) => join.onRef('v.package_id', '=', 'p.id').onRef('v.version', '=', 'p.latest_version'))
+      .leftJoin('version_surfaces as s', 's.version_id', 'v.id')
+      .select(['p.name', 'v.pubspec', 's.surface'])
+      .where((eb) => (publicOnly ? isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), here) : eb.lit(true)))
+      .orderBy('p.name')
+      .limit(maxPackages),
   )
   const packages: PackageFacts['packages'] = {}
   let bytes = 0
@@ -143,6 +117,28 @@ async function readTransitivePackages(
   return packages
 }
 
+/** Begins a query of `needed`: the dependencies of a version, direct or not. */
+const withNeeded = (versionId: string, here: string, publicOnly: boolean) =>
+  db.withRecursive('needed(name)', (query) =>
+    query
+      .selectFrom('package_dependencies as d')
+      .select('d.name')
+      .where('d.version_id', '=', versionId)
+      .where('d.kind', '=', 'direct')
+      .where((eb) => isDependencyHere({ sdk: eb.ref('d.sdk'), url: eb.ref('d.hosted_url') }, here))
+      .union(
+        query
+          .selectFrom('needed as n')
+          .innerJoin('packages as p', 'p.name', 'n.name')
+          .innerJoin('package_versions as v', (join) => join.onRef('v.package_id', '=', 'p.id').onRef('v.version', '=', 'p.latest_version'))
+          .innerJoin('package_dependencies as d', 'd.version_id', 'v.id')
+          .select('d.name')
+          .where('d.kind', '=', 'direct')
+          .where((eb) => isDependencyHere({ sdk: eb.ref('d.sdk'), url: eb.ref('d.hosted_url') }, here))
+          .where((eb) => (publicOnly ? isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), here) : eb.lit(true))),
+      ),
+  )
+
 const requirementsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surface'> => ({
   sdks: otherSdksOf(pubspec),
   platforms: pubspec.platforms.length > 0 ? pubspec.platforms : pubspec.pluginPlatforms,
@@ -154,19 +150,44 @@ const requirementsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string]
  * read this version must be allowed to read the previous one. That is certain if this version has all dependencies of the previous one in this registry.
  */
 export async function readEarlier({ config, database }: Reader, versionId: string): Promise<{ version: string; surface: Buffer } | null> {
-  const row = await database.reads.get<{ version: string; surface: Buffer }>(
-    `select e.version, s.surface from package_versions v
-     join package_versions e on e.package_id = v.package_id and e.sort_key < v.sort_key and (v.is_prerelease or not e.is_prerelease)
-     join version_surfaces s on s.version_id = e.id
-     where v.id = ? and e.retracted_at is null and not exists (
-       select 1 from package_dependencies d where d.version_id = e.id and d.kind = 'direct' and ${isHostedHere('d.hosted_url')}
-         and not exists (select 1 from package_dependencies o where o.version_id = v.id and o.kind = 'direct' and o.name = d.name and o.hosted_url = d.hosted_url))
-     order by e.sort_key desc limit 1`,
-    versionId,
-    hostedHere(config),
+  const here = hostedHere(config)
+  const row = await database.reads.get(
+    db
+      .selectFrom('package_versions as v')
+      .innerJoin('package_versions as e', (join) => join.onRef('e.package_id', '=', 'v.package_id').onRef('e.sort_key', '<', 'v.sort_key'))
+      .innerJoin('version_surfaces as s', 's.version_id', 'e.id')
+      .select(['e.version', 's.surface'])
+      .where('v.id', '=', versionId)
+      .where('e.retracted_at', 'is', null)
+      .where((eb) => eb.or([eb.ref('v.is_prerelease'), eb.not(eb.ref('e.is_prerelease'))]))
+      .where((eb) => eb.not(eb.exists(dependenciesLostSince(eb.ref('e.id'), eb.ref('v.id'), here))))
+      .orderBy('e.sort_key', 'desc')
+      .limit(1),
   )
   return row ? { version: row.version, surface: Buffer.from(row.surface) } : null
 }
+
+/** Selects the dependencies on packages of this server that an earlier version has and a later one has not. */
+const dependenciesLostSince = (earlierId: Expression<string>, laterId: Expression<string>, here: string) =>
+  db
+    .selectFrom('package_dependencies as d')
+    .select('d.name')
+    .where('d.version_id', '=', earlierId)
+    .where('d.kind', '=', 'direct')
+    .where((eb) => isOwnAddress(eb.ref('d.hosted_url'), here))
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('package_dependencies as o')
+            .select('o.name')
+            .where('o.version_id', '=', laterId)
+            .where('o.kind', '=', 'direct')
+            .whereRef('o.name', '=', 'd.name')
+            .whereRef('o.hosted_url', '=', 'd.hosted_url'),
+        ),
+      ),
+    )
 
 type WantedArchive = { sha256: string; path: string; signal: AbortSignal }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
+import { db, prepared } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
 import { beginAttempt, markFailed, areDocsOn } from '../docs/service.ts'
 import { handler, PermanentFailure, type Work } from '../../platform/jobs/handler.ts'
@@ -29,9 +30,17 @@ export const panaAnalysis = (services: Services) =>
 
 /** Returns whether a default SDK is installed on any instance, so that pana runs after the built-in engine. */
 export async function isPanaInstalled({ database }: Pick<Services, 'database'>): Promise<boolean> {
-  const sql = "select id from sdk_installs where is_default and status = 'ready' limit 1"
-  return (await database.reads.recall<{ id: string }>(sql)) !== undefined
+  return (await database.reads.recall(readyDefault)) !== undefined
 }
+
+const readyDefault = prepared(() =>
+  db
+    .selectFrom('sdk_installs')
+    .select('id')
+    .where((eb) => eb.ref('is_default'))
+    .where('status', '=', 'ready')
+    .limit(1),
+)
 
 /** Queues the analysis by pana in the transaction of `em`. It keeps the place of the first analysis in the fair queue of accounts. */
 export const requestPana = (em: EntityManager, { subject, owner }: Pick<Work, 'subject' | 'owner'>, now: Date): Promise<string> =>
@@ -83,10 +92,13 @@ const noDocs = 'no documentation by dart doc: '
 /** Keeps the existing pages and records why there are no new ones. */
 async function keepEarlierDocs({ database }: Services, versionId: string, error: string): Promise<void> {
   await database.fork().transactional(async (em) => {
-    const about = await readRow<{ package: string; version: string }>(
+    const about = await readRow(
       em,
-      'select p.name as package, v.version from package_versions v join packages p on p.id = v.package_id where v.id = ?',
-      [versionId],
+      db
+        .selectFrom('package_versions as v')
+        .innerJoin('packages as p', 'p.id', 'v.package_id')
+        .select(['p.name as package', 'v.version'])
+        .where('v.id', '=', versionId),
     )
     if (!about) return
     await markFailed(em, versionId, await beginAttempt(em, versionId), error.slice(noDocs.length))

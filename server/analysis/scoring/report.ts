@@ -1,4 +1,6 @@
 import { type Report, reportSchema } from '../report/report.ts'
+import { type Expression, type ExpressionBuilder, sql } from 'kysely'
+import { db, type Tables } from '../../platform/db/query.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { Context } from '../../platform/access/context.ts'
@@ -8,8 +10,8 @@ import { pubspecOf } from '../../registry/packages/versions/pubspec.ts'
 import type { Package, PackageVersion } from '../../registry/packages/entity.ts'
 import { type Tag, tagsOf } from '../../registry/search/tags.ts'
 import { audienceOf } from '../../platform/access/audience.ts'
-import { type Here, hostedHere, isHostedHere } from '../../registry/packages/hosting.ts'
-import { isPublicPackage } from '../../registry/packages/policy.ts'
+import { type Here, hostedHere } from '../../registry/packages/hosting.ts'
+import { isDependencyHere, isPublic } from '../../registry/packages/conditions.ts'
 
 declare module '../../platform/caches/caches.ts' {
   interface CachedValues {
@@ -33,18 +35,27 @@ export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionI
   return report
 }
 
-const columnOf = <Value>(column: string, condition: string) =>
+type Reports = ExpressionBuilder<Tables, 'score_reports'>
+
+/** Loads a value of the reports by version id. Missing if it is null. */
+const columnOf = <Value>(valueIn: (eb: Reports) => Expression<Value | null>) =>
   batched(async (em, ids) => {
-    const marks = ids.map(() => '?').join(', ')
-    const sql = `select version_id, ${column} as value from score_reports where version_id in (${marks}) and ${condition}`
-    return new Map((await readRows<{ version_id: string; value: Value }>(em, sql, ids)).map((row) => [row.version_id, row.value]))
+    const rows = await readRows(
+      em,
+      db
+        .selectFrom('score_reports')
+        .select((eb) => ['version_id', sql<Value | null>`${valueIn(eb)}`.as('value')])
+        .where('version_id', 'in', ids)
+        .$castTo<{ version_id: string; value: Value | null }>(),
+    )
+    return new Map(rows.flatMap(({ version_id: id, value }): [string, Value][] => (value === null ? [] : [[id, value]])))
   })
 /** Loads the number of the last successful analysis, which every later one increases. */
-export const loadGeneration = columnOf<number>('generation', 'granted is not null')
-const loadText = columnOf<string>('report', 'report is not null')
-const loadTags = columnOf<string>('tags', "tags <> ''")
+export const loadGeneration = columnOf((eb) => eb.case().when('granted', 'is not', null).then(eb.ref('generation')).end())
+const loadText = columnOf((eb) => eb.ref('report'))
+const loadTags = columnOf((eb) => eb.fn<string | null>('nullif', ['tags', eb.val('')]))
 /** Returns the engine's output of the last successful analysis, or null. */
-export const logOf = columnOf<string>('log', 'log is not null')
+export const logOf = columnOf((eb) => eb.ref('log'))
 
 /** Renders Markdown from a report as safe HTML. The text is short and repeats across reports, so the result is cached in memory only. */
 export const renderRemark = (context: Context, source: string): Promise<string> =>
@@ -92,8 +103,12 @@ function textsIn(value: unknown): string {
 
 /** Returns whether a package is public. A deleted package looks like a private one. */
 const loadShown = batched(async (em: EntityManager, names) => {
-  const sql = `select p.name from packages p where p.name in (${names.map(() => '?').join(', ')}) and ${isPublicPackage('p')}`
-  return new Map((await readRows<{ name: string }>(em, sql, names)).map(({ name }) => [name, true]))
+  const shown = db
+    .selectFrom('packages')
+    .select('name')
+    .where('name', 'in', names)
+    .where((eb) => isPublic(eb.ref('visibility')))
+  return new Map((await readRows(em, shown)).map(({ name }) => [name, true]))
 })
 
 /** Computes the names for old reports, which do not list the packages they can mention. */
@@ -112,25 +127,29 @@ export const mentionablePackages = async (em: EntityManager, here: Here, version
   (await readMentionable(em, hostedHere(here), [versionId])).get(versionId) ?? []
 
 async function readMentionable(em: EntityManager, hosted: string, ids: string[]): Promise<Map<string, string[]>> {
-  const marks = ids.map(() => '?').join(', ')
-  // Dependencies without a registry URL match, because this server may be the client's default registry.
-  const isHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
-  const rows = await readRows<{ version_id: string; name: string }>(
+  const replacementsOf = db
+    .selectFrom('package_versions as v')
+    .innerJoin('packages as p', 'p.id', 'v.package_id')
+    .select(['v.id as version_id', 'p.replaced_by as name'])
+    .where('v.id', 'in', ids)
+  const rows = await readRows(
     em,
-    `with recursive needed(version_id, name) as (
-       select d.version_id, d.name from package_dependencies d where d.version_id in (${marks}) and ${isHere}
-       union
-       select n.version_id, d.name from needed n
-         join packages p on p.name = n.name
-         join package_versions v on v.package_id = p.id
-         join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHere}
-     ), nameable(version_id, name) as (
-       select version_id, name from needed
-       union select n.version_id, p.replaced_by from needed n join packages p on p.name = n.name
-       union select v.id, p.replaced_by from package_versions v join packages p on p.id = v.package_id where v.id in (${marks})
-     )
-     select n.version_id, q.name from nameable n join packages q on q.name = n.name`,
-    [...ids, hosted, hosted, ...ids],
+    withNeeded(ids, hosted)
+      .with('nameable(version_id, name)', (query) =>
+        query
+          .selectFrom('needed')
+          .select((eb) => ['version_id', eb.ref('name').$castTo<string | null>().as('name')])
+          .union(
+            query
+              .selectFrom('needed as n')
+              .innerJoin('packages as p', 'p.name', 'n.name')
+              .select(['n.version_id', 'p.replaced_by as name']),
+          )
+          .union(replacementsOf),
+      )
+      .selectFrom('nameable as n')
+      .innerJoin('packages as q', 'q.name', 'n.name')
+      .select(['n.version_id', 'q.name']),
   )
   return new Map(
     Map.groupBy(rows, (row) => row.version_id)
@@ -138,3 +157,23 @@ async function readMentionable(em: EntityManager, hosted: string, ids: string[])
       .map(([id, group]) => [id, group.map(({ name }) => name)]),
   )
 }
+
+/** Begins a query of `needed`: the dependencies of versions, direct or not. */
+const withNeeded = (versionIds: readonly string[], here: string) =>
+  db.withRecursive('needed(version_id, name)', (query) =>
+    query
+      .selectFrom('package_dependencies as d')
+      .select(['d.version_id', 'd.name'])
+      .where('d.version_id', 'in', versionIds)
+      .where((eb) => isDependencyHere({ sdk: eb.ref('d.sdk'), url: eb.ref('d.hosted_url') }, here))
+      .union(
+        query
+          .selectFrom('needed as n')
+          .innerJoin('packages as p', 'p.name', 'n.name')
+          .innerJoin('package_versions as v', 'v.package_id', 'p.id')
+          .innerJoin('package_dependencies as d', 'd.version_id', 'v.id')
+          .select(['n.version_id', 'd.name'])
+          .where('d.kind', '=', 'direct')
+          .where((eb) => isDependencyHere({ sdk: eb.ref('d.sdk'), url: eb.ref('d.hosted_url') }, here)),
+      ),
+  )

@@ -1,15 +1,16 @@
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { EntityManager } from '@mikro-orm/sql'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { newId } from '../../platform/db/base.ts'
-import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
 import { conflict } from '../../errors.ts'
 import { reportSchema } from '../report/report.ts'
 import type { PackageFacts } from '../report/task.ts'
-import { enqueue, nextTurn, turnMs, wakeAfterCommit } from '../../platform/jobs/queue.ts'
+import { enqueue, enqueueFrom } from '../../platform/jobs/queue.ts'
+import { isDependencyHere } from '../../registry/packages/conditions.ts'
 import { type Here, hostedHere } from '../../registry/packages/hosting.ts'
 import { unknownPackage, unknownVersion } from '../../registry/packages/parameters.ts'
-import { isDependencyHere } from './facts.ts'
 import { writeLog } from './store.ts'
 import { currentSettings, isScoringOn, isSwitchedOff, loadScoringSettings } from '../../platform/settings/scoring.ts'
 
@@ -25,16 +26,10 @@ type Requester = Pick<SignedInContext, 'config' | 'viewer'> & { at: Date }
 /** Queues the first analysis of a version that is being published, in the transaction of `em`, unless scoring is off. Uses a single statement. */
 export async function requestFirstAnalysis(em: EntityManager, versionId: string, { config, viewer, at }: Requester): Promise<void> {
   if (!config.SCORING_ENABLED) return
-  const { uuid, text, moment } = casts(em)
-  const id = newId()
-  await changeRows(
-    em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, run_at, owner, turn)
-     select ${uuid('?')}, ${moment('?')}, '${analysisKind}', ?, '{}', 'queued', ${moment('?')}, ${text('?')}, ${turnOf(em)}
-     where not ${isSwitchedOff}`,
-    [id, at, versionId, at, viewer.id, at.getTime(), viewer.id],
-  )
-  wakeAfterCommit(em, id)
+  const subject = db
+    .selectNoFrom((eb) => [eb.cast<string>(eb.val(versionId), 'varchar').as('subject'), eb.lit(0).$castTo<number>().as('place')])
+    .where((eb) => eb.not(isSwitchedOff))
+  await enqueueFrom(em, { kind: analysisKind, owner: viewer.id }, subject, at)
 }
 
 /** Queues analyses of existing versions, such as restored ones, in the transaction of `em`, unless scoring is off. An analysis that is still queued is not queued again. */
@@ -47,24 +42,20 @@ export async function requestAnalysesOfVersions(
   for (const subject of ids) await enqueue(em, { kind: analysisKind, subject, owner: viewer.id }, at)
 }
 
-/** SQL: the turn of an account's next analysis in the fair queue. Parameters: the current time in milliseconds, and the account. */
-const turnOf = (em: EntityManager): string => nextTurn(casts(em).integer('?'), `'${analysisKind}'`, '?')
-
 /** Queues new analyses of packages whose visibility changed, in the transaction of `em`, because reports depend on what their readers may know. */
 export async function requestAnalysesOf(em: EntityManager, packageIds: string[], { config, viewer, at }: Requester): Promise<void> {
   if (!config.SCORING_ENABLED || packageIds.length === 0) return
-  const { uuid, text, moment } = casts(em)
-  const turn = `${turnOf(em)} + ${turnMs} * (row_number() over (order by v.id desc) - 1)`
-  await changeRows(
-    em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, run_at, owner, turn)
-     select ${jobIdFor(em, 'r.version_id')}, ${moment('?')}, '${analysisKind}', ${text('r.version_id')}, '{}', 'queued', ${moment('?')}, ${text('?')}, ${turn}
-     from package_versions v join score_reports r on r.version_id = v.id
-     where v.package_id in (${packageIds.map(() => uuid('?')).join(', ')}) and r.granted is not null and not ${isSwitchedOff}
-     on conflict do nothing`,
-    [newId().slice(0, idTimeLength), at, at, viewer.id, at.getTime(), viewer.id, ...packageIds],
-  )
-  wakeAfterCommit(em)
+  const analyzed = db
+    .selectFrom('package_versions as v')
+    .innerJoin('score_reports as r', 'r.version_id', 'v.id')
+    .select((eb) => [
+      eb.cast<string>('r.version_id', 'varchar').as('subject'),
+      sql<number>`row_number() over (order by ${eb.ref('v.id')} desc) - 1`.as('place'),
+    ])
+    .where('v.package_id', 'in', packageIds)
+    .where('r.granted', 'is not', null)
+    .where((eb) => eb.not(isSwitchedOff))
+  await enqueueFrom(em, { kind: analysisKind, owner: viewer.id }, analyzed, at)
 }
 
 /** Returns direct and transitive dependents whose reports lacked data about this version, if it is the latest version. */
@@ -74,21 +65,38 @@ export async function versionsToRepeat(
   { name, version }: Pick<PackageFacts, 'name' | 'version'>,
 ): Promise<string[]> {
   const hosted = hostedHere(here)
-  const rows = await readRows<{ id: string; report: string }>(
+  const rows = await readRows(
     em,
-    `with recursive needing(name) as (
-       select p.name from packages p where p.name = ? and p.latest_version = ?
-       union
-       select p.name from needing n join package_dependencies d on d.name = n.name and d.kind = 'direct' and ${isDependencyHere}
-         join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
-     )
-     select v.id, r.report from needing n join packages p on p.name = n.name join package_versions v on v.package_id = p.id
-       join score_reports r on r.version_id = v.id
-     where r.engine = 'built-in' and r.report like ? limit 1000`,
-    [name, version, hosted, `%"unknownPackages":[%"${name}"%`],
+    db
+      .withRecursive('needing(name)', (query) =>
+        query
+          .selectFrom('packages as p')
+          .select('p.name')
+          .where('p.name', '=', name)
+          .where('p.latest_version', '=', version)
+          .union(
+            query
+              .selectFrom('needing as n')
+              .innerJoin('package_dependencies as d', 'd.name', 'n.name')
+              .innerJoin('package_versions as v', 'v.id', 'd.version_id')
+              .innerJoin('packages as p', 'p.id', 'v.package_id')
+              .select('p.name')
+              .where('d.kind', '=', 'direct')
+              .where((eb) => isDependencyHere({ sdk: eb.ref('d.sdk'), url: eb.ref('d.hosted_url') }, hosted)),
+          ),
+      )
+      .selectFrom('needing as n')
+      .innerJoin('packages as p', 'p.name', 'n.name')
+      .innerJoin('package_versions as v', 'v.package_id', 'p.id')
+      .innerJoin('score_reports as r', 'r.version_id', 'v.id')
+      .select(['v.id', 'r.report'])
+      .where('r.engine', '=', 'built-in')
+      .where('r.report', 'like', `%"unknownPackages":[%"${name}"%`)
+      .limit(1000),
   )
   // Filter again: the `like` condition also matches other lists of package names in the report.
-  return rows.filter(({ report }) => reportSchema.parse(JSON.parse(report)).unknownPackages?.includes(name)).map(({ id }) => id)
+  const lacksPackage = (report: string) => reportSchema.parse(JSON.parse(report)).unknownPackages?.includes(name)
+  return rows.filter(({ report }) => report !== null && lacksPackage(report)).map(({ id }) => id)
 }
 
 /** Payload of an analysis job. `isForOthers`: repeated because of a dependency, so dependents are not analyzed again. */
@@ -96,34 +104,13 @@ export const analysisPayload = z.object({ isForOthers: z.boolean().default(false
 
 /** Queues repeated analyses in the transaction of `em`, with more data about dependencies. Skips versions that are already queued. */
 export async function requestRepeats(em: EntityManager, versionIds: readonly string[], at: Date): Promise<void> {
-  const payload = JSON.stringify({ isForOthers: true } satisfies z.input<typeof analysisPayload>)
-  for (const versionId of versionIds) {
-    await changeRows(
-      em,
-      `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at, turn)
-       values (?, ?, '${analysisKind}', ?, ?, 'queued', ${remainingPriority}, ?, 0) on conflict do nothing`,
-      [newId(), at, versionId, payload, at],
-    )
-  }
-  if (versionIds.length > 0) wakeAfterCommit(em)
-}
-
-/** SQL: the id of a version's job, made of the current time (the parameter) and the rest of the version's id. */
-function jobIdFor(em: EntityManager, versionId: string): string {
-  const { uuid, text } = casts(em)
-  return uuid(`? || substr(${text(versionId)}, ${idTimeLength + 1})`)
-}
-
-/** Length of the time prefix of an id, in characters. */
-const idTimeLength = 15
-
-/** SQL casts that PostgreSQL needs for parameters in a select list. */
-function casts(em: EntityManager) {
-  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
-  const cast = (type: string) => (value: string) => (isPostgres ? `cast(${value} as ${type})` : value)
-  const after = (from: string, ms: string) =>
-    isPostgres ? `${cast('timestamptz')(from)} + ${ms} * interval '1 millisecond'` : `${from} + ${ms}`
-  return { uuid: cast('uuid'), text: cast('varchar'), integer: cast('bigint'), moment: cast('timestamptz'), after }
+  if (versionIds.length === 0) return
+  const versions = db
+    .selectFrom('package_versions')
+    .select((eb) => [eb.cast<string>('id', 'varchar').as('subject'), eb.lit(0).$castTo<number>().as('place')])
+    .where('id', 'in', versionIds)
+  const payload = { isForOthers: true } satisfies z.input<typeof analysisPayload>
+  await enqueueFrom(em, { kind: analysisKind, payload, priority: remainingPriority }, versions, at)
 }
 
 type Target = { package: string; version: string }
@@ -151,17 +138,21 @@ export async function regenerateDocs(context: SignedInContext, name: string): Pr
 export async function scoreVersions(context: SignedInContext, { again = false } = {}): Promise<number> {
   await requireScoring(context)
   const { em, now, viewer } = context
-  const row = await readRow<{ total: number | string }>(em, 'select count(*) as total from package_versions', [])
+  const row = await readRow(
+    em,
+    db.selectFrom('package_versions').select(({ fn }) => fn.countAll<number>().as('total')),
+  )
   // Due times in the past, one millisecond apart, make all jobs runnable now and keep their order.
-  const first = now().getTime() - Number(row?.total ?? 0)
+  const first = now().getTime() - (row?.total ?? 0)
   let queued = 0
   for (let window = { start: afterAll, place: 0 }; ;) {
     const { start, place } = window
     queued += await queueBelow(em, { start, again, at: now(), from: new Date(first + place) })
-    const last = await readRow<{ id: string }>(
+    const last = await readRow(
       em,
-      `select id from package_versions where id < ? order by id desc limit 1 offset ${windowSize - 1}`,
-      [start],
+      versionsBelow(start)
+        .limit(1)
+        .offset(windowSize - 1),
     )
     if (!last) break
     window = { start: last.id, place: place + windowSize }
@@ -176,25 +167,44 @@ const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Number of versions per statement. Other writers can run between two statements. */
 const windowSize = 500
 
+const versionsBelow = (start: string) => db.selectFrom('package_versions').select('id').where('id', '<', start).orderBy('id', 'desc')
+
 type Window = { start: string; again: boolean; at: Date; from: Date }
 
 /** Queues the next window of versions in descending order of their ids, which increase with time. */
-async function queueBelow(em: EntityManager, { start, again, at, from }: Window): Promise<number> {
-  const { text, moment, after } = casts(em)
-  const lacksReport = 'not exists (select 1 from score_reports r where r.version_id = n.id and r.granted is not null)'
-  const count = await changeRows(
-    em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at)
-     select ${jobIdFor(em, 'n.id')}, ${moment('?')}, '${analysisKind}', ${text('n.id')}, '{}', 'queued', ${remainingPriority}, ${after('?', 'n.place')}
-     from (select v.id, row_number() over (order by v.id desc) as place
-           from (select id from package_versions where id < ? order by id desc limit ${windowSize}) v) n
-     where ${again ? 'true' : lacksReport}
-       and not exists (select 1 from jobs j where j.kind = '${analysisKind}' and j.subject = ${text('n.id')} and j.state in ('queued', 'running'))
-     on conflict do nothing`,
-    [newId().slice(0, idTimeLength), at, from, start],
-  )
-  if (count > 0) wakeAfterCommit(em)
-  return count
+function queueBelow(em: EntityManager, { start, again, at, from }: Window): Promise<number> {
+  const numbered = db
+    .selectFrom(versionsBelow(start).limit(windowSize).as('v'))
+    .select((eb) => ['v.id', sql<number>`row_number() over (order by ${eb.ref('v.id')} desc)`.as('place')])
+  const versions = db
+    .selectFrom(numbered.as('n'))
+    .select((eb) => [eb.cast<string>('n.id', 'varchar').as('subject'), 'n.place'])
+    .$if(!again, (all) =>
+      all.where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('score_reports as r')
+              .select('r.version_id')
+              .whereRef('r.version_id', '=', 'n.id')
+              .where('r.granted', 'is not', null),
+          ),
+        ),
+      ),
+    )
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('jobs as j')
+            .select('j.id')
+            .where('j.kind', '=', analysisKind)
+            .where('j.subject', '=', eb.cast<string>('n.id', 'varchar'))
+            .where('j.state', 'in', ['queued', 'running']),
+        ),
+      ),
+    )
+  return enqueueFrom(em, { kind: analysisKind, priority: remainingPriority, runAt: from }, versions, at)
 }
 
 /** @throws ApiError Conflict while scoring is off. */
@@ -213,13 +223,20 @@ function request({ em, now, viewer }: SignedInContext, about: Target, versionId:
 
 /** Returns the given version, or the latest one. @throws ApiError NotFound. */
 async function findTarget(em: EntityManager, name: string, version: string | null): Promise<{ id: string; version: string }> {
-  const row = await readRow<{ id: string | null; version: string }>(
+  const row = await readRow(
     em,
-    `select v.id, v.version from packages p left join package_versions v on v.package_id = p.id and v.version = coalesce(cast(? as varchar(64)), p.latest_version)
-     where p.name = ?`,
-    [version, name],
+    db
+      .selectFrom('packages as p')
+      .leftJoin('package_versions as v', (join) =>
+        join
+          .onRef('v.package_id', '=', 'p.id')
+          .on((eb) => eb('v.version', '=', version === null ? eb.ref('p.latest_version') : eb.val(version))),
+      )
+      .select(['v.id', 'v.version'])
+      .where('p.name', '=', name),
   )
   if (!row) throw unknownPackage(name)
-  if (row.id === null) throw unknownVersion(name, version ?? 'latest')
-  return { id: row.id, version: row.version }
+  const { id, version: found } = row
+  if (id === null || found === null) throw unknownVersion(name, version ?? 'latest')
+  return { id, version: found }
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { JobState } from '../../platform/jobs/entity.ts'
 import { batched } from '../../platform/db/batched.ts'
-import { toDate } from '../../platform/db/reads.ts'
+import { db } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { Services } from '../../services.ts'
 import { analysisKind, panaKind } from './requests.ts'
@@ -35,15 +36,15 @@ export async function scoreOf(reader: Reader, versionId: string) {
     percent: row?.percent ?? null,
     engine: row?.engine ?? null,
     engineVersion: row?.engine_version ?? null,
-    isIncomplete: Boolean(row?.is_incomplete),
-    startedAt: dateOrNull(row?.started_at),
-    finishedAt: dateOrNull(row?.finished_at),
+    isIncomplete: row?.is_incomplete ?? false,
+    startedAt: row?.started_at ?? null,
+    finishedAt: row?.finished_at ?? null,
     awaitsPana: isOnNow && (pana?.state === 'queued' || pana?.state === 'running'),
   }
 }
 
 /** Derives the state of an analysis. The job determines whether it is waiting or running; neither is the case while scoring is off. */
-function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefined): ScoreStatus {
+function statusOf(isOn: boolean, row: { error: string | null; granted: number | null } | null, job: JobState | undefined): ScoreStatus {
   if (isOn && job === 'running') return 'running'
   if (isOn && job === 'queued') return 'pending'
   if (row?.error != null) return 'failed'
@@ -53,40 +54,39 @@ function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefin
   return isOn ? 'not_analyzed' : 'disabled'
 }
 
-type Result = {
-  version_id: string
-  engine: string | null
-  engine_version: string | null
-  granted: number | null
-  maximum: number | null
-  percent: number | null
-  error: string | null
-  started_at: number | string | null
-  finished_at: number | string | null
-  is_incomplete: boolean | number
-}
-type Job = { subject: string; state: 'queued' | 'running' | 'failed'; error: string | null }
-
-const dateOrNull = (moment: number | string | null | undefined): Date | null => (moment == null ? null : toDate(moment))
-const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
-
 const loadResult = batched(async (em, ids) => {
-  const rows = await readRows<Result>(
+  const rows = await readRows(
     em,
-    `select version_id, engine, engine_version, granted, maximum, percent, error, started_at, finished_at, is_incomplete
-     from score_reports where version_id in (${marks(ids)})`,
-    ids,
+    db
+      .selectFrom('score_reports')
+      .select([
+        'version_id',
+        'engine',
+        'engine_version',
+        'granted',
+        'maximum',
+        'percent',
+        'error',
+        'started_at',
+        'finished_at',
+        'is_incomplete',
+      ])
+      .where('version_id', 'in', ids),
   )
   return new Map(rows.map((row) => [row.version_id, row]))
 })
 
-const order = { failed: 0, queued: 1, running: 2 }
+const order = { done: 0, failed: 0, queued: 1, running: 2 }
 const jobsOf = (kind: string) =>
   batched(async (em, ids) => {
-    const rows = await readRows<Job>(
+    const rows = await readRows(
       em,
-      `select subject, state, error from jobs where kind = '${kind}' and subject in (${marks(ids)}) and state in ('queued', 'running', 'failed')`,
-      ids,
+      db
+        .selectFrom('jobs')
+        .select(['subject', 'state', 'error'])
+        .where('kind', '=', kind)
+        .where('subject', 'in', ids)
+        .where('state', 'in', ['queued', 'running', 'failed']),
     )
     // The last row per version wins, so sort running and queued jobs after failed ones.
     return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))

@@ -1,8 +1,9 @@
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { EntityManager } from '@mikro-orm/sql'
 import type { ApiVerdict } from '../dart/changes.ts'
 import { pointsOf, type Report, reportSchema } from '../report/report.ts'
-import { recordEvents, audit } from '../../accounts/audit/service.ts'
-import { changeRows, readRow, insertRows } from '../../platform/db/statements.ts'
+import { recordEvents } from '../../accounts/audit/service.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows, insertRows, lockRows, readRow } from '../../platform/db/statements.ts'
 import { PermanentFailure } from '../../platform/jobs/handler.ts'
 import type { Here } from '../../registry/packages/hosting.ts'
 import { refreshIndex } from '../../registry/search/refresh-index.ts'
@@ -13,18 +14,28 @@ import { storePages } from '../docs/store.ts'
 import type { Services } from '../../services.ts'
 import { writeApiVerdict } from './api-changes/verdict.ts'
 import type { Subject } from './facts.ts'
-import type { SignedInContext } from '../../platform/access/context.ts'
 import { currentTimeOf, newId } from '../../platform/db/base.ts'
-import { newestFirst, type PageArguments } from '../../platform/graphql/connections.ts'
-import { type LogLevel, ScoringLogEntry } from './entity.ts'
+import type { LogLevel } from './entity.ts'
 
 /** Begins an analysis. Returns its number, which is higher than that of every earlier one, or null if the version was deleted. */
 export async function beginRun(em: EntityManager, versionId: string): Promise<number | null> {
-  const row = await readRow<{ runs: number }>(
+  const row = await readRow(
     em,
-    `insert into score_reports (version_id, runs, started_at) select id, 1, ${isPostgres(em) ? 'cast(? as timestamptz)' : '?'} from package_versions where id = ?
-     on conflict (version_id) do update set runs = score_reports.runs + 1, started_at = excluded.started_at returning runs`,
-    [currentTimeOf(em), versionId],
+    db
+      .insertInto('score_reports')
+      .columns(['version_id', 'runs', 'started_at'])
+      .expression(
+        db
+          .selectFrom('package_versions')
+          .select((eb) => ['id', eb.lit(1).as('runs'), eb.cast<Date>(eb.val(currentTimeOf(em)), 'timestamptz').as('started_at')])
+          .where('id', '=', versionId),
+      )
+      .onConflict((earlier) =>
+        earlier
+          .column('version_id')
+          .doUpdateSet((eb) => ({ runs: eb('score_reports.runs', '+', 1), started_at: eb.ref('excluded.started_at') })),
+      )
+      .returning('runs'),
   )
   return row?.runs ?? null
 }
@@ -62,25 +73,28 @@ export async function storeSurface(
 ): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
-  const update = `update score_reports set generation = ?, finished_at = ?, error = null, is_incomplete = ?
-    where version_id = ? and generation < ?`
-  if ((await changeRows(em, update, [generation, currentTimeOf(em), isIncomplete, versionId, generation])) === 0) return false
+  const result = { generation, finished_at: currentTimeOf(em), error: null, is_incomplete: isIncomplete }
+  if ((await changeRows(em, updateReport(versionId).set(result).where('generation', '<', generation))) === 0) return false
   await writeSurface(em, versionId, surface, apiVerdict)
   if (about.isLatest) await refreshIndex(em, here, about.packageId)
   return true
 }
 
+const updateReport = (versionId: string) => db.updateTable('score_reports').where('version_id', '=', versionId)
+
 /** Returns the stored public API of a version, or null. */
 export async function readSurfaceOf(em: EntityManager, versionId: string): Promise<Buffer | null> {
-  const row = await readRow<{ surface: Uint8Array }>(em, 'select surface from version_surfaces where version_id = ?', [versionId])
+  const row = await readRow(em, db.selectFrom('version_surfaces').select('surface').where('version_id', '=', versionId))
   return row ? Buffer.from(row.surface) : null
 }
 
 type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null; isIncomplete: boolean }
 
 /** Returns whether the last report of a version is by this engine. */
-export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
-  (await readRow(em, 'select 1 from score_reports where version_id = ? and engine = ?', [versionId, engine])) !== undefined
+export async function hasReportOf(em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> {
+  const reports = db.selectFrom('score_reports').select('version_id').where('version_id', '=', versionId)
+  return (await readRow(em, reports.where('engine', '=', engine))) !== undefined
+}
 
 /** Adds a note to a report on why pana did not analyze the version. Returns the version, or null if it was deleted or has no report. */
 export async function notePana(em: EntityManager, versionId: string, reason: string): Promise<{ package: string; version: string } | null> {
@@ -90,9 +104,15 @@ export async function notePana(em: EntityManager, versionId: string, reason: str
   const note = `${notJudged}${report.engine.name === 'pana' ? ' again' : ''}: ${reason}`
   const notes = [...report.notes.filter((one) => !one.startsWith(notJudged)), note]
   // Use a new generation, so that caches notice the change. Do not take the number of an analysis that is in progress.
-  const update = `update score_reports set generation = generation + 1, runs = case when runs > generation then runs else generation + 1 end,
-    report = ? where version_id = ?`
-  await changeRows(em, update, [JSON.stringify({ ...report, notes }), versionId])
+  const noted = JSON.stringify({ ...report, notes })
+  await changeRows(
+    em,
+    updateReport(versionId).set((eb) => {
+      const next = eb('generation', '+', 1)
+      const isBegun = eb('runs', '>', eb.ref('generation'))
+      return { generation: next, runs: eb.case().when(isBegun).then(eb.ref('runs')).else(next).end(), report: noted }
+    }),
+  )
   return { package: about.name, version: about.version }
 }
 const notJudged = 'pana did not judge this version'
@@ -101,12 +121,15 @@ const notJudged = 'pana did not judge this version'
 export async function storeFailure(em: EntityManager, versionId: string, error: string): Promise<void> {
   const about = await lockVersion(em, versionId)
   if (!about) return
+  const failure = { error, finished_at: currentTimeOf(em) }
   await changeRows(
     em,
-    `insert into score_reports (version_id, runs, finished_at, error) values (?, 1, ?, ?)
-     on conflict (version_id) do update set error = excluded.error, finished_at = excluded.finished_at
-     where score_reports.generation < score_reports.runs`,
-    [versionId, currentTimeOf(em), error],
+    db
+      .insertInto('score_reports')
+      .values({ version_id: versionId, runs: 1, ...failure })
+      .onConflict((earlier) =>
+        earlier.column('version_id').doUpdateSet(failure).whereRef('score_reports.generation', '<', 'score_reports.runs'),
+      ),
   )
   const { name, version } = about
   const summary = `The analysis of ${name} ${version} failed: ${error}`
@@ -124,26 +147,25 @@ async function withRemarks(em: EntityManager, versionId: string, report: Report)
 }
 
 async function readReport(em: EntityManager, versionId: string): Promise<Report | null> {
-  const row = await readRow<{ report: string }>(em, 'select report from score_reports where version_id = ? and report is not null', [
-    versionId,
-  ])
-  return row ? reportSchema.parse(JSON.parse(row.report)) : null
+  const row = await readRow(em, db.selectFrom('score_reports').select('report').where('version_id', '=', versionId))
+  return row?.report ? reportSchema.parse(JSON.parse(row.report)) : null
 }
 
 export const engineOf = ({ engine }: Pick<Report, 'engine'>): string => `${engine.name} ${engine.version}`
 
-const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgreSqlPlatform
-
 type About = { name: string; version: string; packageId: string; isLatest: boolean }
 
-/** Locks the version's package (SQLite has a single writer, so needs no lock). Returns the version, or null if it was deleted. */
+/** Locks the version's package. Returns the version, or null if it was deleted. */
 async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
-  const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
-  if (isPostgres(em)) await readRow(em, lock, [versionId])
-  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string }>(
+  const packageId = db.selectFrom('package_versions').select('package_id').where('id', '=', versionId)
+  await lockRows(em, db.selectFrom('packages').select('id').where('id', '=', packageId).forUpdate())
+  const row = await readRow(
     em,
-    'select p.name, v.version, v.package_id, p.latest_version from package_versions v join packages p on p.id = v.package_id where v.id = ?',
-    [versionId],
+    db
+      .selectFrom('package_versions as v')
+      .innerJoin('packages as p', 'p.id', 'v.package_id')
+      .select(['p.name', 'v.version', 'v.package_id', 'p.latest_version'])
+      .where('v.id', '=', versionId),
   )
   return row ? { name: row.name, version: row.version, packageId: row.package_id, isLatest: row.version === row.latest_version } : null
 }
@@ -158,34 +180,33 @@ async function writeReport(
   const text = JSON.stringify(report)
   if (text.length > maxReportLength)
     throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
-  const { name, version } = report.engine
-  const isIncomplete = report.isIncomplete ?? false
-  const result = [name, version.slice(0, 64), granted, maximum, percent]
-  const written = await changeRows(
-    em,
-    `update score_reports set generation = ?, finished_at = ?, engine = ?, engine_version = ?, granted = ?, maximum = ?, percent = ?,
-       report = ?, tags = ?, error = null, log = ?, is_incomplete = ? where version_id = ? and generation < ?`,
-    [
-      generation,
-      currentTimeOf(em),
-      ...result,
-      text,
-      searchableTags(report.tags).join(' '),
-      log ?? null,
-      isIncomplete,
-      versionId,
-      generation,
-    ],
-  )
-  if (written === 0) return false
+  const result = {
+    generation,
+    granted,
+    maximum,
+    percent,
+    report: text,
+    error: null,
+    finished_at: currentTimeOf(em),
+    engine: report.engine.name,
+    engine_version: report.engine.version.slice(0, 64),
+    tags: searchableTags(report.tags).join(' '),
+    log: log ?? null,
+    is_incomplete: report.isIncomplete ?? false,
+  }
+  if ((await changeRows(em, updateReport(versionId).set(result).where('generation', '<', generation))) === 0) return false
   if (surface) await writeSurface(em, versionId, surface, apiVerdict ?? null)
   return true
 }
 
 async function writeSurface(em: EntityManager, versionId: string, surface: Buffer, verdict: ApiVerdict | null): Promise<void> {
-  const upsert =
-    'insert into version_surfaces (version_id, surface) values (?, ?) on conflict (version_id) do update set surface = excluded.surface'
-  await changeRows(em, upsert, [versionId, surface])
+  await changeRows(
+    em,
+    db
+      .insertInto('version_surfaces')
+      .values({ version_id: versionId, surface })
+      .onConflict((earlier) => earlier.column('version_id').doUpdateSet((eb) => ({ surface: eb.ref('excluded.surface') }))),
+  )
   await writeApiVerdict(em, versionId, verdict)
 }
 
@@ -220,19 +241,6 @@ const maxEntries = 1000
 export async function writeLog(em: EntityManager, { level, package: name, version, message }: LogLine): Promise<void> {
   const row = { id: newId(), created_at: currentTimeOf(em), level, package: name ?? null, version: version ?? null }
   await insertRows(em, 'scoring_log', [{ ...row, message: message.slice(0, 1000) }])
-  await changeRows(em, `delete from scoring_log where id <= (select id from scoring_log order by id desc limit 1 offset ${maxEntries})`, [])
-}
-
-type LogFilter = { level?: LogLevel | null | undefined; package?: string | null | undefined }
-
-/** Returns the scoring log as a connection, newest entries first. */
-export const listLog = (em: EntityManager, { level, package: name }: LogFilter, page: PageArguments) =>
-  newestFirst(em, ScoringLogEntry, { ...(level && { level }), ...(name && { package: name }) }, page)
-
-/** Clears the scoring log. The audit log records by whom. */
-export function clearLog({ em, viewer, ip }: SignedInContext): Promise<void> {
-  return em.fork().transactional(async (inner) => {
-    await inner.nativeDelete(ScoringLogEntry, {})
-    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: 'Cleared the scoring log', ip })
-  })
+  const newestBeyond = db.selectFrom('scoring_log').select('id').orderBy('id', 'desc').limit(1).offset(maxEntries)
+  await changeRows(em, db.deleteFrom('scoring_log').where('id', '<=', newestBeyond))
 }

@@ -5,6 +5,8 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { batched } from '../../platform/db/batched.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows } from '../../platform/db/statements.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Job } from '../../platform/jobs/entity.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
@@ -156,7 +158,9 @@ export async function restartIn(
 
 /** Locks all installs of a kind until the transaction of `em` ends, to serialize changes of the default. */
 export const lockKind = async (em: EntityManager, kind: SdkKind): Promise<void> =>
-  void (await em.execute('update sdk_installs set generation = generation where kind = ?', [kind]))
+  void (await changeRows(em, unchanged.where('kind', '=', kind)))
+
+const unchanged = db.updateTable('sdk_installs').set((eb) => ({ generation: eb.ref('generation') }))
 
 /** Payload of an install job. A job whose generation is no longer current has been cancelled. */
 export const installPayload = z.object({ generation: z.int() })
@@ -177,7 +181,7 @@ const freshStart = {
 
 /** Locks an install until the transaction ends. Writes, because on SQLite a transaction that began with a read may not be able to write. */
 export const lockInstall = async (em: EntityManager, id: string): Promise<void> =>
-  void (await em.execute('update sdk_installs set generation = generation where id = ?', [id]))
+  void (await changeRows(em, unchanged.where('id', '=', id)))
 
 /** Maximum number of log lines kept per install, and their maximum length in characters. */
 const maxLines = 200

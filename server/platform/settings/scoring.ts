@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { expressionBuilder } from 'kysely'
 import { z } from 'zod'
+import { db, type Tables } from '../db/query.ts'
 import type { Services } from '../../services.ts'
 import { loadSetting, readSetting, type Setting } from './service.ts'
 
@@ -25,8 +27,10 @@ export const scoringSettings: Setting<ScoringSettings> = {
   initial: { scoringEnabled: true, docsEnabled: true, concurrency: 1, timeoutSeconds: 300 },
 }
 
-/** SQL condition that is true if administrators disabled scoring. Saves a separate query. */
-export const isSwitchedOff = `exists (select 1 from server_settings where key = '${scoringSettings.key}' and value like '%"scoringEnabled":false%')`
+/** Whether administrators disabled scoring, as a condition of a query. Saves a separate query. */
+export const isSwitchedOff = expressionBuilder<Tables>().exists(
+  db.selectFrom('server_settings').select('key').where('key', '=', scoringSettings.key).where('value', 'like', '%"scoringEnabled":false%'),
+)
 
 type Reader = Pick<Services, 'config' | 'database'>
 

@@ -93,8 +93,7 @@ const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').imp
           validate: z.int().min(1, 'must be at least 1').max(maxWeeks, `must be at most ${maxWeeks}`),
         }),
       },
-      resolve: ({ pkg }, { by, weeks }, { em, database, now }) =>
-        downloadsByGroup(em, pkg.id, { by, weeks, now: now(), backend: database.backend }),
+      resolve: ({ pkg }, { by, weeks }, { em, now }) => downloadsByGroup(em, pkg.id, { by, weeks, now: now() }),
     }),
   }),
 })

@@ -1,7 +1,10 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { type Expression, sql } from 'kysely'
 import { z } from 'zod'
 import { batched, readEach } from '../../platform/db/batched.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import type { Reads } from '../../platform/db/reads.ts'
+import { changeRows, readRows } from '../../platform/db/statements.ts'
 import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import type { Services } from '../../services.ts'
 
@@ -14,61 +17,80 @@ const weeksShown = 52
 /** Returns a package's downloads in each of the last 52 weeks, the oldest first. Batched per request. */
 export async function weeklyDownloads(em: EntityManager, packageId: string, now: Date): Promise<Week[]> {
   const first = firstDay(now)
-  const sql =
-    'select (day - cast(? as integer)) / 7 as week, sum(downloads) as downloads from package_downloads where package_id = ? and day >= ? and day <= ? group by 1'
-  const rows = await readEach<WeekRow>(em, { sql, values: [first, packageId, first, dayOf(now)] })
+  const query = db
+    .selectFrom('package_downloads')
+    .select((eb) => [weekOf(eb.ref('day'), first).as('week'), eb.fn.sum<number>('downloads').as('downloads')])
+    .where('package_id', '=', packageId)
+    .where('day', '>=', first)
+    .where('day', '<=', dayOf(now))
+    .groupBy('week')
+  const rows = await readEach<WeekRow>(em, { query })
   return inWeeks(rows).map((downloads, week) => ({ start: startOfDay(first + 7 * week), downloads }))
 }
 
 /** Returns the weekly downloads of each version of a package that had any, the highest version first. Batched per request. */
 export async function versionSeries(em: EntityManager, packageId: string, now: Date): Promise<VersionSeries[]> {
   const first = firstDay(now)
-  const downloads = readEach<WeekRow & { version_id: string; recent: number | string }>(em, {
-    sql: `select version_id, (day - cast(? as integer)) / 7 as week, sum(downloads) as downloads,
-       sum(case when day > cast(? as integer) then downloads else 0 end) as recent
-     from version_downloads where version_id in (select id from package_versions where package_id = ?) and day >= ? and day <= ?
-     group by 1, 2`,
-    values: [first, lastDayBeforeWindow(dayOf(now)), packageId, first, dayOf(now)],
+  const downloads = readEach(em, {
+    query: db
+      .selectFrom('version_downloads')
+      .select((eb) => {
+        const isRecent = eb('day', '>', eb.cast<number>(eb.val(lastDayBeforeWindow(dayOf(now))), 'integer'))
+        return [
+          'version_id',
+          weekOf(eb.ref('day'), first).as('week'),
+          eb.fn.sum<number>('downloads').as('downloads'),
+          eb.fn.sum<number>(eb.case().when(isRecent).then(eb.ref('downloads')).else(eb.lit(0)).end()).as('recent'),
+        ]
+      })
+      .where('version_id', 'in', db.selectFrom('package_versions').select('id').where('package_id', '=', packageId))
+      .where('day', '>=', first)
+      .where('day', '<=', dayOf(now))
+      .groupBy(['version_id', 'week']),
   })
   // Separately, because sorting all weeks by version takes longer.
-  const versions = readEach<{ id: string; version: string }>(em, {
-    sql: 'select id, version, sort_key from package_versions where package_id = ? order by sort_key desc',
-    values: [packageId],
+  const versions = readEach(em, {
+    query: db
+      .selectFrom('package_versions')
+      .select(['id', 'version', 'sort_key'])
+      .where('package_id', '=', packageId)
+      .orderBy('sort_key', 'desc'),
     order: 'sort_key desc',
   })
   const weeksOf = Map.groupBy(await downloads, ({ version_id }) => version_id)
   return (await versions).flatMap(({ id, version }) => {
     const weeks = weeksOf.get(id)
-    return weeks ? [{ version, last30Days: weeks.reduce((sum, { recent }) => sum + Number(recent), 0), weeks: inWeeks(weeks) }] : []
+    return weeks ? [{ version, last30Days: weeks.reduce((sum, { recent }) => sum + recent, 0), weeks: inWeeks(weeks) }] : []
   })
 }
 
 /** Loads downloads of the last 30 days by package id. */
 export const loadDownloads30d = batched(async (em, packageIds) => {
-  const rows = await em.execute<{ id: string; downloads: number | string }[]>(
-    `select package_id as id, downloads from package_search_documents where package_id in (${packageIds.map(() => '?').join(', ')})`,
-    packageIds,
-  )
-  return new Map(rows.map(({ id, downloads }) => [id, Number(downloads)]))
+  const totals = db.selectFrom('package_search_documents').select(['package_id', 'downloads']).where('package_id', 'in', packageIds)
+  return new Map((await readRows(em, totals)).map(({ package_id: id, downloads }) => [id, downloads]))
 })
 
 /** Loads total downloads by version id. */
 export const loadVersionDownloads = batched(async (em, versionIds) => {
-  const rows = await em.execute<{ id: string; downloads: number | string }[]>(
-    `select version_id as id, sum(downloads) as downloads from version_downloads where version_id in (${versionIds.map(() => '?').join(', ')}) group by version_id`,
-    versionIds,
-  )
-  return new Map(rows.map(({ id, downloads }) => [id, Number(downloads)]))
+  const totals = db
+    .selectFrom('version_downloads')
+    .select(({ fn }) => ['version_id', fn.sum<number>('downloads').as('downloads')])
+    .where('version_id', 'in', versionIds)
+    .groupBy('version_id')
+  return new Map((await readRows(em, totals)).map(({ version_id: id, downloads }) => [id, downloads]))
 })
 
-type WeekRow = { week: number; downloads: number | string }
+type WeekRow = { week: number; downloads: number }
+
+/** The number of the week of a day, from 0 for the week that begins with the day `first`. Databases round divisions towards zero. */
+export const weekOf = (day: Expression<number>, first: number) => sql<number>`(${day} - cast(${first} as integer)) / 7`
 
 const firstDay = (now: Date) => dayOf(now) - 7 * weeksShown + 1
 
-/** Fills in weeks without downloads. PostgreSQL returns sums as strings. */
+/** Fills in weeks without downloads. */
 function inWeeks(rows: WeekRow[]): number[] {
   const weeks = Array.from({ length: weeksShown }, () => 0)
-  for (const { week, downloads } of rows) weeks[week] = Number(downloads)
+  for (const { week, downloads } of rows) weeks[week] = downloads
   return weeks
 }
 
@@ -106,20 +128,33 @@ export async function rollDownloads({ database, now }: Pick<Services, 'database'
 
 /** Returns the number of downloads of all packages in the last 30 days. */
 export async function countDownloads30d(reads: Reads, now: Date): Promise<number> {
-  const sql = 'select coalesce(sum(downloads), 0) as total from daily_totals where day > ?'
-  const row = await reads.get<{ total: number | string }>(sql, lastDayBeforeWindow(dayOf(now)))
-  return Number(row?.total ?? 0)
+  const row = await reads.get(totalSince, lastDayBeforeWindow(dayOf(now)))
+  return row?.total ?? 0
+}
+
+const totalSince = prepared((day: number) =>
+  db
+    .selectFrom('daily_totals')
+    .select(({ fn }) => fn.sum<number | null>('downloads').as('total'))
+    .where('day', '>', day),
+)
+
+declare module '../../platform/db/query.ts' {
+  interface Tables {
+    /** Publications and downloads of all packages by day, counted by triggers. */
+    daily_totals: { day: number; publications: number; downloads: number }
+  }
 }
 
 async function affected(reads: Reads, from: number, end: number, after: string): Promise<string[]> {
-  const rows = await reads.all<{ id: string }>(
-    `select distinct package_id as id from package_downloads where day > ? and day <= ? ${after ? 'and package_id > ?' : ''} order by 1 limit ?`,
-    from,
-    end,
-    ...(after ? [after] : []),
-    packagesAtOnce,
-  )
-  return rows.map(({ id }) => id)
+  const packages = db
+    .selectFrom('package_downloads')
+    .select('package_id as id')
+    .distinct()
+    .where('day', '>', from)
+    .where('day', '<=', end)
+    .$if(after !== '', (all) => all.where('package_id', '>', after))
+  return (await reads.all(packages.orderBy('package_id').limit(packagesAtOnce))).map(({ id }) => id)
 }
 
 /**
@@ -128,12 +163,20 @@ async function affected(reads: Reads, from: number, end: number, after: string):
  */
 export async function recount(em: EntityManager, ids: string[], end: number): Promise<void> {
   for (const id of ids) {
-    await em.execute('update package_search_documents set downloads = downloads where package_id = ?', [id])
-    await em.execute(
-      `update package_search_documents set downloads =
-        (select coalesce(sum(d.downloads), 0) from package_downloads d where d.package_id = package_search_documents.package_id and d.day > ?)
-       where package_id = ?`,
-      [end, id],
+    const ofPackage = db.updateTable('package_search_documents').where('package_id', '=', id)
+    await changeRows(
+      em,
+      ofPackage.set((eb) => ({ downloads: eb.ref('downloads') })),
+    )
+    await changeRows(
+      em,
+      ofPackage.set((eb) => ({
+        downloads: eb
+          .selectFrom('package_downloads as d')
+          .select(({ fn }) => fn.coalesce(fn.sum<number>('d.downloads'), eb.lit(0)).as('downloads'))
+          .whereRef('d.package_id', '=', 'package_search_documents.package_id')
+          .where('d.day', '>', end),
+      })),
     )
   }
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyRequest } from 'fastify'
 import { isOfJob } from '../../platform/access/token-secret.ts'
+import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import type { Services } from '../../services.ts'
 import { dayOf } from './service.ts'
@@ -64,12 +65,9 @@ function add(tally: Map<string, Counted>, { name, version, day, downloads }: Cou
  * order to avoid deadlocks.
  */
 async function write(em: EntityManager, counted: Counted[]): Promise<void> {
-  for (const { name, version, day, downloads } of sums(counted, ({ name, version, day }) => `${name} ${version} ${day}`))
-    await changeRows(em, addToVersion, [day, downloads, name, version])
-  for (const { name, day, downloads } of sums(counted, ({ name, day }) => `${name} ${day}`))
-    await changeRows(em, addToPackage, [day, downloads, name])
-  for (const { name, downloads } of sums(counted, ({ name }) => name))
-    await changeRows(em, 'update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
+  for (const sum of sums(counted, ({ name, version, day }) => `${name} ${version} ${day}`)) await changeRows(em, addToVersion(sum))
+  for (const sum of sums(counted, ({ name, day }) => `${name} ${day}`)) await changeRows(em, addToPackage(sum))
+  for (const sum of sums(counted, ({ name }) => name)) await changeRows(em, addToTotal(sum))
 }
 
 /** Sums counts with the same key and sorts them by key. */
@@ -82,10 +80,50 @@ function sums(counted: Counted[], keyOf: (one: Counted) => string): Counted[] {
   return [...sumOf].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }
 
-const addToVersion = `insert into version_downloads as kept (version_id, day, downloads)
-  select v.id, cast(? as integer), cast(? as bigint) from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?
-  on conflict (version_id, day) do update set downloads = kept.downloads + excluded.downloads`
+const addToVersion = ({ name, version, day, downloads }: Counted) =>
+  db
+    .insertInto('version_downloads')
+    .columns(['version_id', 'day', 'downloads'])
+    .expression(
+      db
+        .selectFrom('package_versions as v')
+        .innerJoin('packages as p', 'p.id', 'v.package_id')
+        .select((eb) => [
+          'v.id',
+          eb.cast<number>(eb.val(day), 'integer').as('day'),
+          eb.cast<number>(eb.val(downloads), 'bigint').as('downloads'),
+        ])
+        .where('p.name', '=', name)
+        .where('v.version', '=', version),
+    )
+    .onConflict((known) =>
+      known
+        .columns(['version_id', 'day'])
+        .doUpdateSet((eb) => ({ downloads: eb('version_downloads.downloads', '+', eb.ref('excluded.downloads')) })),
+    )
 
-const addToPackage = `insert into package_downloads as kept (package_id, day, downloads)
-  select id, cast(? as integer), cast(? as bigint) from packages where name = ?
-  on conflict (package_id, day) do update set downloads = kept.downloads + excluded.downloads`
+const addToPackage = ({ name, day, downloads }: Omit<Counted, 'version'>) =>
+  db
+    .insertInto('package_downloads')
+    .columns(['package_id', 'day', 'downloads'])
+    .expression(
+      db
+        .selectFrom('packages')
+        .select((eb) => [
+          'id',
+          eb.cast<number>(eb.val(day), 'integer').as('day'),
+          eb.cast<number>(eb.val(downloads), 'bigint').as('downloads'),
+        ])
+        .where('name', '=', name),
+    )
+    .onConflict((known) =>
+      known
+        .columns(['package_id', 'day'])
+        .doUpdateSet((eb) => ({ downloads: eb('package_downloads.downloads', '+', eb.ref('excluded.downloads')) })),
+    )
+
+const addToTotal = ({ name, downloads }: Pick<Counted, 'name' | 'downloads'>) =>
+  db
+    .updateTable('package_search_documents')
+    .set((eb) => ({ downloads: eb('downloads', '+', downloads) }))
+    .where('name', '=', name)

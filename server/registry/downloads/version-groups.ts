@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { type Expression, sql } from 'kysely'
 import { readEach } from '../../platform/db/batched.ts'
-import type { Database } from '../../platform/db/open/orm.ts'
-import { dayOf, startOfDay } from './service.ts'
+import { db } from '../../platform/db/query.ts'
+import { dayOf, startOfDay, weekOf } from './service.ts'
 
 /** How downloads are grouped: by the first number of the version, or by the first two. */
 export type Grouping = 'major' | 'minor'
@@ -26,22 +27,35 @@ const minWeeks = 13
 export async function downloadsByGroup(
   em: EntityManager,
   packageId: string,
-  { by, weeks, now, backend }: { by: Grouping; weeks: number; now: Date; backend: Database['backend'] },
+  { by, weeks, now }: { by: Grouping; weeks: number; now: Date },
 ): Promise<VersionGroups> {
   const [first, today] = [dayOf(now) - 7 * weeks + 1, dayOf(now)]
-  const bounds = [first, packageId, first, today]
-  const week = '(d.day - cast(? as integer)) / 7'
-  const rows = await readEach<Row>(em, {
-    sql: `select ${prefixOf(by, backend)} as name, ${week} as week, sum(d.downloads) as downloads
-     from package_versions v join version_downloads d on d.version_id = v.id
-     where v.package_id = ? and d.day >= ? and d.day <= ? group by 1, 2
-     union all
-     select null as name, ${week} as week, sum(d.downloads) as downloads
-     from package_downloads d where d.package_id = ? and d.day >= ? and d.day <= ? group by 2`,
-    values: [...bounds, ...bounds],
-  })
-  // Databases round divisions towards zero, and PostgreSQL returns sums as strings.
-  const earliest = rows.reduce((found, row) => Math.min(found, Number(row.week)), weeks)
+  const ofVersions = db
+    .selectFrom('package_versions as v')
+    .innerJoin('version_downloads as d', 'd.version_id', 'v.id')
+    .select((eb) => [
+      prefixOf(eb.ref('v.version'), by).as('name'),
+      weekOf(eb.ref('d.day'), first).as('week'),
+      eb.fn.sum<number>('d.downloads').as('downloads'),
+    ])
+    .where('v.package_id', '=', packageId)
+    .where('d.day', '>=', first)
+    .where('d.day', '<=', today)
+    .groupBy(['name', 'week'])
+  const inTotal = db
+    .selectFrom('package_downloads as d')
+    .select((eb) => [
+      eb.cast<string | null>(eb.lit(null), 'text').as('name'),
+      weekOf(eb.ref('d.day'), first).as('week'),
+      eb.fn.sum<number>('d.downloads').as('downloads'),
+    ])
+    .where('d.package_id', '=', packageId)
+    .where('d.day', '>=', first)
+    .where('d.day', '<=', today)
+    .groupBy('week')
+  const rows = await readEach(em, { query: ofVersions.unionAll(inTotal) })
+  // Databases round divisions towards zero.
+  const earliest = rows.reduce((found, row) => Math.min(found, row.week), weeks)
   const skipped = Math.max(0, Math.min(earliest, weeks - minWeeks))
   return {
     weeks: Array.from({ length: weeks - skipped }, (_, index) => startOfDay(first + 7 * (skipped + index))),
@@ -49,20 +63,21 @@ export async function downloadsByGroup(
   }
 }
 
-type Row = { name: string | null; week: number | string; downloads: number | string }
+type Row = { name: string | null; week: number; downloads: number }
 
-/** Returns an SQL expression for the first or the first two numbers of a version, such as `2` or `2.1`. */
-function prefixOf(by: Grouping, backend: Database['backend']): string {
-  const position = backend === 'sqlite' ? 'instr' : 'strpos'
-  const first = `${position}(v.version, '.')`
-  if (by === 'major') return `substr(v.version, 1, ${first} - 1)`
-  return `substr(v.version, 1, ${first} + ${position}(substr(v.version, ${first} + 1), '.') - 1)`
+/** The first or the first two numbers of a version, such as `2` or `2.1`. */
+function prefixOf(version: Expression<string>, by: Grouping) {
+  const afterFirst = afterNumber(version)
+  const rest = by === 'major' ? afterFirst : afterNumber(sql`substr(${afterFirst}, 2)`)
+  return sql<string | null>`substr(${version}, 1, length(${version}) - length(${rest}))`
 }
+
+const afterNumber = (text: Expression<string>) => sql<string>`ltrim(${text}, '0123456789')`
 
 function grouped(rows: readonly Row[], by: Grouping, { weeks, skipped }: { weeks: number; skipped: number }): Group[] {
   const seriesOf = (some: readonly Row[]) => {
     const sums = Array.from({ length: weeks - skipped }, () => 0)
-    for (const { week, downloads } of some) sums[Number(week) - skipped] = (sums[Number(week) - skipped] ?? 0) + Number(downloads)
+    for (const { week, downloads } of some) sums[week - skipped] = (sums[week - skipped] ?? 0) + downloads
     return sums
   }
   const ofVersions = rows.filter(({ name }) => name !== null)

@@ -31,6 +31,12 @@ export const isHidden = (
   here: string,
 ): Condition => eb.and([isOwnAddress(url, here), eb.or([eb(pkg.id, 'is', null), eb(pkg.visibility, '<>', 'public')])])
 
+/** Whether a dependency is on this server, which may also be the default registry of clients. */
+export const isDependencyHere = (
+  { sdk, url }: { sdk: Expression<string | null>; url: Expression<string | null> },
+  here: string,
+): Condition => eb.and([eb(sdk, 'is', null), eb.or([eb(url, 'is', null), isOwnAddress(url, here)])])
+
 /** Whether a version has a direct dependency that is hidden from the public. */
 export const needsHiddenPackage = (versionId: Expression<string>, here: string): Condition =>
   eb.exists(

@@ -5,7 +5,7 @@ import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { db, type Tables } from '../../platform/db/query.ts'
-import { readRow, readRows } from '../../platform/db/statements.ts'
+import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { findPairs } from '../likes/service.ts'
 import { Package, PackageVersion } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
@@ -19,7 +19,7 @@ const maxWatches = 500
  * Starts or stops watching a package and returns the package. Repeating the call changes nothing.
  * @throws ApiError NotFound; Conflict if the user watches too many packages.
  */
-export function setWatching({ em, viewer, now, database }: SignedInContext, name: string, watching: boolean): Promise<Package> {
+export function setWatching({ em, viewer, now }: SignedInContext, name: string, watching: boolean): Promise<Package> {
   return em.fork().transactional(async (inner) => {
     // Lock the package before the row, in the same order as package deletion does, to avoid deadlocks.
     const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
@@ -30,10 +30,13 @@ export function setWatching({ em, viewer, now, database }: SignedInContext, name
     }
     if ((await inner.count(PackageWatch, { user: viewer.id, package: { $ne: pkg.id } })) >= maxWatches)
       throw conflict(`You can watch at most ${maxWatches} packages. Stop watching others first.`)
-    const moment = database.backend === 'sqlite' ? now().getTime() : now()
-    await inner.execute(
-      'insert into package_watches (user_id, package_id, created_at) values (?, ?, ?) on conflict (user_id, package_id) do nothing',
-      [viewer.id, pkg.id, moment],
+    const row = { user_id: viewer.id, package_id: pkg.id, created_at: now() }
+    await changeRows(
+      inner,
+      db
+        .insertInto('package_watches')
+        .values(row)
+        .onConflict((known) => known.doNothing()),
     )
     return pkg
   })
@@ -62,13 +65,16 @@ export async function listWatchedVersions(em: EntityManager, userId: string, lim
 }
 
 export async function countWatchedVersions(em: EntityManager, userId: string): Promise<number> {
-  const row = await readRow<{ total: number | string }>(
+  const row = await readRow(
     em,
-    `select count(*) as total from package_watches w join package_versions v on v.package_id = w.package_id and v.retracted_at is null
-     where w.user_id = ?`,
-    [userId],
+    db
+      .selectFrom('package_watches as w')
+      .innerJoin('package_versions as v', 'v.package_id', 'w.package_id')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('v.retracted_at', 'is', null)
+      .where('w.user_id', '=', userId),
   )
-  return Number(row?.total)
+  return row?.total ?? 0
 }
 
 /** Loads whether a user watches a package, by `<package id> <user id>`. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
+import { db } from '../../../platform/db/query.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { apiChangesSchema } from '../../dart/changes.ts'
 import { serviceUnavailable } from '../../../errors.ts'
@@ -80,7 +81,6 @@ async function compare(context: Context, earlier: PackageVersion, later: Package
 }
 
 const loadSurface = batched(async (em, ids) => {
-  const sql = `select version_id, surface from version_surfaces where version_id in (${ids.map(() => '?').join(', ')})`
-  const rows = await readRows<{ version_id: string; surface: Uint8Array }>(em, sql, ids)
+  const rows = await readRows(em, db.selectFrom('version_surfaces').select(['version_id', 'surface']).where('version_id', 'in', ids))
   return new Map(rows.map((row) => [row.version_id, row.surface]))
 })
