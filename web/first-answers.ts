@@ -13,10 +13,10 @@ const maxAgeMs = 10_000
 const sessionCharacters = 8
 
 let known = readAnswers()
-setTimeout(forgetFirstAnswers, maxAgeMs)
+setTimeout(clearEmbeddedResponses, maxAgeMs)
 
 /** Forgets the answers that the server embedded in the page. Call this after a change. */
-export function forgetFirstAnswers() {
+export function clearEmbeddedResponses() {
   known = undefined
 }
 

@@ -1,12 +1,12 @@
 import { send } from './documents.ts'
-import { forgetFirstAnswers, takeFirstResponse } from './first-answers.ts'
+import { clearEmbeddedResponses, takeFirstResponse } from './first-answers.ts'
 
 /** Number of mutations completed since the page was loaded. */
 let completedMutations = 0
 
 /** Sends a mutation and counts its completion. */
 export const sendMutation: typeof fetch = async (address, request) => {
-  forgetFirstAnswers()
+  clearEmbeddedResponses()
   try {
     return await send(address, request)
   } finally {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { Budget } from '../../server/platform/access/budget.ts'
 import { withMeter } from '../../server/platform/db/meter.ts'
-import { nextSlice } from '../../server/platform/threads/slices.ts'
+import { yieldToEventLoop } from '../../server/platform/threads/slices.ts'
 import { User } from '../../server/accounts/users/entity.ts'
 import { testApp } from '../app.ts'
 
@@ -60,7 +60,7 @@ it('refuses every statement once the budget is spent, with an error distinct fro
 it('does not count time spent on other tasks of the event loop', async () => {
   const budget = new Budget({ databaseMs: 1000, textBytes: 10, objects: 10, totalMs: 100 })
   const others = Array.from({ length: 20 }, async () => {
-    await nextSlice()
+    await yieldToEventLoop()
     for (const began = performance.now(); performance.now() - began < 15;);
   })
   await sleep(20)

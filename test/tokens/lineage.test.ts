@@ -30,7 +30,9 @@ const ways: [string, (app: TestApp, person: Actor, token: Made) => Promise<unkno
   [
     'an administrator',
     async (app, person, { id }) => {
-      const { body } = await (await app.admin()).graphql(`{ accessTokens(first: 100, user: { email: "${person.email}" }) { nodes { id uuid } } }`)
+      const { body } = await (
+        await app.admin()
+      ).graphql(`{ accessTokens(first: 100, user: { email: "${person.email}" }) { nodes { id uuid } } }`)
       const node = body.data.accessTokens.nodes.find(({ uuid }: { uuid: string }) => uuid === id)
       const mutation = 'mutation ($id: ID!) { revokeUserToken(input: { id: $id }) { token { id } } }'
       return (await app.admin()).graphql(mutation, { id: node.id })

@@ -10,7 +10,7 @@ export const useDeletedPackages = () =>
 export const useRestoreDeleted = () => useMutation(RestoreDeletedPackageDocument)
 
 /** "acme" or "acme 1.0.0". */
-export const titleOf = ({ name, isWholePackage, versions }: DeletedPackageRowFragment) =>
+export const deletedTitle = ({ name, isWholePackage, versions }: DeletedPackageRowFragment) =>
   isWholePackage ? name : `${name} ${versions[0]?.version ?? ''}`
 
 /** "3 versions (12 kB), 1 like and 20 downloads". */

@@ -18,7 +18,7 @@ export function clearHistory(): void {
 }
 
 /** Returns a title for a query: the name of its first operation, or its first field. */
-export function titleOf(query: string): string {
+export function queryTitle(query: string): string {
   const text = query.replace(/#.*/g, '')
   const [, kind = 'query', name] = /(query|mutation|subscription)\s+(\w+)/.exec(text) ?? []
   if (name) return `${name} (${kind})`

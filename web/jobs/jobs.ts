@@ -65,7 +65,7 @@ export function subjectOf({ kind, subject, version, sdk }: JobRowFragment): stri
 }
 
 /** Returns the kind and the subject of a job, for labels and messages. */
-export const titleOf = (job: JobRowFragment) => [nameOf(job), subjectOf(job)].filter(Boolean).join(': ')
+export const jobTitle = (job: JobRowFragment) => [nameOf(job), subjectOf(job)].filter(Boolean).join(': ')
 
 /** Returns the phase and the progress of a job, in bytes for downloads. For a failed job, the phase shows where it failed. */
 export function progressOf({ kind, done, total, phase, state }: JobRowFragment): string {

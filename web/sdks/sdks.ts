@@ -32,7 +32,7 @@ export const steps = [
 ] as const satisfies { status: SdkInstallStatus; label: string; now: string }[]
 
 /** Returns the name of an SDK, such as "Dart 3.5.0". */
-export const titleOf = ({ kind, version }: Pick<SdkInstallRowFragment, 'kind' | 'version'>) => `${kinds[kind]} ${version}`
+export const sdkTitle = ({ kind, version }: Pick<SdkInstallRowFragment, 'kind' | 'version'>) => `${kinds[kind]} ${version}`
 
 export const isInProgress = (status: SdkInstallStatus) => status !== 'READY' && status !== 'FAILED'
 
@@ -93,7 +93,7 @@ export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowe
     if (!now || !before || !isInProgress(before)) return
     // The background work menu (tray) announces the end of an installation.
     const step = steps.find((one) => one.status === now && isInProgress(now))
-    if (step) announce(`${titleOf(install())}: ${step.now.toLowerCase()}`)
+    if (step) announce(`${sdkTitle(install())}: ${step.now.toLowerCase()}`)
     else ended()
     if (!isInProgress(now)) refreshTray()
   })

@@ -6,7 +6,7 @@ import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
-import { nextSlice } from '../../platform/threads/slices.ts'
+import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
@@ -51,7 +51,7 @@ type SignInCaller = { origin: Origin; hasher: Hasher & Pick<Context, 'database' 
  */
 async function lookUp(context: Context, key: string, account: string): Promise<SignInCaller & { user: Account | null }> {
   const { em, config, database, state, ip } = context
-  await nextSlice()
+  await yieldToEventLoop()
   const user = await em.findOne(User, { emailKey: key }, { populate: ['passwordHash'], refresh: true })
   const origin = await originOf(context, user?.id)
   // Known origins have their own capacity.

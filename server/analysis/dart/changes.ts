@@ -85,12 +85,12 @@ const releases = {
 }
 
 function summarize({ added, removed }: ApiChanges, breaking: number): string {
-  if (breaking === 0) return counted(added.length, 'addition')
+  if (breaking === 0) return amountOf(added.length, 'addition')
   const changed = breaking - removed.length
-  return [removed.length > 0 && counted(removed.length, 'removal'), changed > 0 && counted(changed, 'breaking change')]
+  return [removed.length > 0 && amountOf(removed.length, 'removal'), changed > 0 && amountOf(changed, 'breaking change')]
     .filter(Boolean)
     .join(' and ')
 }
 
 /** Returns a count with its noun, such as `1 link` or `2 links`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+export const amountOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -19,7 +19,7 @@ export type Directives = {
 type Word = { text: string; isString: boolean }
 
 /** Parses a directive and adds it to `into`. Returns false if the code is not a directive. */
-export function takeDirective(code: string, into: Directives): boolean {
+export function parseDirective(code: string, into: Directives): boolean {
   const words = wordsOf(code)
   const [first, second] = words
   if (first === undefined || first.isString) return false

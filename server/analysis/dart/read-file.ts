@@ -1,6 +1,6 @@
 import { type Declaration, isNamedType, type Member } from './api.ts'
 import { type Around, declarationsOf, type Head, isPublic, type MemberAround, membersOf, readHead, withFieldTypes } from './declarations.ts'
-import { type Directives, takeDirective } from './directives.ts'
+import { type Directives, parseDirective } from './directives.ts'
 import { expandConstructor, findPrimary, isPrimaryBody, membersOfPrimary, type Primary, withoutPrimary } from './syntax/primary.ts'
 import type { Shape } from './syntax/shapes.ts'
 import { type Chunk, indexUpTo, skim } from './syntax/skim.ts'
@@ -53,7 +53,7 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
     }),
   }
   const directives: Directives = { library: null, partOf: null, parts: [], imports: [] }
-  const first = chunks.findIndex((chunk) => chunk.body !== null || !takeDirective(reading.codeOf(chunk), directives))
+  const first = chunks.findIndex((chunk) => chunk.body !== null || !parseDirective(reading.codeOf(chunk), directives))
   const leading = first === -1 ? chunks : chunks.slice(0, first)
   const documented = leading.find((chunk) => reading.codeOf(chunk).startsWith('library')) ?? leading[0]
   const entries = chunks.slice(leading.length).map((chunk) => entryOf(reading, chunk))

@@ -1,4 +1,4 @@
-import { counted } from '../dart/changes.ts'
+import { amountOf } from '../dart/changes.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { isFsfLibre, isOsiApproved, licensesOf } from '../../registry/archive/license.ts'
 import { isObject } from '../../registry/archive/yaml.ts'
@@ -74,7 +74,7 @@ function notesOn({ contents, api }: Subject): string[] {
   if (contents.notText.length > 0) notes.push(`Not text: ${firstOf(contents.notText.map(code))}. Their API is missing here.`)
   if (api.unread.length > 0) notes.push(`Too complex to be read: ${firstOf(api.unread.map(code))}. Some of their API is missing here.`)
   const unclear = firstOf(api.unclear.map(code))
-  if (api.unclear.length > 0) notes.push(`Some code in ${counted(api.unclear.length, 'file')} could not be parsed: ${unclear}.`)
+  if (api.unclear.length > 0) notes.push(`Some code in ${amountOf(api.unclear.length, 'file')} could not be parsed: ${unclear}.`)
   return notes
 }
 

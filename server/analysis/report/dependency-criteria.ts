@@ -1,4 +1,4 @@
-import { counted } from '../dart/changes.ts'
+import { amountOf } from '../dart/changes.ts'
 import type { Dependency } from '../../registry/archive/dependencies.ts'
 import { allows, type Constraint, isImpossible, parseConstraint } from '../../platform/pub/constraint.ts'
 import { compareParsed, isPrerelease, known, parseVersion, readVersion, type Version } from '../../platform/pub/version.ts'
@@ -69,7 +69,7 @@ function lagOf(name: string, dependency: string, versions: Versions, admitted: V
   if (!latest) return []
   const [is, was] = [known(latest).release, known(newest ?? '0.0.0').release]
   const majors = is[0] - was[0]
-  const distance = majors > 0n ? counted(Number(majors), 'major version') : counted(beyond.length, 'release')
+  const distance = majors > 0n ? amountOf(Number(majors), 'major version') : amountOf(beyond.length, 'release')
   const fault = `${dependency} does not allow ${code(latest)}: it is ${distance} behind.`
   return [{ fault, remedy: `Run \`dart pub upgrade --major-versions ${name}\`, adapt the code, and publish a version.` }]
 }

@@ -1,4 +1,4 @@
-import { counted } from '../dart/changes.ts'
+import { amountOf } from '../dart/changes.ts'
 import MarkdownIt, { type Token } from 'markdown-it'
 import type { TextFile } from '../../registry/archive/documents.ts'
 import { isOsiApproved, licensesOf } from '../../registry/archive/license.ts'
@@ -32,9 +32,9 @@ function documentFaults(file: TextFile | null, name: string, remedy: string, isP
   const faults: Fault[] = []
   if (isMalformed) faults.push({ fault: `${code(file.path)} is not UTF-8.`, remedy: 'Save it as UTF-8.' })
   if (broken.length > 0)
-    faults.push({ fault: `It has ${counted(broken.length, 'malformed URL')}: ${shown(broken)}.`, remedy: 'Correct them.' })
+    faults.push({ fault: `It has ${amountOf(broken.length, 'malformed URL')}: ${shown(broken)}.`, remedy: 'Correct them.' })
   if (insecure.length > 0 && !isPrivate) {
-    const fault = `${code(file.path)} has ${counted(insecure.length, 'insecure link')}: ${shown(insecure)}.`
+    const fault = `${code(file.path)} has ${amountOf(insecure.length, 'insecure link')}: ${shown(insecure)}.`
     faults.push({ fault, remedy: 'Use https URLs for links and images.' })
   }
   return faults

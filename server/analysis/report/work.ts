@@ -5,7 +5,7 @@ import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
 import { readComplete, readPackages, type Surface, surfaceOf } from '../dart/surface.ts'
 import { ApiError } from '../../errors.ts'
-import { type ApiChanges, apiVerdictOf, counted, judgeVersion } from '../dart/changes.ts'
+import { type ApiChanges, apiVerdictOf, amountOf, judgeVersion } from '../dart/changes.ts'
 import { compareSurfaces } from '../dart/compare/compare.ts'
 import { buildReport, isIncomplete } from './build-report.ts'
 import { code, firstOf, type Subject } from './judge.ts'
@@ -90,7 +90,7 @@ function changesSince(earlier: AnalysisTask['earlier'], surface: Surface): ApiCh
 function apiChangeNote(earlier: string, version: string, changes: ApiChanges): string | null {
   const { added, removed, changed } = changes
   const counts = [[added.length, 'addition'] as const, [removed.length, 'removal'] as const, [changed.length, 'change'] as const]
-  const amounts = counts.flatMap(([count, noun]) => (count > 0 ? [counted(count, noun)] : []))
+  const amounts = counts.flatMap(([count, noun]) => (count > 0 ? [amountOf(count, noun)] : []))
   if (amounts.length === 0) return null
   const summary = `The public API has ${amounts.join(', ')} since ${code(earlier)}.`
   const verdict = judgeVersion(earlier, version, changes)

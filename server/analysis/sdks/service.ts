@@ -20,7 +20,7 @@ export const installKind = 'sdk.install'
 export const removalKind = 'sdk.remove'
 
 /** Display name, such as `Dart 3.5.0`. */
-export const titleOf = ({ kind, version }: Pick<SdkInstall, 'kind' | 'version'>): string =>
+export const sdkTitle = ({ kind, version }: Pick<SdkInstall, 'kind' | 'version'>): string =>
   `${kind === 'dart' ? 'Dart' : 'Flutter'} ${version}`
 
 /** Lists all installs: Dart before Flutter, newest first. */
@@ -73,15 +73,15 @@ export async function installSdk(context: SignedInContext, wanted: Wanted): Prom
 }
 
 export const noRelease = ({ channel, ...wanted }: Wanted): string =>
-  `There is no ${titleOf(wanted)} in the channel ${channel} for ${thisPlatform().sdkPlatform}.`
+  `There is no ${sdkTitle(wanted)} in the channel ${channel} for ${thisPlatform().sdkPlatform}.`
 
 /** Downloads and installs an SDK again. @throws ApiError NotFound; Conflict while the SDK is being installed, and for an imported SDK. */
 export async function rebuildSdk({ em, now }: SignedInContext, id: string): Promise<SdkInstall> {
   const install = await findInstall(em, id)
   if (install.importedSha256)
-    throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import the file again: ${adminCommand} import-sdk <file>`)
+    throw conflict(`${sdkTitle(install)} was imported from a file. To rebuild it, import the file again: ${adminCommand} import-sdk <file>`)
   const begun = await restart(em, id, ['ready', 'failed'], now())
-  if (!begun) throw conflict(`${titleOf(install)} is being installed. Wait until it is ready, or remove it to stop the install.`)
+  if (!begun) throw conflict(`${sdkTitle(install)} is being installed. Wait until it is ready, or remove it to stop the install.`)
   return begun
 }
 
@@ -92,11 +92,11 @@ export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: str
     // Serializes concurrent changes of the default.
     await lockKind(inner, kind)
     const install = await findInstall(inner, id)
-    if (install.status !== 'ready') throw conflict(`${titleOf(install)} is not ready (${install.status}), so it cannot be the default.`)
+    if (install.status !== 'ready') throw conflict(`${sdkTitle(install)} is not ready (${install.status}), so it cannot be the default.`)
     if (install.isDefault) return install
     await inner.nativeUpdate(SdkInstall, { kind, isDefault: true }, { isDefault: false })
     install.isDefault = true
-    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: `Made ${titleOf(install)} the default SDK`, ip })
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: `Made ${sdkTitle(install)} the default SDK`, ip })
     return install
   })
 }
@@ -115,7 +115,7 @@ export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: st
     const next =
       install.isDefault && (await inner.findOne(SdkInstall, { kind, status: 'ready' }, { orderBy: { createdAt: 'desc', id: 'desc' } }))
     if (next) next.isDefault = true
-    const summary = `Removed ${titleOf(install)} (${install.channel})${next ? `. ${titleOf(next)} is now the default` : ''}`
+    const summary = `Removed ${sdkTitle(install)} (${install.channel})${next ? `. ${sdkTitle(next)} is now the default` : ''}`
     audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary, ip })
     await inner.flush()
     await enqueue(inner, { kind: removalKind, subject: id }, now())

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { importAdvisories } from '../../registry/advisories/import.ts'
 import { importSdk } from '../../analysis/sdks/installing/import.ts'
-import { titleOf } from '../../analysis/sdks/service.ts'
+import { sdkTitle } from '../../analysis/sdks/service.ts'
 import type { Operation, Outcome } from './command.ts'
 import { addAddress, forgetAddress, listAddresses } from '../../registry/addresses/service.ts'
 
@@ -18,7 +18,7 @@ export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<
 export async function importSdkFile({ em, config }: Operation, path = ''): Promise<string> {
   await requireFile(path)
   const install = await importSdk({ em, config }, path, new Date())
-  return `${titleOf(install)} (${install.channel}) was imported. The server installs it now, or when it starts. For the progress see /admin/sdks.`
+  return `${sdkTitle(install)} (${install.channel}) was imported. The server installs it now, or when it starts. For the progress see /admin/sdks.`
 }
 
 /** Checks that a file is readable. Pipes are allowed. Throws Error that names the file and the problem. */

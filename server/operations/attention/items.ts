@@ -53,7 +53,7 @@ type Given = Pick<AttentionItem, 'kind' | 'severity' | 'text'> & Partial<Attenti
 export const item = (given: Given): AttentionItem => ({ count: 1, at: null, ...given })
 
 /** Creates an item about `count` things; none if the count is 0. */
-export const counted = (count: number, given: Given): AttentionItem[] => (count > 0 ? [item({ ...given, count })] : [])
+export const itemsIfAny = (count: number, given: Given): AttentionItem[] => (count > 0 ? [item({ ...given, count })] : [])
 
 /** "1 job", "2 jobs". */
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`

@@ -4,13 +4,13 @@ import { readRow } from '../../platform/db/statements.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
 import { isScoringOn } from '../../platform/settings/scoring.ts'
 import { healthOf } from '../../registry/mirror/health.ts'
-import { type AttentionCheck, countOf, counted, item, plural } from './items.ts'
+import { type AttentionCheck, countOf, itemsIfAny, item, plural } from './items.ts'
 
 const [expiringDays, dayMs] = [14, 86_400_000]
 
 export const checkJobs: AttentionCheck = async ({ database }) => {
   const { failed } = await countJobs(database.reads)
-  return counted(failed, { kind: 'jobs_failed', severity: 'warning', text: `${plural(failed, 'background job')} failed.` })
+  return itemsIfAny(failed, { kind: 'jobs_failed', severity: 'warning', text: `${plural(failed, 'background job')} failed.` })
 }
 
 export const checkSdks: AttentionCheck = async ({ config, database }) => {
@@ -40,7 +40,7 @@ export const checkNames: AttentionCheck = async (watched) => {
       .where('approved_at', 'is', null),
   )
   const text = `${plural(waiting, 'package name')} could be confused with others and ${waiting === 1 ? 'waits' : 'wait'} for a decision.`
-  return counted(waiting, { kind: 'names_waiting', severity: 'warning', text })
+  return itemsIfAny(waiting, { kind: 'names_waiting', severity: 'warning', text })
 }
 
 export const checkTokens: AttentionCheck = async ({ database, now }) => {
@@ -51,7 +51,7 @@ export const checkTokens: AttentionCheck = async ({ database, now }) => {
   if (!soonest) return []
   const expiring = await em.count(AccessToken, where)
   const text = `${plural(expiring, 'administrator token')} ${expiring === 1 ? 'expires' : 'expire'} within ${expiringDays} days. Scripts that use ${expiring === 1 ? 'it' : 'them'} stop working then.`
-  return counted(expiring, { kind: 'tokens_expiring', severity: 'warning', at: soonest.expiresAt ?? null, text })
+  return itemsIfAny(expiring, { kind: 'tokens_expiring', severity: 'warning', at: soonest.expiresAt ?? null, text })
 }
 
 const awayMs = 10 * 60_000
@@ -100,5 +100,5 @@ export const checkInvitations: AttentionCheck = async (watched) => {
       .where('is_active', '=', true),
   )
   const text = `${plural(invited, 'invited person', 'invited people')} ${invited === 1 ? 'has' : 'have'} not accepted yet.`
-  return counted(invited, { kind: 'invitations_unanswered', severity: 'info', text })
+  return itemsIfAny(invited, { kind: 'invitations_unanswered', severity: 'info', text })
 }

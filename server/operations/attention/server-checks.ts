@@ -7,7 +7,7 @@ import { checkHealth, clocksOf } from '../checks/service.ts'
 import { lowSpaceAt } from '../stats/forecast.ts'
 import { freeBytesOf } from '../stats/samples.ts'
 import { certificateProblem } from './certificate.ts'
-import { type AttentionCheck, counted, item, plural } from './items.ts'
+import { type AttentionCheck, itemsIfAny, item, plural } from './items.ts'
 
 const dayMs = 86_400_000
 /** Tolerated difference of the clocks. */
@@ -53,7 +53,7 @@ export const checkArchives: AttentionCheck = async ({ database }) => {
       at: faults[0]?.foundAt ?? null,
       text: `${plural(faults.length, 'archive')} cannot be downloaded, because ${faults.length === 1 ? 'it is' : 'they are'} missing or damaged.`,
     }),
-    ...(held && onHold ? counted(held.archives, onHold) : []),
+    ...(held && onHold ? itemsIfAny(held.archives, onHold) : []),
   ]
 }
 
@@ -72,7 +72,7 @@ export const checkBackups: AttentionCheck = async ({ config, database, now }) =>
     ]
   const lacking = lastSuccess?.lacking ?? 0
   const text = `The last backup is missing ${plural(lacking, 'file')} that ${lacking === 1 ? 'was' : 'were'} missing or damaged on the server.`
-  return counted(lacking, { kind: 'backup_incomplete', severity: 'warning', at: lastSuccess && new Date(lastSuccess.at), text })
+  return itemsIfAny(lacking, { kind: 'backup_incomplete', severity: 'warning', at: lastSuccess && new Date(lastSuccess.at), text })
 }
 
 export const checkSettings: AttentionCheck = async ({ config, database, now }) => {

@@ -2,7 +2,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { restrictToOwner } from '../../platform/db/location/files.ts'
-import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
+import { isSliceOver, yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { lineOf, namedBlobs } from './blob-lists.ts'
 import type { Snapshot, SnapshotTable } from './manifest.ts'
 import { hashFile, writeHashed } from './place/files.ts'
@@ -67,7 +67,7 @@ async function* linesOf(db: SqliteDatabase.Database, signal: AbortSignal): Async
     yield lineOf(blobShape.parse(row))
     if (!isSliceOver()) continue
     signal.throwIfAborted()
-    await nextSlice()
+    await yieldToEventLoop()
   }
 }
 
@@ -88,7 +88,7 @@ async function summarize(db: SqliteDatabase.Database, name: string, signal: Abor
     rows++
     if (!isSliceOver()) continue
     signal.throwIfAborted()
-    await nextSlice()
+    await yieldToEventLoop()
   }
   return { name, columns: statement.columns().map((column) => column.name), rows, sha256: sum.digest('hex') }
 }

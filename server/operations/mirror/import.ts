@@ -22,7 +22,7 @@ import {
 } from '../../registry/mirror/listing.ts'
 import { linesOf } from '../backup/place/files.ts'
 import { type ArchiveLine, type DocumentLine, indexFile, type Line, maxLineLength, parseHeader, parseLine } from './export.ts'
-import { excessOf, type Mirror, type Note, storedText, whyNotMirrored } from './services.ts'
+import { excessOf, type Mirror, type Note, storedText, mirrorExclusionReason } from './services.ts'
 
 /** `present`: files that the mirror already had, or has newer. `refused`: lines and files that were not imported. `excess`: see `excessOf`. */
 export type Imported = { imported: number; bytes: number; present: number; excess: number; skipped: Note[]; refused: Note[] }
@@ -79,7 +79,7 @@ async function* linesIn(folder: string, upstream: string): AsyncGenerator<{ line
 
 async function importLine(services: MirrorServices, folder: string, line: Line, result: Imported): Promise<void> {
   const what = [line.kind, line.name, ...('version' in line ? [line.version] : [])].filter(Boolean).join(' ')
-  const excluded = await whyNotMirrored(services, line.name)
+  const excluded = await mirrorExclusionReason(services, line.name)
   if (excluded !== null) return void result.skipped.push({ what, reason: excluded })
   try {
     if (!(await hasSpace(services.config))) throw new Refused('The disk is almost full.')

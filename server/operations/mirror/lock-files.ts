@@ -3,7 +3,7 @@ import { invalidInput } from '../../errors.ts'
 import { isAmongHosted, lockedHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { MirroredListing } from '../../registry/mirror/listing.ts'
 import { type LockedPackage, readLockFile } from '../../registry/upgrades/lock-file.ts'
-import { type Mirror, type Note, readListing, whyNotMirrored } from './services.ts'
+import { type Mirror, type Note, readListing, mirrorExclusionReason } from './services.ts'
 
 /** A lock file and its path. */
 export type LockText = { path: string; text: string }
@@ -58,7 +58,7 @@ export async function rewriteLockFile(mirror: Mirror, file: LockText, direction:
 
 /** Returns why a package of a lock file is not known to be the same as the upstream server's, or null if it is. */
 async function whyDifferent({ services }: Mirror, { name, version, sha256 }: LockedPackage): Promise<string | null> {
-  const excluded = await whyNotMirrored(services, name)
+  const excluded = await mirrorExclusionReason(services, name)
   if (excluded !== null) return excluded
   if (sha256 === null) return 'The lock file has no sha256 for it. Run `dart pub get` with a current SDK first.'
   try {

@@ -5,7 +5,7 @@ import { isAdvised, type MirroredListing } from '../../registry/mirror/listing.t
 import { forEachConcurrently } from '../../platform/store/transfer.ts'
 import type { LockedPackage } from '../../registry/upgrades/lock-file.ts'
 import { hashProblem, hostedIn, isFromUpstream, type LockText } from './lock-files.ts'
-import { excessOf, type Mirror, type Note, readListing, whyNotMirrored } from './services.ts'
+import { excessOf, type Mirror, type Note, readListing, mirrorExclusionReason } from './services.ts'
 
 /** What the mirror has of the packages in lock files. `fetched` and `bytes`: archives that this run fetched. `excess`: see `excessOf`. */
 export type Preloaded = {
@@ -58,7 +58,7 @@ function wantedIn(mirror: Mirror, files: readonly LockText[], skipped: Note[]): 
 async function preloadPackage(services: MirrorServices, name: string, locked: readonly LockedPackage[], result: Preloaded): Promise<void> {
   const all = (reason: string) => result.missing.push(...locked.map(({ version }) => ({ what: `${name} ${version}`, reason })))
   try {
-    const excluded = await whyNotMirrored(services, name)
+    const excluded = await mirrorExclusionReason(services, name)
     if (excluded !== null) return void all(excluded)
     const listing = await currentListing(services, name, locked)
     if (!listing) return void all('The upstream server has no such package.')

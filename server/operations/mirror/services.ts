@@ -53,7 +53,7 @@ export const excessOf = async ({ config, database }: MirrorServices): Promise<nu
   Math.max(0, (await mirrorSize(database.fork())).bytes - config.UPSTREAM_CACHE_BYTES)
 
 /** Returns why a name is not in the mirror, or null. */
-export async function whyNotMirrored(services: MirrorServices, name: string): Promise<string | null> {
+export async function mirrorExclusionReason(services: MirrorServices, name: string): Promise<string | null> {
   if ((await packageState(services, name)).isOwn) return 'This name belongs to this server and is never taken from the upstream server.'
   return isExcluded(services.config, name) ? 'UPSTREAM_NEVER excludes this name.' : null
 }

@@ -1,7 +1,7 @@
 import { type Meter, withMeter } from '../db/meter.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { type ApiError, budgetSpent } from '../../errors.ts'
-import { isSliceOver, nextSlice } from '../threads/slices.ts'
+import { isSliceOver, yieldToEventLoop } from '../threads/slices.ts'
 
 /** Resource limits of one request. */
 export type Allowance = {
@@ -176,7 +176,7 @@ export class Budget implements Meter {
   pauseIfDue(): Promise<void> | null {
     // If a limit is exceeded during the pause, the next check reports it.
     const resume = () => void (this.#paused = null)
-    if (isSliceOver()) this.#paused ??= this.uncounted(nextSlice()).then(resume, resume)
+    if (isSliceOver()) this.#paused ??= this.uncounted(yieldToEventLoop()).then(resume, resume)
     return this.#paused
   }
 

@@ -26,7 +26,7 @@ import { invalidInput } from '../../errors.ts'
 import type { Context } from '../access/context.ts'
 import { turnKey } from '../http/limits.ts'
 import { createFairLimiter } from '../threads/fair-limiter.ts'
-import { nextSlice } from '../threads/slices.ts'
+import { yieldToEventLoop } from '../threads/slices.ts'
 
 export const maxCost = 5000
 
@@ -152,7 +152,7 @@ export function executeInTurn<Result>(
 ): Promise<Result> {
   const work = async () => {
     budget?.restart()
-    await nextSlice()
+    await yieldToEventLoop()
     return await execute()
   }
   return cost > expensiveFrom ? inTurn(viewer?.id ?? turnKey(ip), work) : work()

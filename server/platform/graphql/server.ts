@@ -18,7 +18,7 @@ import { noteOperation } from '../http/request-log.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { basePath } from '../http/public-url.ts'
 import { needsCsrfToken } from './caller-check.ts'
-import { nextSlice } from '../threads/slices.ts'
+import { yieldToEventLoop } from '../threads/slices.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { isServerAdmin } from '../access/roles.ts'
 import type { Services } from '../../services.ts'
@@ -151,7 +151,7 @@ const useParsedParameters: Plugin<Call & Context, Call> = {
 const readQuery = (documents: TrustedDocuments): Plugin<Call & Context, Call> => ({
   async onParams({ params, setParams, context }) {
     // Parsing and validating a long query gets a time slice of its own.
-    await nextSlice()
+    await yieldToEventLoop()
     const query = queryOf(documents, params, context.caller)
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
     if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import { parse } from 'node:querystring'
 import { bodyInterrupted, bodyTooLarge, encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
-import { nextSlice } from '../threads/slices.ts'
+import { yieldToEventLoop } from '../threads/slices.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { openBodyLimit } from './failures.ts'
 import { maxBodyValues, scanJson } from './json-size.ts'
@@ -64,7 +64,7 @@ const largeBytes = 64 * 1024
  * @throws ApiError InvalidInput, also for invalid UTF-8.
  */
 export async function readJsonBody(bytes: Buffer): Promise<unknown> {
-  if (bytes.length > largeBytes) await nextSlice()
+  if (bytes.length > largeBytes) await yieldToEventLoop()
   return parseJsonBody(textOfBody(bytes))
 }
 

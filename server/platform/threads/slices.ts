@@ -19,7 +19,7 @@ export const isSliceOver = (): boolean => performance.now() - sliceStart > slice
  * Yields to the event loop and resolves when the next slice begins: after several iterations while other work is pending, because an iteration
  * accepts at most one connection. Waiters resume one at a time, so many long requests delay other work no more than one.
  */
-export function nextSlice(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
     if (waiting.length === 1) setImmediate(beginWait)

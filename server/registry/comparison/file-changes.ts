@@ -1,4 +1,4 @@
-import { isSliceOver, nextSlice } from '../../platform/threads/slices.ts'
+import { isSliceOver, yieldToEventLoop } from '../../platform/threads/slices.ts'
 import type { PackageFile } from '../files/service.ts'
 
 type ComparedFile = Pick<PackageFile, 'path' | 'bytes' | 'kind' | 'sha256'>
@@ -26,7 +26,7 @@ export async function compareFiles(earlier: readonly ComparedFile[], later: read
     if (before?.sha256 !== after?.sha256) pairs.push([before, after])
     if (before) at++
     if (after) to++
-    if (isSliceOver()) await nextSlice()
+    if (isSliceOver()) await yieldToEventLoop()
   }
   const sources = Map.groupBy(
     pairs.flatMap(([before, after]) => (before && !after && before.bytes > 0 ? [before] : [])),
@@ -38,7 +38,7 @@ export async function compareFiles(earlier: readonly ComparedFile[], later: read
     const source = after && !before ? sources.get(after.sha256)?.shift() : undefined
     if (source) renamed.add(source)
     changes.push(changeOf(source ?? before, after))
-    if (isSliceOver()) await nextSlice()
+    if (isSliceOver()) await yieldToEventLoop()
   }
   return changes.filter((_, index) => {
     const before = pairs[index]?.[0]

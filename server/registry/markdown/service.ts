@@ -11,7 +11,7 @@ import { isRefusedForMove } from '../../platform/db/unavailable.ts'
 import { turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
-import { nextSlice } from '../../platform/threads/slices.ts'
+import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import type { Services } from '../../services.ts'
 import { RenderedText } from './entity.ts'
 import { escapeCode, highlightLimits, type Language, languageOfFile, splitLines } from './languages.ts'
@@ -79,7 +79,7 @@ const keyOf = (task: Task): string =>
 /** Many requests can wait for the same text, and sending a long one takes milliseconds: resume them one after the other. */
 async function yieldAfterLong(rendering: Promise<string>): Promise<string> {
   const html = await rendering
-  if (html.length > longLength) await nextSlice()
+  if (html.length > longLength) await yieldToEventLoop()
   return html
 }
 const longLength = 64 * 1024

@@ -9,7 +9,7 @@ import { type ArrivingArchive, fetchArchive, fetchWholeArchive } from './archive
 import { recordVerdicts, refuse } from './decisions.ts'
 import { forgetFile, isMissing, recordUse } from './entries.ts'
 import { countRead } from './health.ts'
-import { findVersion, blockOf, refusalOf } from './render.ts'
+import { findVersion, blockOf, rejectingVerdict } from './render.ts'
 import { hasPolicies } from './judged.ts'
 import { admittedPackage, currentListing, requireValid, unknown } from './requested.ts'
 
@@ -42,7 +42,7 @@ export async function obeyPolicies(context: Context, { name, version }: Named, s
   if (!block && (listing.isEnforced || !state.archive)) throw unknown(context, `${name} ${version}`)
   if (!block?.hasVerdicts) return
   const verdicts = (await findVersion(listing, version))?.verdicts ?? []
-  if (refusalOf(verdicts)) throw refuse(context, name, version, verdicts)
+  if (rejectingVerdict(verdicts)) throw refuse(context, name, version, verdicts)
   recordVerdicts(context, name, version, verdicts)
 }
 

@@ -15,7 +15,7 @@ import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
 import { countRead } from './health.ts'
 import type { MirrorKind } from './entity.ts'
-import { blockOf, entryOf, findVersion, policiesOf, refusalOf } from './render.ts'
+import { blockOf, entryOf, findVersion, policiesOf, rejectingVerdict } from './render.ts'
 import { callerOf } from './limits.ts'
 import { currentListing, newerThan, requestedPackage, unknown } from './requested.ts'
 
@@ -176,7 +176,7 @@ async function sendEntry(context: Context): Promise<unknown> {
   const { listing, staleSince } = await currentListing(context, name, state)
   const entry = await findVersion(listing, version)
   if (!entry) throw unknown(context, `${name} ${version}`)
-  if (refusalOf(entry.verdicts)) throw refuse(context, name, version, entry.verdicts)
+  if (rejectingVerdict(entry.verdicts)) throw refuse(context, name, version, entry.verdicts)
   const isRetracted = entry.verdicts.some(({ mode }) => mode === 'enforce')
   markStale(context, staleSince)
   reply.header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie').type(pubType)

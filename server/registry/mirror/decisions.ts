@@ -12,7 +12,7 @@ import type { Services } from '../../services.ts'
 import type { MirrorServices } from './entries.ts'
 import { MirrorDecision } from './entity.ts'
 import type { Verdict } from './policies/evaluate.ts'
-import { refusalOf } from './render.ts'
+import { rejectingVerdict } from './render.ts'
 
 export type Outcome = MirrorDecision['outcome']
 
@@ -244,5 +244,5 @@ export function recordVerdicts(context: Context, packageName: string, version: s
 /** Counts the verdicts on a request and returns the error for the enforced one among them. Without a version, the request is for the package. */
 export function refuse(context: Context, name: string, version: string, verdicts: Verdict[]) {
   recordVerdicts(context, name, version, verdicts)
-  return insufficientPermissions(refusalOf(verdicts)?.reason ?? `A policy of this server does not allow ${name}.`)
+  return insufficientPermissions(rejectingVerdict(verdicts)?.reason ?? `A policy of this server does not allow ${name}.`)
 }

@@ -53,7 +53,7 @@ export function renderListing({ listing, tags, serverUrl, now, ...asked }: Asked
     etag: `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
     gzipped: inOwnMemory(gzipSync(text)),
     isEnforced: policyRules.some((rule) => policies[rule].mode === 'enforce'),
-    refusal: shown.length > 0 ? null : (versions.flatMap(({ version }) => refusalOf(verdicts.get(version)) ?? []).at(-1) ?? null),
+    refusal: shown.length > 0 ? null : (versions.flatMap(({ version }) => rejectingVerdict(verdicts.get(version)) ?? []).at(-1) ?? null),
     latest: latestOf(shown)?.version ?? null,
     newest: latestOf(versions)?.version ?? null,
     ...packVersions(versions.map((version): JudgedVersion => ({ ...version, verdicts: verdicts.get(version.version) ?? [] }))),
@@ -166,7 +166,7 @@ function usableVersions(listing: MirroredListing, verdicts: ReadonlyMap<string, 
 }
 
 /** Returns the enforced refusal among verdicts, or null. */
-export const refusalOf = (verdicts: Verdict[] | undefined): Verdict | null =>
+export const rejectingVerdict = (verdicts: Verdict[] | undefined): Verdict | null =>
   verdicts?.find(({ mode, effect }) => mode === 'enforce' && effect === 'refuse') ?? null
 
 /** Returns the listing as JSON text. Optional members are omitted: clients reject a listing with null in them. */

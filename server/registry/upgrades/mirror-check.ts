@@ -11,7 +11,7 @@ import { isExcluded, packageState, requireMirror } from '../mirror/access.ts'
 import type { Verdict } from '../mirror/policies/evaluate.ts'
 import { policyRules } from '../mirror/policies/settings.ts'
 import { mirrorIsOff } from '../mirror/policies/service.ts'
-import { findVersion, blockOf, policiesOf, refusalOf, versionsIn } from '../mirror/render.ts'
+import { findVersion, blockOf, policiesOf, rejectingVerdict, versionsIn } from '../mirror/render.ts'
 import { type Judged, storedListing } from '../mirror/judged.ts'
 import { admittedPackage, currentListing } from '../mirror/requested.ts'
 import { formerAddresses } from '../packages/hosting.ts'
@@ -133,7 +133,7 @@ async function readStored(context: Context, name: string): Promise<Judged | null
 async function judged(listing: Judged, version: string): Promise<Result> {
   const verdicts = await enforced(listing, version)
   const later = await laterVersion(listing, version)
-  if (refusalOf(verdicts)) return { state: 'refused', verdicts, message: null, later }
+  if (rejectingVerdict(verdicts)) return { state: 'refused', verdicts, message: null, later }
   if (verdicts.length > 0) return { state: 'retracted', verdicts, message: null, later }
   const isKnown = !listing.isEnforced || versionsIn(listing.index).some((one) => one.version === version)
   return isKnown

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { executeInTurn } from '../../../server/platform/graphql/cost.ts'
-import { nextSlice } from '../../../server/platform/threads/slices.ts'
+import { yieldToEventLoop } from '../../../server/platform/threads/slices.ts'
 
 type Caller = Parameters<typeof executeInTurn>[0]
 
@@ -19,20 +19,20 @@ function otherWork(iterations: number): () => number {
 
 it('waits between two slices until other work is done, because an iteration of the event loop accepts only one connection', async () => {
   const passed = otherWork(20)
-  await nextSlice()
+  await yieldToEventLoop()
   expect(passed()).toBe(20)
 })
 
 it('waits between two slices for at most 40 ms', async () => {
   const passed = otherWork(1000)
-  await nextSlice()
+  await yieldToEventLoop()
   expect(passed()).toBeGreaterThanOrEqual(40)
   expect(passed()).toBeLessThan(45)
 })
 
 it('resumes one waiter at a time', async () => {
   const passed = otherWork(100)
-  const resumedAt = await Promise.all([1, 2].map(() => nextSlice().then(passed)))
+  const resumedAt = await Promise.all([1, 2].map(() => yieldToEventLoop().then(passed)))
   expect((resumedAt[1] ?? 0) - (resumedAt[0] ?? 0)).toBeGreaterThanOrEqual(40)
 })
 

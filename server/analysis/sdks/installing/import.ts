@@ -10,7 +10,7 @@ import { parseVersion } from '../../../platform/pub/version.ts'
 import { type SdkChannel, sdkChannels, SdkInstall, type SdkKind } from '../entity.ts'
 import { removeFolder, thisPlatform, requireFreeSpace, unpackedFactor } from '../platform.ts'
 import { pathsOf } from '../ready.ts'
-import { enqueueInstall, restartIn, titleOf } from '../service.ts'
+import { enqueueInstall, restartIn, sdkTitle } from '../service.ts'
 import { runTask } from '../unpack/run-task.ts'
 
 type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'> }
@@ -48,7 +48,7 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
   }
 }
 
-const beingInstalled = (found: Found) => conflict(`${titleOf(found)} is being installed. Wait until it is ready, or remove it first.`)
+const beingInstalled = (found: Found) => conflict(`${sdkTitle(found)} is being installed. Wait until it is ready, or remove it first.`)
 
 async function create(em: EntityManager, found: Found & { importedSha256: string }, now: Date): Promise<SdkInstall> {
   const { sdkPlatform: platform } = thisPlatform()

@@ -17,7 +17,7 @@ import {
   attemptFolder,
 } from '../platform.ts'
 import { prepare } from './prepare.ts'
-import { isOver, installPayload, lockKind, noRelease, titleOf, installKind } from '../service.ts'
+import { isOver, installPayload, lockKind, noRelease, sdkTitle, installKind } from '../service.ts'
 import { exists, pathsOf } from '../ready.ts'
 import { findRelease } from '../releases.ts'
 import { Track } from './track.ts'
@@ -87,7 +87,7 @@ async function runSteps(services: Services, track: Track): Promise<void> {
   const sizeBytes = await bytesIn(places.folder)
   await writeFile(places.mark, '')
   track.signal.throwIfAborted()
-  track.addLine(`${titleOf(track.install)} is ready.`)
+  track.addLine(`${sdkTitle(track.install)} is ready.`)
   await track.close()
   // The install was removed or cancelled just before it completed.
   if (!(await markReady(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, track.install)
@@ -99,7 +99,7 @@ async function fetchArchive(services: Services, path: string, track: Track): Pro
   const { install } = track
   if (install.importedSha256)
     throw new InstallRefused(`The imported archive no longer exists. Import it again: ${adminCommand} import-sdk <file>`)
-  await track.begin('downloading', `Downloading ${titleOf(install)} (${install.channel}, ${install.platform}) …`)
+  await track.begin('downloading', `Downloading ${sdkTitle(install)} (${install.channel}, ${install.platform}) …`)
   const found = await findRelease(services, install)
   if (!found) throw new InstallRefused(noRelease(install))
   track.addLine(found.url)
@@ -143,7 +143,7 @@ async function markReady(
     const others = await em.count(SdkInstall, { kind, isDefault: true })
     if (others === 0) await em.nativeUpdate(SdkInstall, { id }, { isDefault: true })
     const actor = requestedById ? { id: requestedById } : null
-    audit(em, { kind: 'server.sdk_installed', actor, summary: `Installed ${titleOf({ kind, version })} (${channel})` })
+    audit(em, { kind: 'server.sdk_installed', actor, summary: `Installed ${sdkTitle({ kind, version })} (${channel})` })
     return true
   })
 }

@@ -164,7 +164,7 @@ export class UnpackRefused extends Error {
 }
 
 /** Converts an error of reading an archive. Returns system errors unchanged and reports any other error as an invalid archive. */
-export const refusalOf = (error: unknown): unknown =>
+export const unpackFailure = (error: unknown): unknown =>
   error instanceof UnpackRefused || !(error instanceof Error) || 'syscall' in error
     ? error
     : new UnpackRefused(`The archive cannot be read: ${error.message}`)

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { extract, type Header } from 'tar-stream'
 import xz from 'xz-decompress'
 import { type Entry as ZipEntry, openPromise, type ZipFile } from 'yauzl'
-import { type Bounds, diskFullMessage, Folder, refusalOf, type Report, type Unpacked, UnpackRefused } from './folder.ts'
+import { type Bounds, diskFullMessage, Folder, unpackFailure, type Report, type Unpacked, UnpackRefused } from './folder.ts'
 
 /** A task for the archive worker thread: hash an archive, unpack it, or read small text files from it. */
 export type Task =
@@ -21,7 +21,7 @@ export async function perform(task: Task, report: Report): Promise<unknown> {
     if (task.do === 'read') return await read(task)
     return await unpack(task, report)
   } catch (error) {
-    throw refusalOf(error)
+    throw unpackFailure(error)
   }
 }
 

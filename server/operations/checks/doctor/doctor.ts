@@ -17,7 +17,7 @@ import { checkProxy, checkReach } from './reach.ts'
 import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
 import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
-import { titleOf } from '../../../analysis/sdks/service.ts'
+import { sdkTitle } from '../../../analysis/sdks/service.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
 import { accessRefused } from '../../../registry/mirror/health.ts'
 import { requestUpstream } from '../../../registry/mirror/upstream.ts'
@@ -138,7 +138,7 @@ async function checkSdks(config: Config, em: EntityManager): Promise<Check[]> {
 }
 
 async function checkSdk(config: Config, install: SdkInstall): Promise<Check> {
-  const name = titleOf(install)
+  const name = sdkTitle(install)
   if (install.status === 'failed') {
     const message = `Installing ${name} failed: ${(install.errorMessage ?? '').replaceAll('\n', ' ')}`
     return warning('SDKs', message, 'Install it again or remove it at /admin/sdks.')

@@ -3,7 +3,7 @@ import { builder } from '../../../platform/graphql/builder.ts'
 import { wordEnum } from '../../../platform/graphql/payload.ts'
 import { AdvisorySeverity } from '../../advisories/refs.ts'
 import type { Verdict } from '../policies/evaluate.ts'
-import { type JudgedVersion, refusalOf } from '../render.ts'
+import { type JudgedVersion, rejectingVerdict } from '../render.ts'
 import { cachedVersions } from './cached.ts'
 import type { UpstreamAdvisory, UpstreamPackage } from './package.ts'
 
@@ -42,7 +42,7 @@ export const UpstreamVersionRef = builder.objectRef<Version>('UpstreamVersion').
     isRetracted: t.exposeBoolean('retracted', { description: 'Whether the version was retracted on the upstream server.' }),
     isRefused: t.boolean({
       description: 'Whether a policy of the mirror refuses the version.',
-      resolve: ({ verdicts }) => refusalOf(verdicts) !== null,
+      resolve: ({ verdicts }) => rejectingVerdict(verdicts) !== null,
     }),
     sdkConstraint: t.string({
       nullable: true,

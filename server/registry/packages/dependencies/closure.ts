@@ -1,5 +1,5 @@
 import type { Context } from '../../../platform/access/context.ts'
-import { isSliceOver, nextSlice } from '../../../platform/threads/slices.ts'
+import { isSliceOver, yieldToEventLoop } from '../../../platform/threads/slices.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 import type { Package, PackageVersion } from '../entity.ts'
 import { allows, parseConstraint } from '../../../platform/pub/constraint.ts'
@@ -91,7 +91,7 @@ async function walk(
     const chosen: Chosen[] = []
     // Long selections pause here, so that the statements of a level stay together, as do those of several closures.
     for (const one of known.filter((pkg) => pkg !== null)) {
-      if (isSliceOver()) await (context.budget?.pauseIfDue() ?? nextSlice())
+      if (isSliceOver()) await (context.budget?.pauseIfDue() ?? yieldToEventLoop())
       const own = needed.get(one.pkg.name)?.map(({ constraint }) => constraint) ?? []
       chosen.push(choose(one, [...new Set([...own, ...(constraints.get(one.pkg.name) ?? [])])]))
     }

@@ -3,15 +3,7 @@ import { wordEnum } from '../../../platform/graphql/payload.ts'
 import { DependencyRef, ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
 import { confusionRisk } from '../dependents/schema.ts'
 import { loadReadablePackage } from '../service.ts'
-import {
-  type Closure,
-  type ClosureNode,
-  dependencyClosure,
-  isHostedHere,
-  maxNodes,
-  type Problem,
-  resolveDependency,
-} from './closure.ts'
+import { type Closure, type ClosureNode, dependencyClosure, isHostedHere, maxNodes, type Problem, resolveDependency } from './closure.ts'
 
 builder.objectFields(DependencyRef, (t) => ({
   isHostedHere: t.boolean({
