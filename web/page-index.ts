@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kind, parse } from 'graphql'
 import type { Plugin, Rolldown } from 'vite'
-import { type FirstQuery, flatPages } from './pages.ts'
+import { flatPages } from './flat-pages.ts'
+import type { FirstQuery } from './pages.ts'
 
 /** Modules of the frame around every page, which the entry script loads asynchronously. */
 const frameModules: string[] = []

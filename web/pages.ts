@@ -1,16 +1,5 @@
 import type { RouteLocationNormalized, RouteRecordSingleView } from 'vue-router'
 
-declare module 'vue-router' {
-  interface RouteMeta {
-    /** Accessible without signing in. */
-    open?: boolean
-    /** Accessible in any state of the server: before the setup, and while the server does not respond. */
-    always?: boolean
-    /** Accessible without signing in if public packages are enabled on the server. */
-    browsing?: boolean
-  }
-}
-
 /** A page of the console, or the frame around its children. The only list of them: for the router, the build, the server and the tests. */
 export interface Page {
   /** Path of the page, relative to that of the frame. */
@@ -250,19 +239,3 @@ export const pages: Page[] = [
   },
   { path: anyPath, name: 'not-found', module: 'shell/not-found-page.vue', meta: { open: true } },
 ]
-
-/** A page with its full path, and its frames and itself from the outermost one. `**` in the path stands for any number of segments. */
-export interface FlatPage {
-  path: string
-  parts: Page[]
-}
-
-/** Lists the pages and frames except the catch-all page. A frame has the same path as its first page, which follows it. */
-export function flatPages(list = pages, above: FlatPage = { path: '', parts: [] }): FlatPage[] {
-  return list.flatMap((page) => {
-    if (page.path === anyPath) return []
-    const path = [above.path, page.path].filter(Boolean).join('/').replace('//', '/')
-    const flat = { path, parts: [...above.parts, page] }
-    return [{ ...flat, path: path.replace('/:path(.*)*', '/**') }, ...flatPages(page.children ?? [], flat)]
-  })
-}

@@ -3,6 +3,17 @@ import { createRouter, createWebHistory, type RouteLocationNormalized, type Rout
 import { type Page, pages } from './pages.ts'
 import { loadSession, useSession } from './sign-in/session.ts'
 
+declare module 'vue-router' {
+  interface RouteMeta {
+    /** Accessible without signing in. */
+    open?: boolean
+    /** Accessible in any state of the server: before the setup, and while the server does not respond. */
+    always?: boolean
+    /** Accessible without signing in if public packages are enabled on the server. */
+    browsing?: boolean
+  }
+}
+
 /** All components of pages, loaded on demand. */
 const modules = import.meta.glob<Component>('./*/*-{page,frame}.vue')
 

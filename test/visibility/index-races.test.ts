@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
-import { isPublicVersion } from '../../server/registry/packages/policy.ts'
+import { db } from '../../server/platform/db/query.ts'
+import { isVersionPublic } from '../../server/registry/packages/conditions.ts'
 import { interleave, interleavings } from '../support/interleave.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
@@ -55,10 +56,12 @@ async function shownPackages({ services }: TestApp): Promise<Record<string, bool
 
 /** Returns for each package whether anonymous users may read its latest version. */
 async function readablePackages({ services }: TestApp): Promise<Record<string, boolean>> {
-  const rows = await services.database.reads.all<{ name: string; readable: boolean | number }>(
-    `select p.name, (${isPublicVersion}) as readable from packages p
-     join package_versions v on v.package_id = p.id and v.version = p.latest_version order by p.name`,
-    services.config.SERVER_URL,
+  const rows = await services.database.reads.all(
+    db
+      .selectFrom('packages as p')
+      .innerJoin('package_versions as v', (join) => join.onRef('v.package_id', '=', 'p.id').onRef('v.version', '=', 'p.latest_version'))
+      .select((eb) => ['p.name', isVersionPublic(eb.ref('p.visibility'), eb.ref('v.id'), services.config.SERVER_URL).as('readable')])
+      .orderBy('p.name'),
   )
   return Object.fromEntries(rows.map(({ name, readable }) => [name, Boolean(readable)]))
 }

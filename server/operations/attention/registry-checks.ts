@@ -24,7 +24,7 @@ export const checkSdks: AttentionCheck = async ({ config, database }) => {
   const failed = rows.reduce((sum, { status, total }) => (status === 'failed' ? sum + total : sum), 0)
   const isReady = rows.some(({ status }) => status === 'ready')
   return [
-    ...counted(failed, { kind: 'sdk_failed', severity: 'warning', text: `${plural(failed, 'SDK')} could not be installed.` }),
+    ...itemsIfAny(failed, { kind: 'sdk_failed', severity: 'warning', text: `${plural(failed, 'SDK')} could not be installed.` }),
     ...(isReady
       ? []
       : [item({ kind: 'sdk_missing', severity: 'info', text: 'No SDK is installed, so versions are scored without pana and dart doc.' })]),
@@ -69,7 +69,7 @@ export const checkMirror: AttentionCheck = async (watched) => {
   const text = `${config.UPSTREAM_URL} sent ${plural(faults, 'thing')} that could not be used in the last day. Latest: ${latest?.reason ?? ''}`
   return [
     ...(isAway ? [item({ kind: 'mirror_upstream_away', severity: 'warning', at: failingSince, text: awayText })] : []),
-    ...counted(faults, { kind: 'mirror_faults', severity: 'warning', at: latest?.last_at ?? null, text }),
+    ...itemsIfAny(faults, { kind: 'mirror_faults', severity: 'warning', at: latest?.last_at ?? null, text }),
   ]
 }
 

@@ -47,7 +47,7 @@ export const checkArchives: AttentionCheck = async ({ database }) => {
     text: `Removing ${plural(held.archives, 'unused archive')} waits for a confirmation on the command line.`,
   }
   return [
-    ...counted(faults.length, {
+    ...itemsIfAny(faults.length, {
       kind: 'archives_unreadable',
       severity: 'error',
       at: faults[0]?.foundAt ?? null,
@@ -83,7 +83,7 @@ export const checkSettings: AttentionCheck = async ({ config, database, now }) =
   const text = `${plural(weak.length, 'setting')} ${weak.length === 1 ? 'weakens' : 'weaken'} the security of this server: ${names}.`
   const clocksText = 'The clocks of the server and the database differ by more than a minute.'
   return [
-    ...counted(weak.length, { kind: 'settings_weak', severity: 'warning', text }),
+    ...itemsIfAny(weak.length, { kind: 'settings_weak', severity: 'warning', text }),
     ...(differ ? [item({ kind: 'clocks_differ', severity: 'warning', text: clocksText })] : []),
   ]
 }

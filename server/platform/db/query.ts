@@ -21,7 +21,6 @@ import {
 } from 'kysely'
 
 /** The tables by name, with the types of their columns. Features declare their tables here with `declare module` (see `entity.ts` of any feature). */
-// eslint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
 export interface Tables {}
 
 /**

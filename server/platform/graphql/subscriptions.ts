@@ -124,7 +124,7 @@ function asGraphQL(cause: unknown, context: Context): GraphQLError {
 function admit({ viewer, ip, reply, stopping, state }: Context): AbortSignal {
   if (reply.raw.destroyed) return AbortSignal.abort()
   const caller = viewer?.id ?? addressKey(ip)
-  const open = (state.subscriptions ??= { byCaller: new Map(), total: 0 })
+  const open = (state.subscriptions ??= { byCaller: new Map<string, number>(), total: 0 })
   const mine = open.byCaller.get(caller) ?? 0
   if (mine >= maxPerCaller) throw rateLimited(5, `You have ${maxPerCaller} subscriptions open already. Close one first.`)
   if (open.total >= maxTotal)

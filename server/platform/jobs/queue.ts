@@ -29,11 +29,6 @@ export const turnMs = 3_600_000
 
 const eb = expressionBuilder<Tables>()
 
-/** Returns the text of `turnOf`, for statements that add jobs by hand. Use `enqueueFrom` instead. */
-export const nextTurn = (at: string, kind: string, owner: string): string =>
-  `(select max(turn) from (select ${at} as turn union all
-     select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
-
 /** The turn of an owner's next job. Without waiting jobs it is the current time, so the job waits for at most one job of each other owner. */
 function turnOf(kind: string, owner: string, now: Date) {
   const last = db

@@ -57,10 +57,6 @@ export const isVersionPublic = (visibility: Expression<Visibility>, versionId: E
 export const isPartlyPublic = ({ id, visibility }: PackageColumns, here: string): Condition =>
   eb.and([isPublic(visibility), existsVersion(id, (version) => eb.not(needsHiddenPackage(version, here)))])
 
-/** Whether the public can read all versions of a package. */
-export const isWhollyPublic = ({ id, visibility }: PackageColumns, here: string): Condition =>
-  eb.and([isPublic(visibility), eb.not(existsVersion(id, (version) => needsHiddenPackage(version, here)))])
-
 const existsVersion = (packageId: Expression<string>, where: (versionId: Expression<string>) => Condition): Condition =>
   eb.exists(
     db

@@ -29,9 +29,6 @@ const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or
 const needsHidden = (alias: string): string =>
   `exists (select 1 from package_dependencies d left join packages q on q.name = d.name where d.version_id = ${alias}.id and d.kind = 'direct' and ${isHiddenDependency})`
 
-/** SQL condition: the version `v` of `p` is readable by the public: `p` is public, no direct dependency is hidden. Binds `hostedHere`. */
-export const isPublicVersion = `${isPublicPackage('p')} and not ${needsHidden('v')}`
-
 /** SQL condition: the public can read a version of the package `alias`; otherwise, it looks nonexistent to them. Binds `hostedHere`. */
 export const hasPublicVersion = (alias: string): string =>
   `(${isPublicPackage(alias)} and exists (select 1 from package_versions v where v.package_id = ${alias}.id and not ${needsHidden('v')}))`

@@ -105,11 +105,12 @@ export async function lockEntry(em: EntityManager, packageId: string): Promise<v
 export async function lockEntries(em: EntityManager, packages: string, parameters: readonly string[]): Promise<string[]> {
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return []
   // PostgreSQL locks an existing row before it evaluates the condition, so `where false` locks the row without updating it.
-  const rows = await em.execute<{ package_id: string }[]>(
+  const rows = await readRows<{ package_id: string }>(
+    em,
     `insert into package_search_documents as d (package_id, name, created_at, updated_at, shown_to, tags)
      select id, name, 0, 0, 0, ' ' from packages where id in (${packages}) order by id
      on conflict (package_id) do update set tags = d.tags where false returning package_id`,
-    [...parameters],
+    parameters,
   )
   return rows.map((row) => row.package_id)
 }

@@ -2,7 +2,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { dayOf, lastDayBeforeWindow, recount } from '../downloads/service.ts'
-import { readRow, readRows } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { recountLikes } from '../likes/service.ts'
 import { type Here, hostedHere } from '../packages/hosting.ts'
 import { repairCounts } from '../packages/dependents/service.ts'
@@ -204,6 +205,9 @@ async function store(database: Services['database'], changed: readonly [string, 
   if (changed.length === 0) return
   await database.fork().transactional(async (em) => {
     for (const [id, { all, open }] of changed)
-      await em.execute('update package_search_documents set dependents = ?, public_dependents = ? where package_id = ?', [all, open, id])
+      await changeRows(
+        em,
+        db.updateTable('package_search_documents').set({ dependents: all, public_dependents: open }).where('package_id', '=', id),
+      )
   })
 }

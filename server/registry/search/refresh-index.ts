@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { toDate } from '../../platform/db/reads.ts'
-import { readRow, readRows } from '../../platform/db/statements.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosting.ts'
 import { isEntirelyPublic, isListed, isPublicPackage } from '../packages/policy.ts'
@@ -91,7 +92,7 @@ export async function refreshWithDependents(em: EntityManager, here: Here, names
   await markVisibilityChange(em)
   const affected = affectedBy(here, names)
   const unknown = await lockEntries(em, affected.sql, affected.parameters)
-  const changed = await em.execute<{ id: string }[]>(`select id from packages where name in (${marksFor(names)}) order by id`, [...names])
+  const changed = await readRows(em, db.selectFrom('packages').select('id').where('name', 'in', names).orderBy('id'))
   await refreshEach(em, here, new Set([...changed.map(({ id }) => id), ...unknown]))
   await updateReach(em, here, affected)
 }
@@ -121,7 +122,8 @@ async function refreshEach(em: EntityManager, here: Here, ids: Iterable<string>)
 
 /** Updates the visibility of the affected packages in one statement, without rewriting their texts. */
 async function updateReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
-  await em.execute(
+  await changeRows(
+    em,
     `update package_search_documents as d set shown_to = now.shown_to from (
        select p.id as package_id, ${shownTo} as shown_to from packages p where p.id in (${affected.sql})
      ) now where now.package_id = d.package_id and now.shown_to <> d.shown_to`,

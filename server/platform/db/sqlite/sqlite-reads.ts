@@ -27,25 +27,10 @@ type Writer = { readonly inTransaction: boolean; readonly written: number }
 export function sqliteReads(path: string, writer: Writer, maxRowBytes: number, metadata = new MetadataStorage()): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   db.pragma(cacheSize)
-  const prepared = new LRUCache<string, SqliteDatabase.Statement>({ max: maxPrepared })
+  const { first, all } = reader(db, metadata)
   const rows = rowCache(maxRowBytes)
   const notice = watch(db, writer)
   const counts = { hits: 0, misses: 0 }
-  function prepare(sql: string): SqliteDatabase.Statement {
-    let statement = prepared.get(sql)
-    if (!statement) prepared.set(sql, (statement = db.prepare(avoidReplanning(sql))))
-    return statement
-  }
-  function all({ sql, values, extremes }: Statement): unknown[] {
-    const statement = prepare(sql)
-    const found = statement.all(...(extremes ? values.map(forSqlite) : values))
-    return extremes ? convertRows(metadata, sql, () => statement.columns(), extremes, found) : found
-  }
-  function first({ sql, values, extremes }: Statement): unknown {
-    const statement = prepare(sql)
-    const found = statement.get(...(extremes ? values.map(forSqlite) : values))
-    return extremes && found !== undefined ? convertRows(metadata, sql, () => statement.columns(), extremes, [found])[0] : found
-  }
   function recall(statement: Statement): unknown {
     const change = notice()
     if (change === 'under way') return first(statement)
@@ -70,6 +55,27 @@ export function sqliteReads(path: string, writer: Writer, maxRowBytes: number, m
       db.close()
     },
   }
+}
+
+/** Returns functions that return the first row or all rows of a statement, converted to the types of their columns. Statements stay prepared. */
+function reader(db: SqliteDatabase.Database, metadata: MetadataStorage) {
+  const prepared = new LRUCache<string, SqliteDatabase.Statement>({ max: maxPrepared })
+  function prepare(sql: string): SqliteDatabase.Statement {
+    let statement = prepared.get(sql)
+    if (!statement) prepared.set(sql, (statement = db.prepare(avoidReplanning(sql))))
+    return statement
+  }
+  function all({ sql, values, extremes }: Statement): unknown[] {
+    const statement = prepare(sql)
+    const found = statement.all(...(extremes ? values.map(forSqlite) : values))
+    return extremes ? convertRows(metadata, sql, () => statement.columns(), extremes, found) : found
+  }
+  function first({ sql, values, extremes }: Statement): unknown {
+    const statement = prepare(sql)
+    const found = statement.get(...(extremes ? values.map(forSqlite) : values))
+    return extremes && found !== undefined ? convertRows(metadata, sql, () => statement.columns(), extremes, [found])[0] : found
+  }
+  return { first, all }
 }
 
 /** Caches rows by statement and parameters, up to `maxBytes` bytes in total. Clears the whole cache when it is full. */
