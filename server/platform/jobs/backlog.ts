@@ -37,10 +37,24 @@ export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
   return { counts, oldestDueSeconds: Math.max(dueMs, 0) / 1000 }
 }
 
+/** Counts the jobs of a kind (`kinds`) and a state (`states`). */
+const jobsOfGroup = db
+  .selectFrom(
+    db
+      .selectFrom('jobs')
+      .select(eb.lit(1).as('one'))
+      .where('jobs.kind', '=', sql.ref<string>('kinds.kind'))
+      .where('jobs.state', '=', sql.ref<JobState>('states.state'))
+      .limit(maxCount)
+      .as('counted'),
+  )
+  .select(({ fn }) => fn.countAll<number>().as('total'))
+
 /** Counts the jobs by kind and state. Finds the kinds by one index lookup each (loose index scan). */
 function countsOf<State extends JobState>(states: readonly State[]) {
-  const [first, ...others] = states.map((state) => db.selectNoFrom(eb.cast<State>(sql.lit(state), 'text').as('state')))
-  const listed = others.reduce((all, state) => all.unionAll(state), first!)
+  const listed = states
+    .map((state) => db.selectNoFrom(eb.cast<State>(sql.lit(state), 'text').as('state')))
+    .reduce((all, state) => all.unionAll(state))
   return db
     .withRecursive('kinds(kind)', (query) =>
       query
@@ -63,23 +77,7 @@ function countsOf<State extends JobState>(states: readonly State[]) {
     )
     .selectFrom('kinds')
     .crossJoin(listed.as('states'))
-    .select((each) => [
-      'kinds.kind',
-      'states.state',
-      each
-        .selectFrom(
-          each
-            .selectFrom('jobs')
-            .select(each.lit(1).as('one'))
-            .whereRef('jobs.kind', '=', 'kinds.kind')
-            .whereRef('jobs.state', '=', 'states.state')
-            .limit(maxCount)
-            .as('counted'),
-        )
-        .select(({ fn }) => fn.countAll<number>().as('total'))
-        .$asScalar()
-        .$notNull()
-        .as('total'),
-    ])
+    .select(['kinds.kind', 'states.state'])
+    .select(jobsOfGroup.$asScalar().$notNull().as('total'))
     .where('kinds.kind', 'is not', null)
 }
