@@ -33,7 +33,7 @@ export type PageNeeds = { files: string[]; queries(isSignedIn: boolean): Query[]
 
 /** The pages of the console. */
 export type PageIndex = {
-  /** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. There is none until the console is built. */
+  /** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. Before the console is built, it has no pages. */
   has(path: string): boolean
   /** Returns what a page needs, by path and query string. */
   needsOf(path: string, search: string): PageNeeds
