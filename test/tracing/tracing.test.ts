@@ -64,7 +64,7 @@ it('traces requests with their database and store calls', async () => {
   for (const read of reads) expect(read).toMatchObject({ name: 'SELECT', kind: client, status: 0 })
   expect(reads.map(({ attributes }) => attributes)).toContainEqual({
     'db.system.name': app.config.DB_BACKEND === 'sqlite' ? 'sqlite' : 'postgresql',
-    'db.query.text': 'select id, revision from packages where name = ?',
+    'db.query.text': 'select "p"."id", "p"."revision" from "packages" as "p" where "p"."name" = ?',
   })
 
   expect(childrenOf(spans, onlySpan(spans, 'POST /api/packages/versions/upload')).map(({ name }) => name)).toContain('blobs stageWhole')
