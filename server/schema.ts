@@ -86,7 +86,7 @@ const failures: Partial<Record<ErrorCode, string>> = {
     removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
     updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
-  PackageRejected: 'finalizeUpload',
+  PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
     deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob

@@ -1,5 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { csrfIn } from './support/cookies.ts'
+import { checkErrorCodes } from './support/error-codes.ts'
 
 type Person = { id: string; email: string; displayName: string }
 type Identity = { user?: Person; secret?: string; cookies?: Record<string, string>; ip?: string }
@@ -63,8 +64,11 @@ export class Actor {
   put = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('PUT', url, body, options)
   patch = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('PATCH', url, body, options)
   delete = (url: string, options?: Options): Promise<Answer> => this.send('DELETE', url, undefined, options)
-  graphql = (query: string, variables: object = {}, options?: Options): Promise<Answer> =>
-    this.send('POST', '/graphql', { query, variables }, options)
+  graphql = async (query: string, variables: object = {}, options?: Options): Promise<Answer> => {
+    const answer = await this.send('POST', '/graphql', { query, variables }, options)
+    checkErrorCodes(query, answer.body?.errors)
+    return answer
+  }
 
   /** Sends a request. Objects are sent as JSON, strings and buffers unchanged. */
   async send(

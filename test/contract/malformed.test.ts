@@ -27,7 +27,7 @@ const inputOf = (route: Route) => {
   const type = schema.getType(/\$input: (\w+)!/.exec(route.operation)?.[1] ?? '')
   if (!isInputObjectType(type)) throw new Error(`${route.path} has no input`)
   const settled = settledFields(route)
-  return Object.values(type.getFields()).filter(({ name }) => !settled.includes(name))
+  return Object.values(type.getFields()).filter(({ name, extensions }) => !settled.includes(name) && !extensions.isGraphqlOnly)
 }
 const restName = (route: Route, name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { PreparedQuery } from '../../server/platform/db/query.ts'
 import { DatabaseAway } from '../../server/platform/db/unavailable.ts'
 import { storageAway } from '../../server/errors.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -77,9 +78,10 @@ it.each([
   await using app = await testApp()
   const member = await app.member()
   const { reads } = app.services.database
-  const recall = reads.recall.bind(reads)
+  const recall = reads.recall.bind(reads) as (query: PreparedQuery<string[], object>, ...given: string[]) => Promise<unknown>
+  const isOfPackages = (query: PreparedQuery<string[], object>) => query.statement().sql.includes('from "packages"')
   Object.assign(reads, {
-    recall: (...all: Parameters<typeof recall>) => (/packages/.test(all[0]) ? Promise.reject(error()) : recall(...all)),
+    recall: (...all: Parameters<typeof recall>) => (isOfPackages(all[0]) ? Promise.reject(error()) : recall(...all)),
   })
   const lines = await linesLoggedDuring(app, async () => expect(await member.get('/api/packages/away')).toMatchObject({ status: 503 }))
   expect(lines).toEqual([expect.stringMatching(new RegExp(`^${level} GET /api/packages/away 503 \\d+ms \\S+ \\S+ failed: .*(${reason})`))])
