@@ -1,6 +1,5 @@
 import { MikroORM } from '@mikro-orm/postgresql'
-import { PostgresDialect } from 'kysely'
-import { Pool, types as defaults, TypeOverrides, type QueryConfig } from 'pg'
+import { types as defaults, TypeOverrides, type QueryConfig } from 'pg'
 import { entities } from '../../../entities.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { PostgresConnections } from '../postgres/postgres-connections.ts'
@@ -43,7 +42,8 @@ export const openWithoutTimeouts = ({ POSTGRES_URL = '' }: DatabaseConfig): Mikr
     ...commonOptions('postgres'),
     entities,
     clientUrl: POSTGRES_URL,
-    driverOptions: new PostgresDialect({ pool: new Pool({ connectionString: POSTGRES_URL, max: 1, types }) }),
+    pool: { max: 1 },
+    driverOptions: { types },
   })
 
 /** Counts and sums are numbers: none reaches 2^53. */
