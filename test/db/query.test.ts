@@ -41,6 +41,20 @@ it('returns the first and last of times as Dates, and counts and sums as numbers
   expect(row).toEqual({ last: expect.any(Date), first: expect.any(String), total: 1, bytes: expect.any(Number) })
 })
 
+it('returns the last of times by the table of the column', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'reads', version: '1.0.0' })
+  const em = app.services.database.fork()
+  const joined = db
+    .selectFrom('packages as p')
+    .innerJoin('package_search_documents as d', 'd.package_id', 'p.id')
+    .select(({ fn }) => [fn.max('p.updated_at').as('time'), fn.max('d.updated_at').as('ms')])
+  expect(await readRow(em, joined)).toEqual({ time: expect.any(Date), ms: expect.any(Number) })
+  const alone = db.selectFrom('package_search_documents').select(({ fn }) => fn.max('updated_at').as('ms'))
+  expect(await readRow(em, alone)).toEqual({ ms: expect.any(Number) })
+})
+
 it('converts the rows that a change returns, and what prepared reads return', async () => {
   await using app = await testApp()
   const alice = await app.member()

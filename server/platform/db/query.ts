@@ -8,6 +8,7 @@ import {
   type Expression,
   IdentifierNode,
   Kysely,
+  type OperationNode,
   type OperationNodeSource,
   type RawBuilder,
   ReferenceNode,
@@ -18,6 +19,7 @@ import {
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  TableNode,
 } from 'kysely'
 
 /** The tables by name, with the types of their columns. Features declare their tables here with `declare module` (see `entity.ts` of any feature). */
@@ -44,7 +46,7 @@ export type Value = string | number | boolean | Date | Uint8Array | null
 
 /**
  * A statement with `?` for each of its values. If `extremes` is set, rows are converted to the types of their columns; it names the selected columns
- * that are `min` or `max` of a column, as `name=column`, because SQLite does not report where those come from.
+ * that are `min` or `max` of a column, as `name=table.column`, because SQLite does not report where those come from.
  */
 export type Statement = { sql: string; values: readonly Value[]; extremes?: readonly string[] }
 
@@ -61,14 +63,24 @@ const queryId = { queryId: 'snug' }
 
 function extremesOf(node: object): string[] {
   if (!SelectQueryNode.is(node as SelectQueryNode)) return []
-  const { selections = [] } = node as SelectQueryNode
+  const { selections = [], from, joins = [] } = node as SelectQueryNode
+  const tables = new Map([...(from?.froms ?? []), ...joins.map(({ table }) => table)].flatMap(namedTable))
   return selections.flatMap(({ selection }) => {
     if (!AliasNode.is(selection) || !IdentifierNode.is(selection.alias) || !AggregateFunctionNode.is(selection.node)) return []
     const { func, aggregated } = selection.node
     const [first] = aggregated
-    const isExtreme = (func === 'min' || func === 'max') && first && ReferenceNode.is(first) && ColumnNode.is(first.column)
-    return isExtreme ? [`${selection.alias.name}=${first.column.column.name}`] : []
+    if ((func !== 'min' && func !== 'max') || !first || !ReferenceNode.is(first) || !ColumnNode.is(first.column)) return []
+    const [only] = tables.size === 1 ? tables.values() : []
+    const table = first.table ? tables.get(first.table.table.identifier.name) : only
+    return table === undefined ? [] : [`${selection.alias.name}=${table}.${first.column.column.name}`]
   })
+}
+
+/** Returns the name by which a query refers to a table, and the table. */
+function namedTable(node: OperationNode): [string, string][] {
+  if (TableNode.is(node)) return [[node.table.identifier.name, node.table.identifier.name]]
+  if (!AliasNode.is(node) || !TableNode.is(node.node) || !IdentifierNode.is(node.alias)) return []
+  return [[node.alias.name, node.node.table.identifier.name]]
 }
 
 /** Returns a reference to a column of a table that has an alias in the query. */

@@ -22,7 +22,7 @@ const toBoolean: Convert = (value) => (typeof value === 'number' ? value !== 0 :
 /**
  * Converts the rows of a statement to the types of their columns: SQLite stores times as milliseconds and booleans as numbers. It reports from which
  * table and column each column of a result comes, also through subqueries; the metadata of the entities say what that column is. `extremes` names the
- * columns that are `min` or `max` of another, as `name=column`.
+ * columns that are `min` or `max` of another, as `name=table.column`.
  */
 export function convertRows<Row>(
   metadata: MetadataStorage,
@@ -40,16 +40,14 @@ export function convertRows<Row>(
 }
 
 function convertersOf(kinds: Kinds, columns: readonly ColumnDefinition[], extremes: readonly string[]): Converters {
-  const ofColumns = columns.flatMap(({ name, table, column }) => {
-    const convert = kinds.get(`${table}.${column}`)
+  const origins = [
+    ...columns.map(({ name, table, column }) => [name, `${table}.${column}`] as const),
+    ...extremes.map((extreme) => extreme.split('=') as [string, string]),
+  ]
+  return origins.flatMap(([name, origin]) => {
+    const convert = kinds.get(origin)
     return convert ? [[name, convert] as const] : []
   })
-  const ofExtremes = extremes.flatMap((extreme) => {
-    const [name = '', column = ''] = extreme.split('=')
-    const convert = kinds.get(column)
-    return convert ? [[name, convert] as const] : []
-  })
-  return [...ofColumns, ...ofExtremes]
 }
 
 function knownOf(metadata: MetadataStorage): Known {
@@ -58,7 +56,6 @@ function knownOf(metadata: MetadataStorage): Known {
   return known
 }
 
-/** Times are known by table and column, and by column alone, because a column has the same type in all tables that have it. */
 function kindsOf(metadata: MetadataStorage): Kinds {
   const kinds = new Map<string, Convert>()
   for (const { tableName, props } of metadata.getAll().values())
@@ -66,7 +63,6 @@ function kindsOf(metadata: MetadataStorage): Kinds {
       const convert = runtimeType === 'Date' ? toDate : runtimeType === 'boolean' ? toBoolean : null
       if (field === undefined || !convert) continue
       kinds.set(`${tableName}.${field}`, convert)
-      kinds.set(field, convert)
     }
   return kinds
 }
