@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { fail } from './platform/launch/environment.mjs'
+import { fail, whenNpmEnds } from './platform/launch/environment.mjs'
 import { ensureBuilt, ensureInstalled, nodePath } from './platform/launch/prepare.mjs'
 
 const [command] = process.argv.slice(2)
@@ -21,22 +21,21 @@ ensureBuilt('server')
 if (command === 'start') startServer()
 
 /**
- * Runs the server until it exits, with a heap that is collected before it doubles; one GC thread, since four would compete with requests; and one
+ * Runs the server in place of this program, which would otherwise stay in memory, or as a child until it exits (on Windows, and with a Node older than
+ * 22.15, as on the first start of a checkout). It runs with a heap that is collected before it doubles; one GC thread, since four would compete with requests; and one
  * malloc arena, since arenas of other threads would keep the memory used for compiling.
  */
 function startServer() {
-  const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1']
+  const args = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1', 'server/platform/launch/snug.mjs', 'start']
   const env = { ...process.env, MALLOC_ARENA_MAX: '1' }
-  const server = spawn(nodePath(), [...options, 'server/platform/launch/snug.mjs', 'start'], { stdio: 'inherit', env })
+  if (process.execve && process.platform !== 'win32') {
+    process.removeAllListeners('warning') // `execve` warns that it may change in later versions of Node.
+    process.execve(nodePath(), [nodePath(), ...args], env)
+  }
+  const server = spawn(nodePath(), args, { stdio: 'inherit', env })
   // On Windows, the console sends Ctrl-C to the server as well, and `kill` would end it without a shutdown.
   const forward = (signal) => process.platform === 'win32' || server.kill(signal)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward)
-  // npm passes on SIGTERM and SIGINT, but not SIGHUP, and cannot pass on SIGKILL.
-  const parent = process.ppid
-  const watch = setInterval(() => {
-    if (process.ppid === parent || !process.env.npm_lifecycle_event) return
-    clearInterval(watch)
-    forward('SIGTERM')
-  }, 500)
+  whenNpmEnds(() => forward('SIGTERM'))
   server.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
 }

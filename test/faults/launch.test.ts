@@ -6,8 +6,10 @@ import { folderForTest, launch, secretForTests } from '../support/server-process
 import { root } from '../support/sources.ts'
 
 const launcherCommand = [process.execPath, 'server/launch.mjs', 'start']
+/** The same in a version of Node that cannot replace a process. */
+const olderCommand = [process.execPath, '--import', 'data:text/javascript,delete process.execve', 'server/launch.mjs', 'start']
 
-/** Starts a server of this checkout. Returns the launcher and the process id of the server. */
+/** Starts a server of this checkout. Returns the process, and the process ids of its children. */
 async function startFromCheckout(
   port: number | string,
   command = launcherCommand,
@@ -21,12 +23,15 @@ async function startFromCheckout(
 }
 
 it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('stops the server on %s', async (signal) => {
-  const { process: launcher, child, exit, log, url } = await startFromCheckout(await freePort())
-  expect(log()).toContain(`Snug is ready: ${url}`)
-  launcher.kill(signal)
-  expect(await exit).toBe(0)
-  expect(log()).toContain(`${signal}: stopping`)
-  expect(existsSync(`/proc/${child}`)).toBe(false)
+  for (const command of [launcherCommand, olderCommand]) {
+    const { process: launcher, child, exit, log, url } = await startFromCheckout(await freePort(), command)
+    expect(log()).toContain(`Snug is ready: ${url}`)
+    expect(child).toMatch(command === olderCommand ? /^\d+$/ : /^$/)
+    launcher.kill(signal)
+    expect(await exit).toBe(0)
+    expect(log()).toContain(`${signal}: stopping`)
+    expect(isRunning(Number(child || launcher.pid))).toBe(false)
+  }
 })
 
 /** Returns the ids of a process and of all processes that it started. */
@@ -78,21 +83,24 @@ it('stops the server when npm is killed', async () => {
   expect(log()).toContain('SIGTERM: stopping')
 })
 
-it('ends npm with the exit code of a server that fails or is killed', async () => {
+it('ends npm with the exit code of a server that fails, and with the signal of one that is killed', async () => {
   const invalid = await startFromCheckout('none', ['npm', 'start'])
   expect(await invalid.exit).toBe(78)
   const { started, ended } = await startWithNpm()
   process.kill(started.at(-1) ?? 0, 'SIGKILL')
-  expect(await ended).toEqual({ code: 137, signal: null })
+  expect(await ended).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
 it('starts the server with little memory for its heap and for other threads', async () => {
-  const { process: launcher, child, exit } = await startFromCheckout(await freePort())
   const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1']
-  expect(readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')).toEqual(expect.arrayContaining(options))
-  expect(readFileSync(`/proc/${child}/environ`, 'utf8').split('\0')).toContain('MALLOC_ARENA_MAX=1')
-  launcher.kill()
-  expect(await exit).toBe(0)
+  for (const command of [launcherCommand, olderCommand]) {
+    const { process: launcher, child, exit } = await startFromCheckout(await freePort(), command)
+    const server = child || launcher.pid
+    expect(readFileSync(`/proc/${server}/cmdline`, 'utf8').split('\0')).toEqual(expect.arrayContaining(options))
+    expect(readFileSync(`/proc/${server}/environ`, 'utf8').split('\0')).toContain('MALLOC_ARENA_MAX=1')
+    launcher.kill()
+    expect(await exit).toBe(0)
+  }
 })
 
 it('returns the exit code of a server that does not start', async () => {

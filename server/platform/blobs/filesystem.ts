@@ -107,8 +107,10 @@ type Promotion = { stored: string; lasting: Set<string>; modes: Modes }
  * exists.
  */
 async function promote(staged: string, path: string, { stored, lasting, modes }: Promotion): Promise<void> {
-  await makeDirectoryBelow(stored, dirname(path), lasting, modes.folder)
-  if (!(await writes(() => move(staged, path)))) {
+  // The directory of an earlier archive normally still exists.
+  const isMoved = lasting.has(dirname(path)) && (await writes(() => move(staged, path)))
+  if (!isMoved) await makeDirectoryBelow(stored, dirname(path), lasting, modes.folder)
+  if (!isMoved && !(await writes(() => move(staged, path)))) {
     // Update the modification time, so that a collection does not remove an old file that is published again.
     const now = new Date()
     await writes(() => utimes(path, now, now))

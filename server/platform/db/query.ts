@@ -21,6 +21,7 @@ import {
   SqliteQueryCompiler,
   TableNode,
 } from 'kysely'
+import { LRUCache } from 'lru-cache'
 
 /** The tables by name, with the types of their columns. Features declare their tables here with `declare module` (see `entity.ts` of any feature). */
 export interface Tables {}
@@ -125,6 +126,11 @@ export function prepared<Arguments extends readonly Value[], Row>(
   return { statement, bind }
 }
 
+/** Returns the statement of a query. `given`: the arguments of a prepared one. */
+export function statementOf(query: Query<unknown> | PreparedQuery<readonly Value[], unknown>, given: readonly Value[] = []): Statement {
+  return 'bind' in query ? { ...query.statement(), values: query.bind(given) } : compile(query)
+}
+
 class Placeholder {
   readonly position: number
 
@@ -134,3 +140,20 @@ class Placeholder {
 }
 
 const placeholders = Array.from({ length: 12 }, (_, position) => new Placeholder(position))
+
+/** Returns the statement that inserts rows, with the columns of the first one. Its text is built once for each set of columns and number of rows. */
+export function insertOf(table: string, rows: readonly Record<string, unknown>[]): Statement {
+  const columns = Object.entries(rows[0] ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  const key = `${table} ${columns.join()} ${rows.length}`
+  let sql = inserts.get(key)
+  if (sql === undefined) inserts.set(key, (sql = insertText(table, columns, rows.length)))
+  return { sql, values: rows.flatMap((row) => columns.map((name) => (row[name] ?? null) as Value)) }
+}
+
+const inserts = new LRUCache<string, string>({ max: 500 })
+
+function insertText(table: string, columns: readonly string[], count: number): string {
+  const row = `(${columns.map(() => '?').join(', ')})`
+  const names = columns.map((name) => `"${name}"`).join(', ')
+  return `insert into "${table}" (${names}) values ${Array.from({ length: count }, () => row).join(', ')}`
+}

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { QueryResultRow } from 'pg'
 import { metered, type StatementWatch } from './meter.ts'
 import type { PostgresConnections } from './postgres/postgres-connections.ts'
-import { compile, type PreparedQuery, type Query, type Statement, type Value } from './query.ts'
+import { type PreparedQuery, type Query, type Statement, statementOf, type Value } from './query.ts'
 import { readStatement } from './statements.ts'
 
 export type Parameter = string | number | null
@@ -44,7 +44,7 @@ type Recalled = { hits: number; misses: number }
 export function openReads(source: Source, onQuery?: (sql: string) => void, watch?: StatementWatch): Reads {
   const using = (read: (statement: Statement) => Promise<unknown>) =>
     ((query: string | Query<unknown> | PreparedQuery<Value[], unknown>, ...given: Value[]) => {
-      const statement = statementOf(query, given)
+      const statement = typeof query === 'string' ? { sql: query, values: given } : statementOf(query, given)
       onQuery?.(statement.sql)
       const run = () => read(statement)
       return metered(watch ? () => watch(statement.sql, run) : run)
@@ -64,12 +64,6 @@ export function readsOf(fork: () => EntityManager): Reads {
   const rows = (statement: Statement) => readStatement(fork(), statement)
   const row = async (statement: Statement) => (await rows(statement))[0]
   return openReads({ row, rows, recalled: row, close: async () => {} })
-}
-
-function statementOf(query: string | Query<unknown> | PreparedQuery<Value[], unknown>, given: Value[]): Statement {
-  if (typeof query === 'string') return { sql: query, values: given }
-  if (!('bind' in query)) return compile(query)
-  return { ...query.statement(), values: query.bind(given) }
 }
 
 /** Converts a timestamp that either database returned for plain SQL. */

@@ -12,32 +12,38 @@ import {
 } from 'kysely'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { metered, type StatementWatch } from './meter.ts'
-import { compile, db, type Query, type Statement, type Tables, type Value } from './query.ts'
+import { db, insertOf, type PreparedQuery, type Query, type Statement, statementOf, type Tables, type Value } from './query.ts'
 import { convertRows, type SqliteResult } from './sqlite/sqlite-rows.ts'
 
 export type { Value }
 
 /** Returns the rows of a query, in the transaction of `em` if it has one. Times are Dates, and columns declared as boolean are booleans. */
 export function readRows<Row extends object>(em: EntityManager, query: Query<Row>): Promise<Row[]>
+export function readRows<Arguments extends readonly Value[], Row extends object>(
+  em: EntityManager,
+  query: PreparedQuery<Arguments, Row>,
+  ...given: Arguments
+): Promise<Row[]>
 /** Returns the rows of an SQL text as the database returns them. For statements that `db` cannot build. */
 export function readRows<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row[]>
-export async function readRows<Row extends object>(
-  em: EntityManager,
-  query: Query<Row> | string,
-  values?: readonly Value[],
-): Promise<Row[]> {
-  return (await run<Row>(em, statementOf(query, values))).rows
+export async function readRows(em: EntityManager, query: AnyQuery, ...given: Given): Promise<object[]> {
+  return (await run<object>(em, toStatement(query, given))).rows
 }
+
+type AnyQuery = Query<unknown> | PreparedQuery<readonly Value[], unknown> | string
+/** The arguments of a prepared query, or the values of a text. */
+type Given = readonly Value[] | [values: readonly Value[]]
 
 /** Returns the first row of a query, or undefined. See `readRows`. */
 export function readRow<Row extends object>(em: EntityManager, query: Query<Row>): Promise<Row | undefined>
-export function readRow<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row | undefined>
-export async function readRow<Row extends object>(
+export function readRow<Arguments extends readonly Value[], Row extends object>(
   em: EntityManager,
-  query: Query<Row> | string,
-  values?: readonly Value[],
-): Promise<Row | undefined> {
-  return (await run<Row>(em, statementOf(query, values))).rows[0]
+  query: PreparedQuery<Arguments, Row>,
+  ...given: Arguments
+): Promise<Row | undefined>
+export function readRow<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row | undefined>
+export async function readRow(em: EntityManager, query: AnyQuery, ...given: Given): Promise<object | undefined> {
+  return (await run<object>(em, toStatement(query, given))).rows[0]
 }
 
 /** Returns the rows of a statement, as `readRows` does. */
@@ -78,9 +84,14 @@ export async function* rowsById<Row extends { id: string }>(
 
 /** Runs a statement that changes rows and returns the number of affected rows. */
 export function changeRows(em: EntityManager, query: Query<unknown>): Promise<number>
+export function changeRows<Arguments extends readonly Value[]>(
+  em: EntityManager,
+  query: PreparedQuery<Arguments, unknown>,
+  ...given: Arguments
+): Promise<number>
 export function changeRows(em: EntityManager, sql: string, values: readonly Value[]): Promise<number>
-export async function changeRows(em: EntityManager, query: Query<unknown> | string, values?: readonly Value[]): Promise<number> {
-  const { numAffectedRows = 0 } = await run(em, statementOf(query, values))
+export async function changeRows(em: EntityManager, query: AnyQuery, ...given: Given): Promise<number> {
+  const { numAffectedRows = 0 } = await run(em, toStatement(query, given))
   return Number(numAffectedRows)
 }
 
@@ -88,7 +99,7 @@ const isPostgres = (em: EntityManager): boolean => em.getPlatform() instanceof B
 
 /** Runs a query that locks its rows (`forUpdate` and the like) until the end of the transaction. SQLite has a single writer: there it does nothing. */
 export const lockRows = async (em: EntityManager, query: Query<unknown>): Promise<void> =>
-  isPostgres(em) ? void (await run(em, compile(query))) : undefined
+  isPostgres(em) ? void (await run(em, statementOf(query))) : undefined
 
 /** Locks a table until the end of the transaction of `em`. On SQLite it does nothing. */
 export const lockTable = (em: EntityManager, table: keyof Tables, mode: 'share' | 'share row exclusive'): Promise<void> =>
@@ -125,8 +136,7 @@ export async function insertRows<Table extends keyof Tables>(
   table: Table,
   rows: readonly Insertable<Tables[Table]>[],
 ): Promise<void> {
-  for (let at = 0; at < rows.length; at += rowsPerStatement)
-    await changeRows(em, db.insertInto(table).values(rows.slice(at, at + rowsPerStatement)))
+  for (let at = 0; at < rows.length; at += rowsPerStatement) await run(em, insertOf(table, rows.slice(at, at + rowsPerStatement)))
 }
 
 const rowsPerStatement = 50
@@ -141,8 +151,8 @@ type Listeners = { onQuery?: ((sql: string) => void) | undefined; watch?: Statem
 /** By driver, because statements run with only an entity manager at hand. */
 const listening = new WeakMap<object, Listeners>()
 
-const statementOf = (query: Query<unknown> | string, values: readonly Value[] = []): Statement =>
-  typeof query === 'string' ? { sql: query, values } : compile(query)
+const toStatement = (query: AnyQuery, given: Given): Statement =>
+  typeof query === 'string' ? { sql: query, values: given[0] as readonly Value[] } : statementOf(query, given as readonly Value[])
 
 /** Runs a statement. On SQLite, converts the rows of a query; those of PostgreSQL are converted by its driver. */
 async function run<Row>(em: EntityManager, { sql, values, extremes }: Statement): Promise<QueryResult<Row>> {

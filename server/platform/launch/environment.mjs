@@ -60,6 +60,17 @@ export function requireNode() {
   if (major < 22 || (major === 22 && minor < 18)) fail(`Snug requires Node 22.18 or newer. This is Node ${process.versions.node}.`)
 }
 
+/** Calls `stop` when the npm that runs this process as a script has ended: npm passes on SIGTERM and SIGINT, but not SIGHUP, and cannot pass on SIGKILL. */
+export function whenNpmEnds(stop) {
+  if (!process.env.npm_lifecycle_event) return
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    stop()
+  }, 500).unref()
+}
+
 /** Prints an error and exits. */
 export function fail(message, code = 1) {
   console.error(message)

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { fail, loadEnvironmentFile, makeEnvironmentFile, requireNode } from './environment.mjs'
+import { fail, loadEnvironmentFile, makeEnvironmentFile, requireNode, whenNpmEnds } from './environment.mjs'
 
 const known = { start, demo, admin, ready, version, help, '--version': version, '--help': help }
 const usage = `Usage: snug [command]
@@ -28,6 +28,7 @@ async function start() {
   makeEnvironmentFile()
   loadEnvironmentFile()
   enableCompileCache()
+  whenNpmEnds(() => process.kill(process.pid, 'SIGTERM'))
   await import('../../dist/main.js')
 }
 

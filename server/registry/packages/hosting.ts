@@ -2,7 +2,7 @@ import type { Config } from '../../platform/config/config.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../../platform/db/batched.ts'
-import { db } from '../../platform/db/query.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import type { Reads } from '../../platform/db/reads.ts'
 import { ServerAddress } from './entity.ts'
 
@@ -18,9 +18,11 @@ export const isHostedHere = (column: string): string =>
 
 /** Returns the former addresses of this server. */
 export async function formerAddresses(reads: Reads, config: Pick<Config, 'SERVER_URL'>): Promise<string[]> {
-  const rows = await reads.all(db.selectFrom('server_addresses').select('address').where('address', '<>', hostedHere(config)))
+  const rows = await reads.all(addressesBeside, hostedHere(config))
   return rows.map(({ address }) => address)
 }
+
+const addressesBeside = prepared((here: string) => db.selectFrom('server_addresses').select('address').where('address', '<>', here))
 
 /** Whether a registry URL from a pubspec is a current or former address of this server. */
 export async function isThisServer(request: { em: EntityManager; config: Config }, url: string | null): Promise<boolean> {

@@ -2,8 +2,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Audience, PublicPackagesSwitch } from '../../platform/access/audience.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
-import { db } from '../../platform/db/query.ts'
-import { readRows } from '../../platform/db/statements.ts'
+import { db, prepared } from '../../platform/db/query.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
 import { type Actor, allowedScopes, isServerAdmin, mayWrite, type Role } from '../../platform/access/roles.ts'
@@ -121,6 +121,8 @@ const roleInPublisher = async (em: EntityManager, { viewer }: Actor, { publisher
 /** Looks up uploaders by `<package id> <user id>`. Batched, so that a list of packages needs one query. */
 const loadIsUploader = batched(async (em, keys) => {
   const pairs = keys.map((key) => key.split(' '))
+  const [[pkg = '', user = ''] = []] = pairs
+  if (pairs.length === 1) return new Map((await readRow(em, uploaderOf, pkg, user)) ? [[`${pkg} ${user}`, true]] : [])
   const rows = await readRows(
     em,
     db
@@ -130,3 +132,7 @@ const loadIsUploader = batched(async (em, keys) => {
   )
   return new Map(rows.map((row) => [`${row.package_id} ${row.user_id}`, true]))
 })
+
+const uploaderOf = prepared((packageId: string, userId: string) =>
+  db.selectFrom('package_uploaders').select('user_id').where('package_id', '=', packageId).where('user_id', '=', userId),
+)

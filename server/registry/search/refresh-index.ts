@@ -29,7 +29,7 @@ export const shownTo = `case when not (${isListed('p')}) then 0 when ${isEntirel
  */
 export async function refreshIndex(em: EntityManager, here: Here, packageId: string, written?: VersionTexts): Promise<void> {
   await lockEntry(em, packageId)
-  const row = await readRow<PackageRow & TextRow>(em, written ? selectPackage('', '') : selectWithTexts, [hostedHere(here), packageId])
+  const row = await readRow<PackageRow & TextRow>(em, written ? selectPublished : selectWithTexts, [hostedHere(here), packageId])
   if (!row) return removeFromIndex(em, packageId)
   const uploaders = await readRows<{ user_id: string }>(em, 'select user_id from package_uploaders where package_id = ?', [packageId])
   const latest: VersionTexts & Analysis = written ? { ...written, ...notAnalyzed } : await textsOf(em, row)
@@ -75,12 +75,19 @@ type PackageRow = {
 const selectPackage = (
   texts: string,
   analysis: string,
+  publishedAt: string,
 ) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, ${texts}
     exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
-    (select max(n.created_at) from package_versions n where n.package_id = p.id) as published_at, ${shownTo} as shown_to
+    ${publishedAt} as published_at, ${shownTo} as shown_to
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version ${analysis} where p.id = ?`
 
-const selectWithTexts = selectPackage(`${textColumns},`, textTables)
+// A publish changes the package at the time of its version, so the versions need not be read.
+const selectPublished = selectPackage('', '', 'p.updated_at')
+const selectWithTexts = selectPackage(
+  `${textColumns},`,
+  textTables,
+  '(select max(n.created_at) from package_versions n where n.package_id = p.id)',
+)
 
 /**
  * Updates the search documents of packages that became public or private, and of their public dependents: anonymous callers cannot find versions that

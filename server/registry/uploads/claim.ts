@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { conflict, rateLimited, tooSlow } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { newId } from '../../platform/db/base.ts'
+import { prepared } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { Upload } from './entity.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload, selectUploads, unknownUpload } from './service.ts'
@@ -155,7 +156,7 @@ const beatsPerCheck = 4
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
-  const uploads = await readRows(em, selectUploads(context.viewer.id).where('message', 'is', null).orderBy('expires_at'))
+  const uploads = await readRows(em, unfinishedOf, context.viewer.id)
   const [expired, live] = [uploads.filter((one) => isExpired(one, now)), uploads.filter((one) => !isExpired(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : reserved(one, now)) }))
@@ -164,6 +165,8 @@ export async function reserveSpace(em: EntityManager, context: SignedInContext, 
   requireSpace(others, bytes, space, now)
   return expired.flatMap(({ stagedAs }) => stagedAs ?? [])
 }
+
+const unfinishedOf = prepared((userId: string) => selectUploads(userId).where('message', 'is', null).orderBy('expires_at'))
 
 const isExpired = (upload: OwnUpload, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
 const staged = ({ stagedAs, bytes }: OwnUpload): number => (stagedAs === null ? 0 : (bytes ?? 0))

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { formerAddresses } from '../packages/hosting.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
-import { db } from '../../platform/db/query.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../../errors.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
@@ -62,11 +62,13 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   let message = success
   const saveMessage = (em: EntityManager, confusable: readonly string[]) => {
     message = (success + confusionWarning(name, confusable, { upstream: config.UPSTREAM_URL, own })).slice(0, 500)
-    return changeRows(em, db.updateTable('uploads').set({ message }).where('id', '=', id))
+    return changeRows(em, finish, message, id)
   }
   await publish(context, submission, { newName, inSameTransaction: saveMessage })
   return message
 }
+
+const finish = prepared((message: string, id: string) => db.updateTable('uploads').set({ message }).where('id', '=', id))
 
 /**
  * Opens the staged bytes, or the stored bytes if a concurrent request is publishing them. Throws NotFound if a concurrent request has rejected them.

@@ -24,7 +24,7 @@ import { advancePackage, findTarget, type Submission, type Target, writePackage,
  */
 export async function admit(context: SignedInContext, submission: Submission): Promise<NewName | null> {
   const { em, database } = context
-  const target = await findTarget((query) => database.reads.get(query), submission.pubspec)
+  const target = await findTarget((query, ...given) => database.reads.get(query, ...given), submission.pubspec)
   if (!target) return admitNewName(context, submission)
   if (await canPublish(em, context, target)) {
     isPublished(target, submission)
@@ -103,7 +103,7 @@ async function publishWithin(
 async function lockTarget(em: EntityManager, { pubspec }: Submission): Promise<Target | null> {
   // A locking read can return a snapshot from before the lock, so read again after locking. SQLite has a single writer and needs no lock.
   await lockRows(em, db.selectFrom('packages').select('id').where('name', '=', pubspec.name).forUpdate())
-  return findTarget((query) => readRow(em, query), pubspec)
+  return findTarget((query, ...given) => readRow(em, query, ...given), pubspec)
 }
 
 function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNew: boolean): AuditEvent[] {

@@ -5,7 +5,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { newId } from '../../platform/db/base.ts'
-import { db } from '../../platform/db/query.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows, withoutSync } from '../../platform/db/statements.ts'
 import { reserveSpace } from './claim.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
@@ -42,22 +42,24 @@ function recordBytes(context: SignedInContext, upload: OwnUpload, as: string, st
     await lockOwnUploads(em, context)
     const expired = await reserveSpace(em, context, upload.id, bytes)
     const now = context.now()
-    const kept = await changeRows(
-      em,
-      db
-        .updateTable('uploads')
-        .set({ staged_as: as, sha256, bytes, crc32c, receiving_as: null, receiving_until: null, reserved_bytes: null })
-        .where('id', '=', upload.id)
-        .where('message', 'is', null)
-        .where('expires_at', '>', now)
-        .where((eb) => eb.or([eb('receiving_as', 'is', null), eb('receiving_until', '<=', now)]))
-        .where('staged_as', 'is not distinct from', upload.stagedAs),
-    )
+    const kept = await changeRows(em, stage, as, sha256, bytes, crc32c, upload.id, now, upload.stagedAs)
     if (kept === 0) return null
     return upload.stagedAs ? [...expired, upload.stagedAs] : expired
   }
   return withoutSync(() => context.em.fork().transactional(recordIn))
 }
+
+/** Records staged bytes if no other connection is sending and the upload still has the bytes `before`. */
+const stage = prepared((as: string, sha256: string, bytes: number, crc32c: string, id: string, now: Date, before: string | null) =>
+  db
+    .updateTable('uploads')
+    .set({ staged_as: as, sha256, bytes, crc32c, receiving_as: null, receiving_until: null, reserved_bytes: null })
+    .where('id', '=', id)
+    .where('message', 'is', null)
+    .where('expires_at', '>', now)
+    .where((eb) => eb.or([eb('receiving_as', 'is', null), eb('receiving_until', '<=', now)]))
+    .where('staged_as', 'is not distinct from', before),
+)
 
 type Body = {
   /** The complete body, if it is small and arrived without delay; otherwise null. */

@@ -4,7 +4,7 @@ import { type ApiError, notFound, rateLimited } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { isSetUp } from '../../platform/access/setup-gate.ts'
 import { idOf, newId } from '../../platform/db/base.ts'
-import { db } from '../../platform/db/query.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { insertRows, lockRows, readRow, withoutSync } from '../../platform/db/statements.ts'
 import { collectArchives, describeHeldBack } from '../../platform/store/collect.ts'
 import { requireFreeSpace } from '../../platform/store/health.ts'
@@ -53,7 +53,7 @@ export async function createUpload(context: SignedInContext): Promise<NewUpload>
 export async function ownUpload({ database, viewer, credential, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
   const { uploadId: only = id } = credential
-  const row = id && id === only ? await database.reads.get(selectUploads(viewer.id).where('id', '=', id)) : undefined
+  const row = id && id === only ? await database.reads.get(uploadOf, viewer.id, id) : undefined
   // An upload key expires with the upload, even after the upload is finished.
   const mayExpire = row?.message === null || credential.uploadId !== undefined
   if (!row || (mayExpire && row.expiresAt <= now())) throw unknownUpload()
@@ -67,6 +67,8 @@ export const selectUploads = (userId: string) =>
     .select(['id', 'expires_at as expiresAt', 'staged_as as stagedAs', 'sha256', 'bytes', 'crc32c', 'message'])
     .select(['receiving_as as receivingAs', 'receiving_until as receivingUntil', 'reserved_bytes as reservedBytes'])
     .where('user_id', '=', userId)
+
+const uploadOf = prepared((userId: string, id: string) => selectUploads(userId).where('id', '=', id))
 
 export type OwnUpload = InferResult<ReturnType<typeof selectUploads>>[number]
 
@@ -86,14 +88,17 @@ export async function lockOwnUploads(em: EntityManager, { viewer }: SignedInCont
 export const unknownUpload = () => notFound('This upload does not exist or has expired. Uploads expire after 10 minutes. Publish again.')
 
 async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {
-  const pending = db
+  return (await readRow(em, pendingOf, userId, now))?.total ?? 0
+}
+
+const pendingOf = prepared((userId: string, now: Date) =>
+  db
     .selectFrom('uploads')
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .where('user_id', '=', userId)
     .where('message', 'is', null)
-    .where('expires_at', '>', now)
-  return (await readRow(em, pending))?.total ?? 0
-}
+    .where('expires_at', '>', now),
+)
 
 /** Deletes the oldest replaceable upload. @returns the name of its staged bytes, or null if it had none. */
 async function replaceOldest(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<string | null> {

@@ -3,7 +3,7 @@ import type { InferResult } from 'kysely'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { newId } from '../../platform/db/base.ts'
-import { db, type Query } from '../../platform/db/query.ts'
+import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
 import { versionKey } from '../../platform/pub/version.ts'
@@ -101,17 +101,26 @@ export async function advancePackage(em: EntityManager, target: Target, { pubspe
   const latest = latestOf(candidates)?.version ?? version
   const prerelease = latestPrereleaseOf(candidates)?.version ?? null
   const isLatest = latest === version
-  const advance = db.updateTable('packages').set((eb) => ({
-    latest_version: latest,
-    latest_prerelease: prerelease,
-    ...(isLatest && { description: description ?? '' }),
-    revision: eb('revision', '+', 1),
-    updated_at: at,
-    advisories_updated: advisoriesAfterPublish(target, at),
-  }))
-  await changeRows(em, advance.where('id', '=', target.id))
+  const shown = isLatest ? (description ?? '') : null
+  await changeRows(em, advance, latest, prerelease, shown, at, advisoriesAfterPublish(target, at), target.id)
   return isLatest
 }
+
+/** Changes what a publish changes of its package. Without a description the package keeps its own. */
+const advance = prepared(
+  (latest: string, prerelease: string | null, description: string | null, at: Date, advisories: Date | null, id: string) =>
+    db
+      .updateTable('packages')
+      .set(({ eb, fn, val, ref }) => ({
+        latest_version: latest,
+        latest_prerelease: prerelease,
+        description: fn.coalesce(val(description), ref('description')),
+        revision: eb('revision', '+', 1),
+        updated_at: at,
+        advisories_updated: advisories,
+      }))
+      .where('id', '=', id),
+)
 
 /** The package to publish into, and whether the version number is already published or deleted there. */
 export type Target = {
@@ -130,12 +139,14 @@ export type Target = {
 
 type TargetRow = InferResult<ReturnType<typeof selectTarget>>[number]
 
+const targetOf = prepared(selectTarget)
+
 /** Returns the package with this name, or null. */
 export async function findTarget(
-  readRow: (query: Query<TargetRow>) => Promise<Readonly<TargetRow> | undefined>,
+  readRow: (query: typeof targetOf, version: string, name: string) => Promise<Readonly<TargetRow> | undefined>,
   { name, version }: { name: string; version: string },
 ): Promise<Target | null> {
-  const row = await readRow(selectTarget(name, version))
+  const row = await readRow(targetOf, version, name)
   if (!row) return null
   return {
     id: row.id,
@@ -151,8 +162,8 @@ export async function findTarget(
   }
 }
 
-const selectTarget = (name: string, version: string) =>
-  db
+function selectTarget(version: string, name: string) {
+  return db
     .selectFrom('packages as p')
     .select(['p.id', 'p.publisher_id', 'p.visibility', 'p.latest_version', 'p.latest_prerelease', 'p.advisories_updated'])
     .select(({ selectFrom, exists, not }) => [
@@ -175,6 +186,7 @@ const selectTarget = (name: string, version: string) =>
       ).as('is_deleted'),
     ])
     .where('p.name', '=', name)
+}
 
 /** A validated archive whose bytes are stored or about to be stored. */
 export type Submission = InspectedPackage & { archive: StoredBytes }

@@ -8,7 +8,7 @@ import type { Statement } from '../query.ts'
 import type { Source } from '../reads.ts'
 import { forSqlite } from '../statements.ts'
 import { convertRows } from './sqlite-rows.ts'
-import { isBusy } from './sqlite-lease.ts'
+import { avoidReplanning, isBusy } from './sqlite-lease.ts'
 
 /** Maximum number of prepared statements. Each combination of search filters is its own statement. */
 const maxPrepared = 200
@@ -125,9 +125,6 @@ async function retry<T>(read: () => T, failure: unknown): Promise<T> {
     }
   }
 }
-
-/** Replaces parameters by subqueries: SQLite plans a join again for each value of a bare parameter, which takes three times as long as running it. */
-const avoidReplanning = (sql: string) => sql.replaceAll('= ?', '= (select ?)')
 
 /** Interval in milliseconds at which writes of other processes are checked. Such writes may go unnoticed for that long. */
 const checkIntervalMs = 5

@@ -14,6 +14,7 @@ export class SqliteWriter implements Dialect {
   readonly #mutex: Mutex
   readonly #guard: WriteGuard
   #native: Database
+  #isOpen = true
   #closed = false
   #endFirst: () => Promise<void> = async () => {}
   /** Number of statements that may have written. All writes of this process are counted. */
@@ -31,7 +32,7 @@ export class SqliteWriter implements Dialect {
 
   /** The current connection. It is not reopened after the driver is destroyed. */
   get native(): Database {
-    if (!this.#native.open && !this.#closed) this.#native = this.#open()
+    if (!this.#isOpen && !this.#closed) this.#reopen()
     return this.#native
   }
 
@@ -84,8 +85,14 @@ export class SqliteWriter implements Dialect {
     try {
       this.#native.close()
     } finally {
-      if (!this.#closed) this.#native = this.#open()
+      this.#isOpen = false
+      if (!this.#closed) this.#reopen()
     }
+  }
+
+  #reopen(): void {
+    this.#native = this.#open()
+    this.#isOpen = true
   }
 }
 
