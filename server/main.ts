@@ -12,7 +12,7 @@ import { lowFileLimit, misspeltVariables, weakSettings } from './platform/config
 import { explainFull } from './platform/db/location/missing.ts'
 import { collectDocs } from './analysis/docs/store.ts'
 import { collectImages } from './registry/images/store.ts'
-import { collectMirror } from './registry/mirror/entries.ts'
+import { collectMirror } from './registry/mirror/catalog/cached.ts'
 import { rollDownloads } from './registry/downloads/service.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'
 import { explainListenError } from './platform/http/connections/listening.ts'

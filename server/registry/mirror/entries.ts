@@ -1,7 +1,7 @@
 import { db, prepared, type Query } from '../../platform/db/query.ts'
-import { changeRows, readRow } from '../../platform/db/statements.ts'
+import { changeRows } from '../../platform/db/statements.ts'
 import { isRefusedForMove } from '../../platform/db/unavailable.ts'
-import { openSideStore, removeUnreferenced, trimRows } from '../../platform/store/side-store.ts'
+import { openSideStore } from '../../platform/store/side-store.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
 import type { Services } from '../../services.ts'
 import type { MirrorKind } from './entity.ts'
@@ -208,25 +208,4 @@ async function change({ database, log }: MirrorServices, update: Query<unknown>)
   } catch (error) {
     if (!isRefusedForMove(error)) log.warning(`the mirror could not be updated: ${String(error)}`)
   }
-}
-
-const dayMs = 24 * 3_600_000
-
-/**
- * Deletes the files of the mirror that were not used for the longest time if it is larger than UPSTREAM_CACHE_BYTES, rows without a file after a day,
- * and files to which no row refers. Several instances may do so concurrently. Returns the number of deleted files.
- */
-export async function collectMirror(services: MirrorServices): Promise<number> {
-  const { config, database, now, state } = services
-  const em = database.fork()
-  const before = new Date(now().getTime() - dayMs)
-  const fileless = db.deleteFrom('mirror_entries').where('sha256', 'is', null).where('used_at', '<', before)
-  await changeRows(
-    em,
-    fileless.where((eb) => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<', now())])),
-  )
-  await trimRows(em, 'mirror_entries', config.UPSTREAM_CACHE_BYTES)
-  // Without rows, the store need not be opened.
-  if (!state.mirrorStore && !(await readRow(em, db.selectFrom('mirror_entries').select('key').limit(1)))) return 0
-  return removeUnreferenced(await mirrorStore(services), em, 'mirror_entries', now())
 }

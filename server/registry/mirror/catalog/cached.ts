@@ -7,10 +7,12 @@ import { db, type Tables } from '../../../platform/db/query.ts'
 import { changeRows, containing, readRow, readRows } from '../../../platform/db/statements.ts'
 import { type PageArguments, pageByKey } from '../../../platform/graphql/connections.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
+import { removeUnreferenced, trimRows } from '../../../platform/store/side-store.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Expression, expressionBuilder, type NotNull, sql, type SqlBool } from 'kysely'
 import { isOwnName } from '../access.ts'
 import { documentState, type DocumentKind } from '../documents.ts'
+import { type MirrorServices, mirrorStore } from '../entries.ts'
 
 /** What the mirror keeps of an upstream package. */
 export type MirroredPackage = {
@@ -211,3 +213,24 @@ export async function refreshMirrored(context: SignedInContext, name: string): P
 }
 
 const notInMirror = (name: string) => notFound(`There is no package ${name} in the mirror.`)
+
+const dayMs = 24 * 3_600_000
+
+/**
+ * Deletes the files of the mirror that were not used for the longest time if it is larger than UPSTREAM_CACHE_BYTES, rows without a file after a day,
+ * and files to which no row refers. Several instances may do so concurrently. Returns the number of deleted files.
+ */
+export async function collectMirror(services: MirrorServices): Promise<number> {
+  const { config, database, now, state } = services
+  const em = database.fork()
+  const before = new Date(now().getTime() - dayMs)
+  const fileless = db.deleteFrom('mirror_entries').where('sha256', 'is', null).where('used_at', '<', before)
+  await changeRows(
+    em,
+    fileless.where((eb) => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<', now())])),
+  )
+  await trimRows(em, 'mirror_entries', config.UPSTREAM_CACHE_BYTES)
+  // Without rows, the store need not be opened.
+  if (!state.mirrorStore && !(await readRow(em, db.selectFrom('mirror_entries').select('key').limit(1)))) return 0
+  return removeUnreferenced(await mirrorStore(services), em, 'mirror_entries', now())
+}
