@@ -23,10 +23,10 @@ import {
 } from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
-import { heedPause, inTurnForArchive, pausedError, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { inTurnForArchive, type SharedWorks, shareTurn, withinLimits } from './limits.ts'
 import { readDocument } from './documents.ts'
 import { inThread } from './threads.ts'
-import { archiveRefused, healthOf, isArchiveRefused, measured } from './health.ts'
+import { archiveRefused, healthOf, heedPause, isArchiveRefused, measured, pausedError, UpstreamPaused } from './health.ts'
 import { requestUpstream, timesOf, unpackedBytes } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */

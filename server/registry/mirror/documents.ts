@@ -23,9 +23,9 @@ import {
 import type { KnownAge } from './ages.ts'
 import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { inTurn, refuseAgain, type SharedWorks, shareTurn, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
+import { countRead, isAccessRefused, isTemporary, isUnreachable, pausedError, requireNoPause, UpstreamPaused } from './health.ts'
 import { fetchDocument, timesOf } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>

@@ -1,10 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { IncomingMessage } from 'node:http'
-import { z } from 'zod'
 import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
 import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
-import { NotFetched } from '../../platform/outbound/request.ts'
-import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import type { MirrorServices } from './entries.ts'
 
@@ -132,80 +128,5 @@ declare module '../../services.ts' {
   interface State {
     /** Errors of callers that were refused a moment ago. */
     mirrorRefusals?: LRUCache<string, ApiError>
-    /** Until when the upstream server wants no requests, as far as this process knows. */
-    upstreamPausedUntil?: Date
   }
-}
-
-/** Until when the upstream server wants no requests; null if it never said so. All instances heed it. */
-const upstreamPause: Setting<{ until: string | null }> = {
-  key: 'mirror_pause',
-  schema: z.object({ until: z.string().nullable() }),
-  initial: { until: null },
-}
-
-/** Thrown while the upstream server wants no requests. */
-export class UpstreamPaused extends NotFetched {
-  readonly until: Date
-
-  constructor(until: Date) {
-    super(`it wants no requests until ${time(until)}`, { isTemporary: true })
-    this.until = until
-  }
-}
-
-const time = (moment: Date): string => `${moment.toISOString().slice(11, 19)} UTC`
-
-/** The error for a caller whose request must wait until the upstream server wants requests again. */
-export const pausedError = ({ config, now }: Pick<MirrorServices, 'config' | 'now'>, { until }: UpstreamPaused) =>
-  serviceUnavailable(
-    `${config.UPSTREAM_URL} has received too many requests and wants no more until ${time(until)}.`,
-    Math.max(1, Math.ceil((until.getTime() - now().getTime()) / 1000)),
-  )
-
-/** @throws UpstreamPaused while the upstream server wants no requests. */
-export async function requireNoPause(services: MirrorServices): Promise<void> {
-  const until = await pausedUntil(services)
-  if (until) throw new UpstreamPaused(until)
-}
-
-async function pausedUntil({ database, now, state }: MirrorServices): Promise<Date | null> {
-  const { until } = await readSetting(database.reads, upstreamPause)
-  const latest = Math.max(state.upstreamPausedUntil?.getTime() ?? 0, until === null ? 0 : Date.parse(until))
-  return latest > now().getTime() ? new Date(latest) : null
-}
-
-/** Pauses in seconds: for status 429 without a usable Retry-After, and the longest one. */
-const [usualPause, maxPause] = [10, 3600]
-
-/**
- * Passes a response of the upstream server on, unless it asks for fewer requests: with status 429, or 503 with Retry-After. Then no instance sends it
- * anything for that time, but for an hour at most.
- * @throws UpstreamPaused
- */
-export async function heedPause(services: MirrorServices, answer: IncomingMessage): Promise<IncomingMessage> {
-  const stated = answer.statusCode === 429 || answer.statusCode === 503 ? secondsOf(answer.headers['retry-after'], services.now()) : null
-  const seconds = stated ?? (answer.statusCode === 429 ? usualPause : null)
-  if (seconds === null) return answer
-  answer.destroy()
-  const { database, log, now, state } = services
-  const before = await pausedUntil(services)
-  const until = new Date(now().getTime() + Math.min(Math.max(seconds, 1), maxPause) * 1000)
-  if (before && before >= until) throw new UpstreamPaused(before)
-  state.upstreamPausedUntil = until
-  if (!before) log.warning(`the upstream server of the mirror wants no requests until ${time(until)} (status ${answer.statusCode})`)
-  await database
-    .fork()
-    .transactional((em) => writeSetting(em, upstreamPause, { until: until.toISOString() }))
-    .catch((error: unknown) => log.warning(`other instances do not know of the pause: ${String(error)}`))
-  throw new UpstreamPaused(until)
-}
-
-/** Reads Retry-After: seconds, or one of the date forms of HTTP, which are all in GMT. Returns null for anything else. */
-export function secondsOf(text: string | undefined, now: Date): number | null {
-  const value = text?.trim() ?? ''
-  if (/^\d+$/.test(value)) return Number(value)
-  if (!/^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(value)) return null
-  const at = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)
-  return Number.isNaN(at) ? null : Math.ceil((at - now.getTime()) / 1000)
 }

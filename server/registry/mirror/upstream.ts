@@ -5,8 +5,7 @@ import { ownTurn } from '../../platform/http/turn-end.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
-import { accessRefused, healthOf, measured, withOutageLog } from './health.ts'
-import { heedPause } from './limits.ts'
+import { accessRefused, healthOf, heedPause, measured, withOutageLog } from './health.ts'
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
 export type UpstreamTimes = { documentMs: number; archiveHeadersMs: number; archiveMs: number; pace: { bytes: number; ms: number } }
