@@ -81,14 +81,10 @@ export async function claim({ database, now }: MirrorServices, key: EntryKey): P
   return claimed > 0
 }
 
-/** Does work under a claim and extends the claim until the work ends. */
-export async function whileClaimed<Result>(services: MirrorServices, key: EntryKey, work: () => Promise<Result>): Promise<Result> {
+/** Extends the claim of this instance until the returned function is called. */
+export function keepClaim(services: MirrorServices, key: EntryKey): () => void {
   const renewal = setInterval(() => void renewClaim(services, key), leaseMs / 3)
-  try {
-    return await work()
-  } finally {
-    clearInterval(renewal)
-  }
+  return () => clearInterval(renewal)
 }
 
 const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
