@@ -11,7 +11,7 @@ import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { db, prepared, type Tables } from '../../platform/db/query.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
-import { type EntryKey, keyOf, type MirrorServices, mirrorStore } from './entries.ts'
+import { type EntryKey, keyOf, type MirrorServices, mirrorFiles } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
 
 /** Whether there is a mirror that the caller may read. */
@@ -148,7 +148,7 @@ export async function openMirrored(
   const { archives } = services.caches
   const known = archives.get(sha256)
   if (known) return range ? known.subarray(range.start, range.end + 1) : known
-  const blobs = await mirrorStore(services)
+  const blobs = await mirrorFiles.store(services)
   if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
   const content = inOwnMemory(await blobs.read(sha256))
   archives.set(sha256, content)

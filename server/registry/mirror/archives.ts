@@ -8,7 +8,7 @@ import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { NotFetched, orTemporary, watchPace } from '../../platform/outbound/request.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
-import { type Entry, findEntry, forgetEtag, mirrorStore, type MirrorServices } from './entries.ts'
+import { type Entry, findEntry, forgetEtag, mirrorFiles, type MirrorServices } from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
 import { fetchOnce } from './limits.ts'
@@ -150,14 +150,14 @@ async function receive(
   const copy: Copy = { client, held: null, sent: 0, isBehind: false }
   onArrival(length, copy)
   const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
-  return keepArchive(await mirrorStore(services), wanted.sha256, limit, copied(answer, copy, count))
+  return keepArchive(await mirrorFiles.store(services), wanted.sha256, limit, copied(answer, copy, count))
 }
 
 /** Ends the copy of an archive that is in the mirror now. A slow client gets the rest from the store. */
 async function endCopy(services: MirrorServices, { sha256, bytes }: StoredBytes, { client, held, sent, isBehind }: Copy): Promise<void> {
   if (!isBehind) return void client.end(held)
   try {
-    await pipeline(await (await mirrorStore(services)).open(sha256, { start: sent, end: bytes - 1 }), client)
+    await pipeline(await (await mirrorFiles.store(services)).open(sha256, { start: sent, end: bytes - 1 }), client)
   } catch (error) {
     client.destroy(error as Error)
   }

@@ -1,5 +1,4 @@
 import { serviceUnavailable } from '../../errors.ts'
-import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import type { MirrorKind } from './entity.ts'
 import {
@@ -7,11 +6,11 @@ import {
   type Entry,
   findEntry,
   forgetFile,
-  isMissing,
-  mirrorStore,
+  mirrorFiles,
   type MirrorServices,
   recordUse,
   savedAges,
+  storedDocument,
 } from './entries.ts'
 import type { KnownAge } from './ages.ts'
 import { documentLimits } from './listing.ts'
@@ -99,15 +98,6 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
   return { ...again, packed: renewed }
 }
 
-/** Returns a stored document, compressed, or null if it is not in the store. Rejects if the store cannot be read. */
-export async function storedDocument(services: MirrorServices, sha256: string): Promise<Buffer | null> {
-  return (await mirrorStore(services)).read(sha256).catch((error: unknown) => {
-    if (!isMissing(error)) throw error
-    services.log.warning(`a file of the mirror cannot be read: ${String(error)}`)
-    return null
-  })
-}
-
 type Checked = Pick<Entry, 'sha256' | 'checkedAt'>
 
 const lifetimeMs = ({ config }: Pick<MirrorServices, 'config'>, kind: DocumentKind, entry: Checked): number => {
@@ -174,8 +164,8 @@ async function requestDocument(
   const task = { task: 'check', kind, name, document: answer.content, upstreamUrl, pinned, known, history } as const
   const { faults, content, ages } = await checkInThread(caller, task)
   reportFaults(services, name, faults)
-  if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
-  const sha256 = await storeContent(await mirrorStore(services), content)
+  const sha256 = await mirrorFiles.keep(services, content)
+  if (sha256 === null) throw new NotFetched('the disk is almost full')
   return { sha256, bytes: content.length, etag: answer.etag, ages }
 }
 

@@ -7,12 +7,11 @@ import { db, type Tables } from '../../../platform/db/query.ts'
 import { changeRows, containing, readRow, readRows } from '../../../platform/db/statements.ts'
 import { type PageArguments, pageByKey } from '../../../platform/graphql/connections.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
-import { removeUnreferenced, trimRows } from '../../../platform/store/side-store.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Expression, expressionBuilder, type NotNull, sql, type SqlBool } from 'kysely'
 import { isOwnName } from '../access.ts'
 import { documentState, type DocumentKind } from '../documents.ts'
-import { type MirrorServices, mirrorStore } from '../entries.ts'
+import { mirrorFiles, type MirrorServices } from '../entries.ts'
 
 /** What the mirror keeps of an upstream package. */
 export type MirroredPackage = {
@@ -217,20 +216,15 @@ const notInMirror = (name: string) => notFound(`There is no package ${name} in t
 const dayMs = 24 * 3_600_000
 
 /**
- * Deletes the files of the mirror that were not used for the longest time if it is larger than UPSTREAM_CACHE_BYTES, rows without a file after a day,
- * and files to which no row refers. Several instances may do so concurrently. Returns the number of deleted files.
+ * Deletes the files of the mirror that were not used for the longest time if it is larger than UPSTREAM_CACHE_BYTES, and rows without a file after a day.
+ * Returns the number of deleted files.
  */
-export async function collectMirror(services: MirrorServices): Promise<number> {
-  const { config, database, now, state } = services
-  const em = database.fork()
-  const before = new Date(now().getTime() - dayMs)
-  const fileless = db.deleteFrom('mirror_entries').where('sha256', 'is', null).where('used_at', '<', before)
-  await changeRows(
-    em,
-    fileless.where((eb) => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<', now())])),
-  )
-  await trimRows(em, 'mirror_entries', config.UPSTREAM_CACHE_BYTES)
-  // Without rows, the store need not be opened.
-  if (!state.mirrorStore && !(await readRow(em, db.selectFrom('mirror_entries').select('key').limit(1)))) return 0
-  return removeUnreferenced(await mirrorStore(services), em, 'mirror_entries', now())
+export function collectMirror(services: MirrorServices): Promise<number> {
+  const now = services.now()
+  const unused = db
+    .deleteFrom('mirror_entries')
+    .where('sha256', 'is', null)
+    .where('used_at', '<', new Date(now.getTime() - dayMs))
+  const fileless = unused.where((row) => row.or([row('leased_until', 'is', null), row('leased_until', '<', now)]))
+  return mirrorFiles.collect(services, services.config.UPSTREAM_CACHE_BYTES, fileless)
 }

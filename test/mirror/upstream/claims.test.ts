@@ -1,10 +1,10 @@
 import { expect, it, vi } from 'vitest'
-import type { TestApp } from '../app.ts'
-import { db } from '../../server/platform/db/query.ts'
-import { changeRows } from '../../server/platform/db/statements.ts'
-import { type EntryKey, findEntry, keyOf } from '../../server/registry/mirror/entries.ts'
-import { archivePath, listingPath, mirrorOf } from '../support/mirror.ts'
-import { Upstream } from '../support/upstream.ts'
+import type { TestApp } from '../../app.ts'
+import { db } from '../../../server/platform/db/query.ts'
+import { changeRows } from '../../../server/platform/db/statements.ts'
+import { type EntryKey, findEntry, keyOf } from '../../../server/registry/mirror/entries.ts'
+import { archivePath, listingPath, mirrorOf } from '../../support/mirror.ts'
+import { Upstream } from '../../support/upstream.ts'
 
 // Another instance is represented by the row that it writes.
 
