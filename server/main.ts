@@ -11,7 +11,7 @@ import { type Config, ConfigError, describeChanges, describeConfig, processEnvir
 import { lowFileLimit, misspeltVariables, weakSettings } from './platform/config/warnings.ts'
 import { explainFull } from './platform/db/location/missing.ts'
 import { collectDocs } from './analysis/docs/store.ts'
-import { collectImages } from './registry/images/store.ts'
+import { collectImages } from './registry/images/service.ts'
 import { collectMirror } from './registry/mirror/catalog/cached.ts'
 import { rollDownloads } from './registry/downloads/service.ts'
 import { saveDownloads } from './registry/downloads/tally.ts'

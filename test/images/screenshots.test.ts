@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { expect, it } from 'vitest'
-import { collectImages } from '../../server/registry/images/store.ts'
+import { collectImages } from '../../server/registry/images/service.ts'
 import { planCollection } from '../../server/platform/store/collect.ts'
 import type { BlobStore } from '../../server/platform/blobs/store.ts'
 import { type TestApp, testApp } from '../app.ts'
