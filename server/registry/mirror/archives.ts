@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
-import { NotFetched, orTemporary, watchPace } from '../../platform/outbound/request.ts'
+import { NotFetched } from '../../platform/outbound/request.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
 import { type Entry, findEntry, forgetEtag, mirrorFiles, type MirrorServices } from './entries.ts'
 import { reportFaults } from './decisions.ts'
@@ -14,8 +14,8 @@ import type { MirroredVersion } from './listing.ts'
 import { fetchOnce } from './limits.ts'
 import { readDocument } from './documents.ts'
 import { inThread } from './threads.ts'
-import { archiveRefused, healthOf, heedPause, isArchiveRefused, measured } from './health.ts'
-import { requestUpstream, timesOf, unpackedBytes } from './upstream.ts'
+import { archiveRefused, isArchiveRefused } from './health.ts'
+import { requestArchive, timesOf, unpackedBytes } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
@@ -68,7 +68,7 @@ async function storedArchive(services: MirrorServices, wanted: Wanted, onArrival
     isFact: false,
     patienceMs: timesOf(services).archiveMs,
     isSettled: (entry) => entry.sha256 !== null || failedRecently(services, entry),
-    request: () => measured(services, () => transferOrRenew(services, wanted, onArrival)),
+    request: () => transfer(services, wanted, onArrival),
     report: (error) => reportFailure(services, wanted, error),
     unavailable,
   })
@@ -88,46 +88,24 @@ function reportFailure(services: MirrorServices, { name, version }: Wanted, erro
 /** Statuses with which servers answer to signed URLs that have expired. */
 const expired = new Set<number | undefined>([400, 401, 403, 404, 410])
 
-/** Transfers an archive. If its URL may have expired, reads it again from a new listing and tries once more. */
-async function transferOrRenew(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
-  try {
-    return await transfer(services, wanted, onArrival)
-  } catch (error) {
-    if (!(error instanceof NotFetched) || !expired.has(error.status)) throw error
-    await forgetEtag(services, { kind: 'listing', name: wanted.name })
-    const archiveUrl = await renewedUrl(services, wanted).catch(() => null)
-    if (archiveUrl === null || archiveUrl === wanted.archiveUrl) throw error
-    return transfer(services, { ...wanted, archiveUrl }, onArrival)
-  }
-}
-
-async function renewedUrl(services: MirrorServices, { name, version, caller }: Wanted): Promise<string | null> {
-  const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
-  return listing ? inThread(caller, unpackedBytes(listing), z.string().nullable(), { task: 'archiveUrl', listing, version }) : null
-}
-
+/** Requests an archive. If its URL may have expired, reads it again from a new listing and tries once more. */
 async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
-  const { config, stopping } = services
-  if (!(await hasSpace(config))) throw lowSpace('the mirror fetched nothing')
-  const times = timesOf(services)
-  const watch = watchPace(AbortSignal.any([AbortSignal.timeout(times.archiveMs), stopping.signal]), times.pace)
-  try {
-    const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
-    const archiveHost = new URL(wanted.archiveUrl).host
-    const answer = await heedPause(
-      services,
-      await requestUpstream(services, wanted.archiveUrl, { headers, signal: watch.signal, archiveHost }),
-    )
-    try {
-      return await orTemporary(wanted.archiveUrl, () => receive(services, wanted, answer, watch.received, onArrival))
-    } finally {
-      answer.destroy()
-    }
-  } catch (error) {
-    throw watch.signal.aborted ? new NotFetched(String(watch.signal.reason), { isTemporary: true, cause: error }) : error
-  } finally {
-    watch.end()
-  }
+  if (!(await hasSpace(services.config))) throw lowSpace('the mirror fetched nothing')
+  const { archiveMs, pace } = timesOf(services)
+  const renewUrl = async ({ status }: NotFetched) => (expired.has(status) ? renewedUrl(services, wanted).catch(() => null) : null)
+  return requestArchive(services, { url: wanted.archiveUrl, ms: archiveMs, pace, renewUrl }, (answer, received) =>
+    receive(services, wanted, answer, received, onArrival),
+  )
+}
+
+/** Returns the URL of an archive according to a new listing; null if it has not changed. */
+async function renewedUrl(services: MirrorServices, { name, version, archiveUrl, caller }: Wanted): Promise<string | null> {
+  await forgetEtag(services, { kind: 'listing', name })
+  const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
+  if (!listing) return null
+  const task = { task: 'archiveUrl', listing, version } as const
+  const url = await inThread(caller, unpackedBytes(listing), z.string().nullable(), task)
+  return url === archiveUrl ? null : url
 }
 
 async function receive(
@@ -149,8 +127,7 @@ async function receive(
   client.on('error', () => {})
   const copy: Copy = { client, held: null, sent: 0, isBehind: false }
   onArrival(length, copy)
-  const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
-  return keepArchive(await mirrorFiles.store(services), wanted.sha256, limit, copied(answer, copy, count))
+  return keepArchive(await mirrorFiles.store(services), wanted.sha256, limit, copied(answer, copy, received))
 }
 
 /** Ends the copy of an archive that is in the mirror now. A slow client gets the rest from the store. */

@@ -84,25 +84,15 @@ const refusesArchive = 'refuses access to it'
 export const isArchiveRefused = (failure: string | null | undefined): boolean =>
   isAccessRefused(failure) || failure?.includes(refusesArchive) === true
 
-/**
- * Runs a request for a document, and logs when the upstream server stops and starts to answer such requests. Failures of single
- * documents are not logged in the meantime, and not again while others are answered. Faults of archives are reported one by one (`reportFaults`).
- */
-export async function withOutageLog<Result>(services: MirrorServices, path: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    const result = await work()
-    logAnswer(services, path)
-    return result
-  } catch (error) {
-    if (error instanceof NotFetched && !services.stopping.signal.aborted) logOutage(services, path, error)
-    throw error
-  }
-}
-
 /** Maximum number of paths of which failures are not logged again. */
 const maxLoggedPaths = 1000
 
-function logOutage(services: MirrorServices, path: string, error: NotFetched): void {
+/**
+ * Logs that a request for a document failed if the upstream server stopped to answer such requests. Failures of single documents are not logged in the
+ * meantime, and not again while others are answered. Faults of archives are reported one by one (`reportFaults`).
+ */
+export function logOutage(services: MirrorServices, path: string, error: unknown): void {
+  if (!(error instanceof NotFetched) || services.stopping.signal.aborted) return
   const { log } = services
   const { message } = error
   const health = healthOf(services)
@@ -117,7 +107,8 @@ function logOutage(services: MirrorServices, path: string, error: NotFetched): v
   }
 }
 
-function logAnswer(services: MirrorServices, path: string): void {
+/** Logs that the upstream server answers requests for documents again, if it did not. */
+export function logAnswer(services: MirrorServices, path: string): void {
   const health = healthOf(services)
   const ended = [...health.loggedRefusals].filter(([, refused]) => refused === path)
   if (health.isOutageLogged || ended.length > 0) services.log.info('the upstream server of the mirror answers again')
@@ -129,25 +120,26 @@ function logAnswer(services: MirrorServices, path: string): void {
 /** Whether the failure is one of the upstream server rather than of what was requested. */
 export const isTemporary = (error: unknown): error is NotFetched => error instanceof NotFetched && error.isTemporary
 
-/** Runs a request and counts it. @throws UpstreamPaused if the upstream server wants no requests */
-export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
-  await requireNoPause(services)
-  const health = healthOf(services)
+/** Counts a request to the upstream server. One of the returned functions is called when it has ended. */
+export function countRequest({ now, state }: Pick<MirrorServices, 'now' | 'state'>) {
+  const health = healthOf({ state })
   health.requests++
   const started = performance.now()
-  try {
-    const result = await work()
-    health.lastSuccessAt = services.now()
-    health.failingSince = null
-    return result
-  } catch (error) {
-    health.failures++
-    health.lastFailureAt = services.now()
-    health.lastFailure = error instanceof Error ? error.message : String(error)
-    if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= services.now()
-    throw error
-  } finally {
-    health.latencyMs += performance.now() - started
+  const end = () => void (health.latencyMs += performance.now() - started)
+  return {
+    received: (bytes: number) => void (health.bytes += bytes),
+    succeeded(): void {
+      end()
+      health.lastSuccessAt = now()
+      health.failingSince = null
+    },
+    failed(error: unknown): void {
+      end()
+      health.failures++
+      health.lastFailureAt = now()
+      health.lastFailure = error instanceof Error ? error.message : String(error)
+      if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= now()
+    },
   }
 }
 
