@@ -15,7 +15,7 @@ import { fetchOnce } from './limits.ts'
 import { readDocument } from './documents.ts'
 import { inThread } from './threads.ts'
 import { archiveRefused, isArchiveRefused } from './health.ts'
-import { requestArchive, timesOf, unpackedBytes } from './upstream.ts'
+import { requestArchive, timesOf } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
@@ -104,7 +104,7 @@ async function renewedUrl(services: MirrorServices, { name, version, archiveUrl,
   const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
   if (!listing) return null
   const task = { task: 'archiveUrl', listing, version } as const
-  const url = await inThread(caller, unpackedBytes(listing), z.string().nullable(), task)
+  const url = await inThread(caller, z.string().nullable(), task)
   return url === archiveUrl ? null : url
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { unpackedBytes } from '../../platform/http/caching/compression.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl, watchPace } from '../../platform/outbound/request.ts'
@@ -201,9 +202,5 @@ async function contentOf(answer: IncomingMessage, limit: number, received: (byte
     throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge() : error
   })
 }
-
-/** Returns the uncompressed size that the last bytes of gzip content state. */
-export const unpackedBytes = (packed: Uint8Array | null): number =>
-  packed && packed.length >= 4 ? new DataView(packed.buffer, packed.byteOffset).getUint32(packed.length - 4, true) : 0
 
 const unzip = promisify<Buffer, { maxOutputLength: number; chunkSize: number }, Buffer>(gunzip)

@@ -64,3 +64,7 @@ export const compressText: onSendAsyncHookHandler = async (request, reply, body)
 /** Disables compression for a response that contains a secret: its length could reveal whether text from an attacker matches the secret (BREACH). */
 export const neverCompress = (reply: FastifyReply): void => void uncompressed.add(reply)
 const uncompressed = new WeakSet<FastifyReply>()
+
+/** Returns the uncompressed size that the last bytes of gzip content state. */
+export const unpackedBytes = (packed: Uint8Array | null): number =>
+  packed && packed.length >= 4 ? new DataView(packed.buffer, packed.byteOffset).getUint32(packed.length - 4, true) : 0
