@@ -4,6 +4,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
+import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
@@ -190,3 +191,22 @@ function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: 
   const text = `${what}${reason ? ` (${reason})` : ''}.`
   return isArchiveRefused(reason) ? serviceUnavailable(text, 60) : serviceUnavailable(`${text} Try again in a moment.`, 10)
 }
+
+/** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
+export async function openMirrored(
+  services: MirrorServices,
+  { sha256, bytes }: StoredBytes,
+  range: { start: number; end: number } | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  const { archives } = services.caches
+  const known = archives.get(sha256)
+  if (known) return range ? known.subarray(range.start, range.end + 1) : known
+  const blobs = await mirrorFiles.store(services)
+  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
+  const content = inOwnMemory(await blobs.read(sha256))
+  archives.set(sha256, content)
+  return range ? content.subarray(range.start, range.end + 1) : content
+}
+/** Largest archive in bytes that is cached in memory. */
+const maxCachedBytes = 256 * 1024

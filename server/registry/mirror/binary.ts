@@ -7,15 +7,15 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { listingSchema, mirroredEntrySchema, pubJson } from '../../platform/pub/listing.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { canReadMirror, type PackageState, requireMirror } from './access.ts'
-import { obeyPolicies, redirectToArchive, sendArchive } from './archive-binary.ts'
+import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
 import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
 import { countRead } from './health.ts'
 import type { MirrorKind } from './entity.ts'
-import { blockOf, entryOf, findVersion, policiesOf, rejectingVerdict } from './render.ts'
+import { entryOf, findVersion, policiesOf, rejectingVerdict } from './render.ts'
 import { callerOf } from './limits.ts'
-import { currentListing, newerThan, requestedPackage, unknown } from './requested.ts'
+import { currentListing, newerThan, obeyPolicies, requestedListing, requestedPackage, unknown } from './requested.ts'
 
 const json = 'application/json; charset=utf-8'
 const pub = { pub: true, access: 'open' } as const
@@ -131,8 +131,7 @@ async function counted(context: Context, kind: MirrorKind, handler: Handler): Pr
 }
 
 async function sendListing(context: Context): Promise<unknown> {
-  const { name, state } = await requestedPackage(context)
-  const { listing, staleSince } = await currentListing(context, name, state)
+  const { name, listing, staleSince } = await requestedListing(context)
   if (listing.refusal) throw refuse(context, name, '', [listing.refusal])
   markStale(context, staleSince)
   return sendValidated(context, listing, { type: pubType, cacheControl: 'private, no-cache' })
@@ -146,8 +145,7 @@ function markStale({ reply }: Context, staleSince: Date | null): void {
 async function sendEntry(context: Context): Promise<unknown> {
   const { request, reply, config } = context
   const { version = '' } = request.params as Record<string, string>
-  const { name, state } = await requestedPackage(context, version)
-  const { listing, staleSince } = await currentListing(context, name, state)
+  const { name, listing, staleSince } = await requestedListing(context, version)
   const entry = await findVersion(listing, version)
   if (!entry) throw unknown(context, `${name} ${version}`)
   if (rejectingVerdict(entry.verdicts)) throw refuse(context, name, version, entry.verdicts)
@@ -170,10 +168,8 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
 /** Sends the attestation of a version unchanged, if the policies do not refuse the version. */
 async function sendAttestation(context: Context): Promise<unknown> {
   const { version = '' } = context.request.params as Record<string, string>
-  const { name, state } = await requestedPackage(context, version)
-  const { listing } = await currentListing(context, name, state, { isCounted: false })
-  if (!blockOf(listing.index, version)) throw unknown(context, `${name} ${version}`)
-  await obeyPolicies(context, { name, version }, state)
+  const { name, listing } = await requestedListing(context, version, { isCounted: false })
+  await obeyPolicies(context, { name, version }, listing, false)
   const document = await readDocument(context, 'attestation', name, { version, caller: callerOf(context) })
   if (!document) throw notFound(`${context.config.UPSTREAM_URL} has no attestation of ${name} ${version}.`)
   return sendText(context, document, json)

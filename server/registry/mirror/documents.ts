@@ -6,9 +6,9 @@ import {
   type Entry,
   findEntry,
   forgetFile,
+  keyOf,
   mirrorFiles,
   type MirrorServices,
-  recordUse,
   savedAges,
   storedDocument,
 } from './entries.ts'
@@ -77,7 +77,7 @@ export async function documentState(
   if (isHit || hadFile) countRead(services, kind, !entry?.checkedAt ? 'miss' : isStale ? 'stale' : isHit ? 'hit' : 'miss')
   if (!entry?.checkedAt) throw fetchFailed(services, entry?.failure)
   if (entry.sha256 === null) return null
-  await recordUse(services, key, entry.usedAt)
+  await mirrorFiles.recordUse(services, keyOf(key), entry.usedAt)
   const { sha256, checkedAt, failure } = entry
   return { sha256, checkedAt, failure, isStale }
 }

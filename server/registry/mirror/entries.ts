@@ -183,8 +183,4 @@ export async function savedAges(
 }
 const agesOf = prepared((key: string) => db.selectFrom('mirror_entries').select('ages').where('key', '=', key))
 
-/** Records that a file was sent. */
-export const recordUse = (services: MirrorServices, key: EntryKey, usedAt: Date): Promise<void> =>
-  mirrorFiles.recordUse(services, keyOf(key), usedAt)
-
 const updateOf = (key: EntryKey) => db.updateTable('mirror_entries').where('key', '=', keyOf(key))
