@@ -63,8 +63,8 @@ export function sideTable(table: SideTable, { folder, what }: { folder: string; 
       (await hasSpace(services.config)) ? storeContent(await store(services), content) : null,
 
     /**
-     * Deletes the rows of `fileless`, those that were not used for the longest time beyond `limit` bytes, and files to which no row refers. Several
-     * instances may do so concurrently. Returns the number of deleted files.
+     * Runs `fileless`, which deletes rows without a file. Then deletes the least recently used rows beyond `limit` bytes, and files to which no row
+     * refers. Several instances may do so concurrently. Returns the number of deleted files.
      */
     collect: async (services: Needed, limit: number, fileless: Query<unknown>): Promise<number> => {
       const em = services.database.fork()
