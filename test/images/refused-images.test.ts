@@ -108,19 +108,22 @@ const bomb = Buffer.from(png)
 bomb.writeUInt32BE(30_000, 16)
 bomb.writeUInt32BE(30_000, 20)
 
-it.each<[what: string, listener: RequestListener]>([
+/** Time limit in milliseconds for answers that do not end. The request must have arrived before, also on a busy machine. */
+const shortMs = 3000
+
+it.each<[what: string, listener: RequestListener, timeoutMs?: number]>([
   ['HTML', (_request, response) => response.setHeader('content-type', 'image/png').end('<html><script>alert(1)</script></html>')],
   ['an empty answer', (_request, response) => response.setHeader('content-type', 'image/png').end()],
   ['an image with too many pixels', (_request, response) => response.end(bomb)],
   ['an announced size that is too large', (_request, response) => response.writeHead(200, { 'content-length': 6_000_000 }).write(png)],
   ['an image that never ends', (_request, response) => sendForever(response)],
-  ['an answer that does not come', () => {}],
-  ['an answer that stops', (_request, response) => response.write(png.subarray(0, 20))],
+  ['an answer that does not come', () => {}, shortMs],
+  ['an answer that stops', (_request, response) => response.write(png.subarray(0, 20)), shortMs],
   ['a compressed image', (_request, response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(png))],
   ['an error', (_request, response) => response.writeHead(404).end(png)],
   ['an answer that is not HTTP', ({ socket }) => socket.end('nonsense\r\n\r\n')],
-])('shows nothing for %s', async (_what, listener) => {
-  await using server = await withSite(listener, 400)
+])('shows nothing for %s', async (_what, listener, timeoutMs) => {
+  await using server = await withSite(listener, timeoutMs)
   expect(await fetchThrough(server.app, `${server.url}/a.png`)).toBe(404)
   expect(server.site.requests.length).toBe(1)
 })

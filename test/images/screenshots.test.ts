@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { expect, it } from 'vitest'
-import { collectImages } from '../../server/registry/images/store.ts'
+import { collectImages } from '../../server/registry/images/service.ts'
 import { planCollection } from '../../server/platform/store/collect.ts'
 import type { BlobStore } from '../../server/platform/blobs/store.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -172,7 +172,9 @@ it('keeps cached images apart from the archives, and deletes the least recently 
   expect((await planCollection(plan)).removed).toEqual([])
   expect(await collectImages(services)).toBe(0)
   expect(await collectImages(services, newer.raw.length)).toBe(1)
-  expect(await hashesIn((await services.state.images) ?? services.blobs)).toEqual([createHash('sha256').update(newer.raw).digest('hex')])
+  expect(await hashesIn((await services.state.sideStores?.get('images')) ?? services.blobs)).toEqual([
+    createHash('sha256').update(newer.raw).digest('hex'),
+  ])
   expect((await reader.get(`${path}small.jpg`)).raw.equals(older.raw)).toBe(true)
 })
 

@@ -160,7 +160,7 @@ describe('mirrored archives', () => {
     await using app = await mirrorOf(upstream, { alone: true })
     const member = await app.member()
     await member.get(path)
-    const store = await app.services.state.mirrorStore
+    const store = await app.services.state.sideStores?.get('mirror')
     await store?.remove(await upstream.version('colors', '1.0.0').sha256(), { at: new Date() })
     await app.stop()
     await using restarted = await testApp({ sameDatabaseAs: app })

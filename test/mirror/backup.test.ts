@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { restoreBackup } from '../../server/operations/backup/restore/restore.ts'
-import { mirrorStore } from '../../server/registry/mirror/entries.ts'
+import { mirrorFiles } from '../../server/registry/mirror/entries.ts'
 import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
@@ -21,7 +21,7 @@ async function readAll(reader: Actor): Promise<string[]> {
 
 async function filesOf(app: Awaited<ReturnType<typeof testApp>>): Promise<string[]> {
   const files = []
-  for await (const { sha256 } of (await mirrorStore(app.services)).list()) files.push(sha256)
+  for await (const { sha256 } of (await mirrorFiles.store(app.services)).list()) files.push(sha256)
   return files
 }
 

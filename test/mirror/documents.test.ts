@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { db } from '../../server/platform/db/query.ts'
 import { changeRows } from '../../server/platform/db/statements.ts'
-import { keyOf, mirrorStore } from '../../server/registry/mirror/entries.ts'
+import { keyOf, mirrorFiles } from '../../server/registry/mirror/entries.ts'
 import type { TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { archivePath, decisionsOf, listingPath, mirrorClient, mirrorOf, passMinutes } from '../support/mirror.ts'
@@ -113,7 +113,7 @@ describe('a listing in the mirror', () => {
     await using app = await mirrorOf(upstream)
     const member = await app.member()
     const { body } = await member.get(`/mirror${path}`)
-    const store = await mirrorStore(app.services)
+    const store = await mirrorFiles.store(app.services)
     await store.remove(await storedListing(app), { at: new Date() })
     await upstream.stop()
     expect((await member.get(`/mirror${path}`)).status).toBe(503)
@@ -128,7 +128,7 @@ describe('a listing in the mirror', () => {
     const member = await app.member()
     const { body } = await member.get(`/mirror${path}`)
     const sha256 = await storedListing(app)
-    const place = await (await mirrorStore(app.services)).place(sha256)
+    const place = await (await mirrorFiles.store(app.services)).place(sha256)
     const file = join(app.config.BLOB_PATH, 'mirror', 'sha256', place ?? '')
     await upstream.stop()
     // A folder in place of the file cannot be read, like a disk that fails.

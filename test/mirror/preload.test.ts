@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { mirrorStore } from '../../server/registry/mirror/entries.ts'
+import { mirrorFiles } from '../../server/registry/mirror/entries.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
 import { lockText } from '../support/lock-text.ts'
@@ -62,7 +62,7 @@ it('fetches while the server is stopped, and repairs archives whose file is gone
       /^The mirror has 1 version of 1 package\. Fetched now: 1 archive \(\d+ bytes\)\. Skipped: 0\. Missing: 0\.$/,
     ),
   })
-  const store = await mirrorStore({ config: app.config, state: {} })
+  const store = await mirrorFiles.store({ config: app.config, state: {} })
   await store.remove(await upstream.version('intl', '0.19.0').sha256(), { at: new Date() })
   expect(await adminJson(app, 'mirror-fetch', path)).toMatchObject({ code: 0, body: { fetched: 1 } })
 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { expect, it, onTestFinished } from 'vitest'
-import { mirrorStore } from '../../server/registry/mirror/entries.ts'
+import { mirrorFiles } from '../../server/registry/mirror/entries.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { lockText } from '../support/lock-text.ts'
@@ -91,7 +91,7 @@ it('updates an earlier export, and repairs what is damaged there', async () => {
   await addFile(folder, Buffer.from('from an earlier export'))
   expect(await adminJson(app, 'mirror-export', folder)).toMatchObject({ code: 0, body: { copied: 1, removed: 1, lacking: [] } })
   expect(await adminJson(app, 'mirror-export', folder)).toMatchObject({ code: 0, body: { copied: 0, removed: 0 } })
-  await (await mirrorStore(app.services)).remove(archive?.sha256 ?? '', { at: new Date() })
+  await (await mirrorFiles.store(app.services)).remove(archive?.sha256 ?? '', { at: new Date() })
   expect(await adminJson(app, 'mirror-export', await folderFor('second'))).toMatchObject({
     code: 1,
     body: { lacking: [{ what: 'archive:intl:1.0.0', reason: 'Its file is missing.' }] },
@@ -184,7 +184,7 @@ it('refuses files that are damaged, of another size, no files or missing', async
     'archive missing 1.0.0': 'Its file is missing.',
   })
   const files = []
-  for await (const file of (await mirrorStore(to.services)).list()) files.push(file)
+  for await (const file of (await mirrorFiles.store(to.services)).list()) files.push(file)
   expect(files.length).toBeLessThanOrEqual(body.imported)
 })
 

@@ -1,5 +1,5 @@
 import { saveDecisions } from '../../server/registry/mirror/decisions.ts'
-import { mirrorStore } from '../../server/registry/mirror/entries.ts'
+import { mirrorFiles } from '../../server/registry/mirror/entries.ts'
 import { type MirrorPolicies, mirrorPolicies } from '../../server/registry/mirror/policies/settings.ts'
 import { readSettingIn, writeSetting } from '../../server/platform/settings/service.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
@@ -56,7 +56,7 @@ export async function storedInMirror({ services }: TestApp): Promise<{ rows: str
   const rows = await services.database
     .fork()
     .execute<{ key: string }[]>('select key from mirror_entries where sha256 is not null order by key')
-  const store = await mirrorStore(services)
+  const store = await mirrorFiles.store(services)
   let files = 0
   for await (const _file of store.list()) files++
   const unfinished = await store.collectStaged(new Date(Date.now() + minuteMs))

@@ -13,7 +13,7 @@ import { readRow, readRows } from '../../platform/db/statements.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { faultOf, findFault, storeBytes } from '../../platform/store/transfer.ts'
-import { mirrorStore } from '../../registry/mirror/entries.ts'
+import { mirrorFiles } from '../../registry/mirror/entries.ts'
 import { writeHashed } from '../backup/place/files.ts'
 import { describeOverlap } from '../backup/place/settings.ts'
 import type { Mirror, Note } from './services.ts'
@@ -101,7 +101,7 @@ export async function exportMirror(
   const folder = resolve(path)
   requireOwnFolder(services.config, folder)
   const em = services.database.fork()
-  const stores = { from: await mirrorStore(services), to: await openFilesystemBlobs(folder) }
+  const stores = { from: await mirrorFiles.store(services), to: await openFilesystemBlobs(folder) }
   const total = await readRow(
     em,
     db

@@ -9,7 +9,7 @@ import { storedAt } from '../../platform/blobs/store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { keepArchive } from '../../registry/mirror/archives.ts'
-import { findEntry, mirrorStore, type MirrorServices, savedAges, saveEntry } from '../../registry/mirror/entries.ts'
+import { findEntry, mirrorFiles, type MirrorServices, savedAges, saveEntry } from '../../registry/mirror/entries.ts'
 import { agesIn, agesText, type History, readDate } from '../../registry/mirror/ages.ts'
 import {
   checkedDocument,
@@ -112,7 +112,7 @@ async function fileOf(folder: string, { sha256, bytes }: Line, limit: number): P
 /** Imports a document. Returns false if the mirror has it, or a newer one. */
 async function importDocument(services: MirrorServices, folder: string, line: DocumentLine): Promise<boolean> {
   const key = { kind: line.kind, name: line.name, ...('version' in line && { version: line.version }) }
-  const blobs = await mirrorStore(services)
+  const blobs = await mirrorFiles.store(services)
   const known = await findEntry(services, key)
   const hasFile = known?.sha256 != null && (await blobs.has(known.sha256))
   const checkedAt = new Date(Math.min(Date.parse(line.checkedAt), services.now().getTime()))
@@ -163,7 +163,7 @@ const exportedAges = (versions: MirroredListing['versions'], checkedAt: Date) =>
 async function importArchive(services: MirrorServices, folder: string, line: ArchiveLine): Promise<boolean> {
   const { name, version, sha256 } = line
   const key = { kind: 'archive', name, version } as const
-  const blobs = await mirrorStore(services)
+  const blobs = await mirrorFiles.store(services)
   const known = await findEntry(services, key)
   if (known?.sha256 && known.sha256 !== sha256)
     throw new Refused(`The mirror has it with the SHA-256 ${known.sha256} instead of ${sha256}.`)

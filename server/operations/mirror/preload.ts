@@ -1,6 +1,6 @@
 import { fetchWholeArchive } from '../../registry/mirror/archives.ts'
 import { documentState, readDocument } from '../../registry/mirror/documents.ts'
-import { findEntry, forgetFile, mirrorStore, type MirrorServices } from '../../registry/mirror/entries.ts'
+import { findEntry, forgetFile, mirrorFiles, type MirrorServices } from '../../registry/mirror/entries.ts'
 import { isAdvised, type MirroredListing } from '../../registry/mirror/listing.ts'
 import { forEachConcurrently } from '../../platform/store/transfer.ts'
 import type { LockedPackage } from '../../registry/upgrades/lock-file.ts'
@@ -117,7 +117,7 @@ async function hasArchive(services: MirrorServices, name: string, version: strin
   const key = { kind: 'archive', name, version } as const
   const entry = await findEntry(services, key)
   if (!entry?.sha256) return false
-  if (await (await mirrorStore(services)).has(entry.sha256)) return true
+  if (await (await mirrorFiles.store(services)).has(entry.sha256)) return true
   await forgetFile(services, key, entry.sha256)
   return false
 }

@@ -9,8 +9,8 @@ import { openLog } from '../../platform/http/log.ts'
 import { isExcluded, packageState } from '../../registry/mirror/access.ts'
 import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
 import { saveDecisions } from '../../registry/mirror/decisions.ts'
-import { readDocument, storedDocument } from '../../registry/mirror/documents.ts'
-import type { MirrorServices } from '../../registry/mirror/entries.ts'
+import { readDocument } from '../../registry/mirror/documents.ts'
+import { type MirrorServices, storedDocument } from '../../registry/mirror/entries.ts'
 import type { MirroredListing } from '../../registry/mirror/listing.ts'
 
 /** What the commands of the mirror need. `upstream` is UPSTREAM_URL. */

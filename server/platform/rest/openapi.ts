@@ -15,6 +15,7 @@ import {
 import { statusOf } from '../../errors.ts'
 import { rootFields } from '../graphql/caller-check.ts'
 import { version } from '../config/version.ts'
+import { pubJson } from '../pub/listing.ts'
 import { cookieName } from '../http/cookies.ts'
 import { callerRule, refusals, refusalsOf, securityOf } from './documented-errors.ts'
 import { answerSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
@@ -24,7 +25,6 @@ import type { BinaryRoute, ErrorStatus, Route } from './route.ts'
 export type RouteGroup = { tag: string; description: string; routes: readonly (Route | BinaryRoute)[] }
 
 const json = 'application/json'
-const pubJson = 'application/vnd.pub.v2+json'
 
 export const openApiPath = ({ path }: { path: string }): string => path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')
 

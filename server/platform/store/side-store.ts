@@ -3,16 +3,82 @@ import { join } from 'node:path'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
-import { db, type Tables } from '../db/query.ts'
+import { db, type Query, type Tables } from '../db/query.ts'
+import type { Services } from '../../services.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
+import { isRefusedForMove } from '../db/unavailable.ts'
 import { freeBytesAt } from './health.ts'
 import { openBlobs } from './open.ts'
 
+declare module '../../services.ts' {
+  interface State {
+    /** Stores of side tables, by their folder. */
+    sideStores?: Map<string, Promise<BlobStore>>
+  }
+}
+
+/** The tables whose rows refer to the content of such a store, by their names. */
+type SideTable = { [Name in keyof Tables]: 'key' | 'sha256' | 'bytes' | 'used_at' extends keyof Tables[Name] ? Name : never }[keyof Tables]
+
+type Needed = Pick<Services, 'config' | 'log' | 'now' | 'state'> & { database: Pick<Services['database'], 'fork'> }
+
+const halfDayMs = 12 * 3_600_000
+
 /**
- * Opens a store in a folder of the archive store, on disk or in the bucket. It is a store of its own, so that archives can be listed, verified, backed
- * up and moved without it. For caches, whose files can be fetched or made again.
+ * A cache: a table whose rows refer to files in a store of their own, the folder `folder` of the archive store. Rows and files may be deleted at any time,
+ * because they can be fetched or made again. `what`: what the log calls a row.
  */
-export const openSideStore = (config: Config, folder: string): Promise<BlobStore> =>
+export function sideTable(table: SideTable, { folder, what }: { folder: string; what: string }) {
+  function store({ config, state }: Pick<Needed, 'config' | 'state'>): Promise<BlobStore> {
+    const stores = (state.sideStores ??= new Map<string, Promise<BlobStore>>())
+    let opened = stores.get(folder)
+    if (!opened) stores.set(folder, (opened = openSideStore(config, folder)))
+    // A failure is not remembered.
+    opened.catch(() => stores.delete(folder))
+    return opened
+  }
+
+  const rowOf = (key: string) => db.updateTable(table).where('key', '=', key)
+
+  /** Changes rows. A failure is only logged. */
+  async function change({ database, log }: Needed, update: Query<unknown>): Promise<void> {
+    try {
+      await changeRows(database.fork(), update)
+    } catch (error) {
+      if (!isRefusedForMove(error)) log.warning(`${what} could not be updated: ${String(error)}`)
+    }
+  }
+
+  return {
+    store,
+    change,
+
+    /** Records that a file was sent, once in half a day. */
+    recordUse: async (services: Needed, key: string, usedAt: Date): Promise<void> => {
+      if (usedAt.getTime() < services.now().getTime() - halfDayMs) await change(services, rowOf(key).set({ used_at: services.now() }))
+    },
+
+    /** Stores content and returns its SHA-256, or null if the disk is almost full. */
+    keep: async (services: Needed, content: Buffer): Promise<string | null> =>
+      (await hasSpace(services.config)) ? storeContent(await store(services), content) : null,
+
+    /**
+     * Runs `fileless`, which deletes rows without a file. Then deletes the least recently used rows beyond `limit` bytes, and files to which no row
+     * refers. Several instances may do so concurrently. Returns the number of deleted files.
+     */
+    collect: async (services: Needed, limit: number, fileless: Query<unknown>): Promise<number> => {
+      const em = services.database.fork()
+      await changeRows(em, fileless)
+      await trimRows(em, table, limit)
+      // Without rows, the store need not be opened.
+      const isUnused = !services.state.sideStores?.has(folder) && !(await readRow(em, db.selectFrom(table).select('key').limit(1)))
+      return isUnused ? 0 : removeUnreferenced(await store(services), em, table, services.now())
+    },
+  }
+}
+
+/** Opens a store of its own, so that archives can be listed, verified, backed up and moved without it. */
+const openSideStore = (config: Config, folder: string): Promise<BlobStore> =>
   openBlobs({
     ...config,
     BLOB_PATH: join(config.BLOB_PATH, folder),
@@ -32,9 +98,6 @@ export async function storeContent(blobs: BlobStore, content: Buffer): Promise<s
   return sha256
 }
 
-/** The tables whose rows refer to the content of such a store, by their names. */
-type SideTable = { [Name in keyof Tables]: 'key' | 'sha256' | 'bytes' | 'used_at' extends keyof Tables[Name] ? Name : never }[keyof Tables]
-
 /** Content is stored before its row, so only older content counts as unreferenced. */
 const orphanedAfterMs = 10 * 60_000
 const batchSize = 500
@@ -43,7 +106,7 @@ const batchSize = 500
  * Deletes content to which no row of `table` refers by its column `sha256`, and unfinished uploads. Several instances may do so concurrently. Returns
  * the number of deleted files.
  */
-export async function removeUnreferenced(blobs: BlobStore, em: EntityManager, table: SideTable, at: Date): Promise<number> {
+async function removeUnreferenced(blobs: BlobStore, em: EntityManager, table: SideTable, at: Date): Promise<number> {
   const before = new Date(at.getTime() - orphanedAfterMs)
   let removed = 0
   let batch: string[] = []
@@ -71,7 +134,7 @@ async function unreferenced(em: EntityManager, table: SideTable, hashes: string[
 /**
  * Deletes the rows of `table` that were not used for the longest time (column `used_at`) until the rest refers to at most `limit` bytes.
  */
-export async function trimRows(em: EntityManager, table: SideTable, limit: number): Promise<void> {
+async function trimRows(em: EntityManager, table: SideTable, limit: number): Promise<void> {
   const total = await readRow(
     em,
     db.selectFrom(table).select(({ fn }) => fn.sum<number | null>('bytes').as('bytes')),

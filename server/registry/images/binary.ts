@@ -8,8 +8,7 @@ import { binary } from '../../platform/rest/route.ts'
 import { imageTypes } from '../files/content.ts'
 import { requestedArchive, restrictContent } from '../files/send.ts'
 import { maxUrl, signatureOf } from '../markdown/images.ts'
-import { remoteImage } from './remote/service.ts'
-import type { Image } from './store.ts'
+import { type Image, remoteImage } from './service.ts'
 import { thumbnailOf } from './thumbnails.ts'
 
 /** Routes of the images of other servers in documents, and of thumbnails. */

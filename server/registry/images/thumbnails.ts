@@ -8,7 +8,7 @@ import { isShowable, maxPixels } from '../files/dimensions.ts'
 import type { VersionArchive } from '../files/reading/copies.ts'
 import { readArchiveFile } from '../files/service.ts'
 import { safeSvg } from '../files/svg/service.ts'
-import { cacheImage, findImage, type Image, readImage } from './store.ts'
+import { cacheImage, findImage, type Image, readImage } from './service.ts'
 
 declare module '../../services.ts' {
   interface State {

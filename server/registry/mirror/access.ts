@@ -1,6 +1,4 @@
 import { expressionBuilder } from 'kysely'
-import type { Readable } from 'node:stream'
-import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { requireScope, unauthenticated } from '../../platform/access/guards.ts'
@@ -10,8 +8,7 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { matchesName } from '../../platform/pub/package-name.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { db, prepared, type Tables } from '../../platform/db/query.ts'
-import type { StoredBytes } from '../../platform/blobs/store.ts'
-import { type EntryKey, keyOf, type MirrorServices, mirrorStore } from './entries.ts'
+import { type EntryKey, keyOf, type MirrorServices } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
 
 /** Whether there is a mirror that the caller may read. */
@@ -61,7 +58,7 @@ export function decoyName({ config, keys }: Pick<Context, 'config' | 'keys'>, na
 /**
  * Returns the error for a name that is never taken from the upstream server. The package client prints the message of a 403.
  */
-export function ownNameError(context: Context, name: string, isHosted: boolean) {
+function ownNameError(context: Context, name: string, isHosted: boolean) {
   const { request, config } = context
   const hosted = `hosted: ${publicUrl(request, config.SERVER_URL)}`
   return insufficientPermissions(
@@ -138,21 +135,9 @@ export async function packageState({ database }: Pick<MirrorServices, 'database'
   }
 }
 
-/** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
-export async function openMirrored(
-  services: MirrorServices,
-  { sha256, bytes }: StoredBytes,
-  range: { start: number; end: number } | undefined,
-  isTaken: () => boolean,
-): Promise<Buffer | Readable> {
-  const { archives } = services.caches
-  const known = archives.get(sha256)
-  if (known) return range ? known.subarray(range.start, range.end + 1) : known
-  const blobs = await mirrorStore(services)
-  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
-  const content = inOwnMemory(await blobs.read(sha256))
-  archives.set(sha256, content)
-  return range ? content.subarray(range.start, range.end + 1) : content
+/** Reads the state of a package for a caller who is signed in. @throws ApiError InsufficientPermissions for names that are never taken from upstream */
+export async function admittedState(context: Context, name: string, version: string | undefined): Promise<PackageState> {
+  const state = await packageState(context, name, version)
+  if (state.isOwn || isExcluded(context.config, name)) throw ownNameError(context, name, state.isOwn)
+  return state
 }
-/** Largest archive in bytes that is cached in memory. */
-const maxCachedBytes = 256 * 1024

@@ -4,46 +4,27 @@ import { callerOf } from './limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts'
 import { sendStoredArchive } from '../downloads/send.ts'
-import { openMirrored, type PackageState, requireMirror } from './access.ts'
-import { type ArrivingArchive, fetchArchive, fetchWholeArchive } from './archives.ts'
-import { recordVerdicts, refuse } from './decisions.ts'
-import { forgetFile, isMissing, recordUse } from './entries.ts'
-import { countRead } from './health.ts'
-import { findVersion, blockOf, rejectingVerdict } from './render.ts'
-import { hasPolicies } from './judged.ts'
-import { admittedPackage, currentListing, requireValid, unknown } from './requested.ts'
+import { requireMirror } from './access.ts'
+import { type ArrivingArchive, fetchArchive, fetchWholeArchive, openMirrored } from './archives.ts'
+import { forgetFile, isMissing, keyOf, mirrorFiles } from './entries.ts'
+import type { MirroredVersion } from './listing.ts'
+import { admittedPackage, listedVersion, requestedArchive, requireValid, unknown } from './requested.ts'
 
 type Named = { name: string; version: string }
 
 /** Sends an archive of the mirror, after the policies. An archive that is not in the mirror is sent while it is being fetched. */
 export async function sendArchive(context: Context): Promise<unknown> {
   requireMirror(context)
-  const { archive = '' } = context.request.params as Record<string, string>
-  const named = splitArchiveName(archive)
-  if (!named) throw unknown(context, archive)
-  const { state } = await admittedPackage(context, named.name, named.version)
-  await obeyPolicies(context, named, state)
-  countRead(context, 'archive', state.archive === null ? 'miss' : 'hit')
+  const { archive: file = '' } = context.request.params as Record<string, string>
+  const named = splitArchiveName(file)
+  if (!named) throw unknown(context, file)
+  const { state, listed } = await requestedArchive(context, named)
   if (state.archive) {
-    await recordUse(context, { kind: 'archive', ...named }, state.archive.usedAt)
+    await mirrorFiles.recordUse(context, keyOf({ kind: 'archive', ...named }), state.archive.usedAt)
     const sent = await sendKept(context, named, state.archive)
     if (sent !== missing) return sent
   }
-  return sendFetched(context, named, state)
-}
-
-/** Checks a version against the policies as they judge it now, and counts the verdicts. @throws ApiError if a policy refuses it. */
-export async function obeyPolicies(context: Context, { name, version }: Named, state: PackageState): Promise<void> {
-  // Without policies, an archive in the mirror needs no listing. One that is not there is looked up in the listing when it is fetched.
-  if (!hasPolicies(context, state.policies)) return
-  const { listing } = await currentListing(context, name, state, { isCounted: false })
-  const block = blockOf(listing.index, version)
-  // Policies cannot judge a version that is no longer in the listing.
-  if (!block && (listing.isEnforced || !state.archive)) throw unknown(context, `${name} ${version}`)
-  if (!block?.hasVerdicts) return
-  const verdicts = (await findVersion(listing, version))?.verdicts ?? []
-  if (rejectingVerdict(verdicts)) throw refuse(context, name, version, verdicts)
-  recordVerdicts(context, name, version, verdicts)
+  return sendFetched(context, named.name, listed ?? (await listedVersion(context, named, state)))
 }
 
 const missing = Symbol('missing')
@@ -67,15 +48,12 @@ async function sendKept(context: Context, named: Named, archive: StoredBytes): P
   }
 }
 
-async function sendFetched(context: Context, { name, version }: Named, state: PackageState): Promise<unknown> {
+async function sendFetched(context: Context, name: string, listed: MirroredVersion): Promise<unknown> {
   const { request, reply } = context
-  const { listing } = await currentListing(context, name, state, { isCounted: false })
-  const found = await findVersion(listing, version)
-  if (!found) throw unknown(context, `${name} ${version}`)
-  const wanted = { ...found, name, caller: callerOf(context) }
+  const wanted = { ...listed, name, caller: callerOf(context) }
   const isPlain = request.method === 'GET' && request.headers.range === undefined && request.headers['if-none-match'] === undefined
   const fetched = await (isPlain ? fetchArchive(context, wanted) : fetchWholeArchive(context, wanted))
-  if ('done' in fetched) return sendArriving(context, fetched, found.sha256)
+  if ('done' in fetched) return sendArriving(context, fetched, listed.sha256)
   return sendStoredArchive(context, fetched, {
     cacheControl,
     open: (range, isTaken) => openMirrored(context, fetched, range, isTaken),

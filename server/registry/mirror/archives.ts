@@ -4,46 +4,27 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { ApiError, lowSpace, notFound, serviceUnavailable } from '../../errors.ts'
+import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
-import { NotFetched, orTemporary, watchPace } from '../../platform/outbound/request.ts'
+import { NotFetched } from '../../platform/outbound/request.ts'
 import { hasSpace } from '../../platform/store/side-store.ts'
-import {
-  claim,
-  type Entry,
-  findEntry,
-  forgetEtag,
-  keyOf,
-  mirrorStore,
-  type MirrorServices,
-  releaseClaim,
-  saveEntry,
-  saveFailure,
-  whileClaimed,
-} from './entries.ts'
+import { type Entry, findEntry, forgetEtag, mirrorFiles, type MirrorServices } from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
-import { heedPause, inTurnForArchive, pausedError, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { fetchOnce } from './limits.ts'
 import { readDocument } from './documents.ts'
 import { inThread } from './threads.ts'
-import { archiveRefused, healthOf, isArchiveRefused, measured } from './health.ts'
-import { requestUpstream, timesOf, unpackedBytes } from './upstream.ts'
+import { archiveRefused, isArchiveRefused } from './health.ts'
+import { requestArchive, timesOf } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
 export type ArrivingArchive = { length: number | null; body: Readable; done: Promise<StoredBytes> }
-
-declare module '../../services.ts' {
-  interface State {
-    /** Archives that are being fetched, by key. The result is null if another instance is fetching it. */
-    mirrorArchives?: SharedWorks<StoredBytes | null>
-  }
-}
 
 type Wanted = { name: string; caller: string } & Pick<MirroredVersion, 'version' | 'archiveUrl' | 'sha256'>
 
 /** How long a failed fetch of an archive is not repeated, in milliseconds. */
 const failedMs = 10_000
-const pollMs = 150
 /** Bytes that wait for a slow client. One that is further behind gets the rest from the store, so that others do not wait for it. */
 const maxBehind = 1024 ** 2
 
@@ -56,12 +37,15 @@ const archiveKey = ({ name, version }: Pick<Wanted, 'name' | 'version'>) => ({ k
  */
 export async function fetchArchive(services: MirrorServices, wanted: Wanted): Promise<StoredBytes | ArrivingArchive> {
   const started = Promise.withResolvers<StoredBytes | ArrivingArchive>()
-  const done: Promise<StoredBytes> = fetchOrAwait(services, wanted, (arrival) => {
-    // An error ends the client's response.
-    done.catch((error: Error) => arrival.body.destroy(error))
-    started.resolve({ ...arrival, done })
+  let copy: Copy | null = null
+  const done: Promise<StoredBytes> = storedArchive(services, wanted, (length, arriving) => {
+    copy = arriving
+    started.resolve({ length, body: arriving.client, done })
   })
-  done.then(started.resolve, started.reject)
+  done.then(
+    (stored) => (copy ? void endCopy(services, stored, copy) : started.resolve(stored)),
+    (error: Error) => (copy ? copy.client.destroy(error) : started.reject(error)),
+  )
   return started.promise
 }
 
@@ -73,96 +57,56 @@ export async function fetchWholeArchive(services: MirrorServices, wanted: Wanted
   return fetched.done
 }
 
-type OnArrival = (arrival: Omit<ArrivingArchive, 'done'>) => void
+type OnArrival = (length: number | null, copy: Copy) => void
 
-async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
+/** Returns an archive of the store after fetching it if necessary. @throws ApiError NotFound, ServiceUnavailable */
+async function storedArchive(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
   const key = archiveKey(wanted)
-  const works: SharedWorks<StoredBytes | null> = (services.state.mirrorArchives ??= new Map<string, never>())
-  const inTurn = (caller: string, work: () => Promise<unknown>) => inTurnForArchive(caller, () => withinLimits(services, caller, work))
-  const turn = { id: keyOf(key), key: wanted.caller, inTurn }
-  for (let waited = 0; ; waited += pollMs) {
-    const entry = await findEntry(services, key)
-    if (entry?.sha256) return { sha256: entry.sha256, bytes: entry.bytes, crc32c: entry.crc32c ?? '' }
-    if (entry && failedRecently(services, entry)) throw notSent(services, wanted, entry.failure)
-    if (waited > timesOf(services).archiveMs) throw notSent(services, wanted, 'another instance is still fetching it')
-    const isElsewhere = entry?.leasedUntil && entry.leasedUntil >= services.now() && !works.has(turn.id)
-    const fetched = isElsewhere ? null : await shareTurn(works, turn, () => fetchClaimed(services, wanted, onArrival))
-    if (fetched) return fetched
-    await new Promise((resolve) => void setTimeout(resolve, pollMs))
-  }
+  const unavailable = (reason: string | null, status?: number) => notSent(services, wanted, reason, status)
+  const { sha256, bytes, crc32c, failure } = await fetchOnce(services, key, {
+    known: await findEntry(services, key),
+    caller: wanted.caller,
+    isFact: false,
+    patienceMs: timesOf(services).archiveMs,
+    isSettled: (entry) => entry.sha256 !== null || failedRecently(services, entry),
+    request: () => transfer(services, wanted, onArrival),
+    report: (error) => reportFailure(services, wanted, error),
+    unavailable,
+  })
+  if (sha256 === null) throw unavailable(failure)
+  return { sha256, bytes, crc32c: crc32c ?? '' }
 }
 
 const failedRecently = ({ now }: MirrorServices, { failedAt }: Entry): boolean =>
   failedAt !== null && now().getTime() - failedAt.getTime() < failedMs
 
-/** Fetches an archive. Returns null if another instance is fetching it, or has done so before the claim. @throws ApiError */
-async function fetchClaimed(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes | null> {
-  const key = archiveKey(wanted)
-  if (!(await claim(services, key))) return null
-  const transferred = whileClaimed(services, key, async () => {
-    const entry = await findEntry(services, key)
-    if (entry && (entry.sha256 !== null || failedRecently(services, entry))) return releaseClaim(services, key).then(() => null)
-    return measured(services, () => transferOrRenew(services, wanted, onArrival))
-  })
-  return transferred.catch((error: unknown) => endFetch(services, wanted, error))
-}
-
-/** Records why a fetch failed. @throws ApiError */
-async function endFetch(services: MirrorServices, wanted: Wanted, error: unknown): Promise<never> {
-  const key = archiveKey(wanted)
-  const reason = error instanceof Error ? error.message : String(error)
-  if (error instanceof UpstreamPaused) await releaseClaim(services, key)
-  else await saveFailure(services, key, reason)
-  if (error instanceof UpstreamPaused) throw pausedError(services, error)
-  if (!(error instanceof NotFetched)) throw error
-  const fault = `The archive of ${wanted.name} ${wanted.version} could not be fetched: ${reason}.`
-  reportFaults(services, wanted.name, [{ version: wanted.version, rule: 'archive', reason: fault }])
-  throw notSent(services, wanted, reason, error.status)
+function reportFailure(services: MirrorServices, { name, version }: Wanted, error: unknown): void {
+  if (!(error instanceof NotFetched)) return
+  const reason = `The archive of ${name} ${version} could not be fetched: ${error.message}.`
+  reportFaults(services, name, [{ version, rule: 'archive', reason }])
 }
 
 /** Statuses with which servers answer to signed URLs that have expired. */
 const expired = new Set<number | undefined>([400, 401, 403, 404, 410])
 
-/** Transfers an archive. If its URL may have expired, reads it again from a new listing and tries once more. */
-async function transferOrRenew(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
-  try {
-    return await transfer(services, wanted, onArrival)
-  } catch (error) {
-    if (!(error instanceof NotFetched) || !expired.has(error.status)) throw error
-    await forgetEtag(services, { kind: 'listing', name: wanted.name })
-    const archiveUrl = await renewedUrl(services, wanted).catch(() => null)
-    if (archiveUrl === null || archiveUrl === wanted.archiveUrl) throw error
-    return transfer(services, { ...wanted, archiveUrl }, onArrival)
-  }
-}
-
-async function renewedUrl(services: MirrorServices, { name, version, caller }: Wanted): Promise<string | null> {
-  const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
-  return listing ? inThread(caller, unpackedBytes(listing), z.string().nullable(), { task: 'archiveUrl', listing, version }) : null
-}
-
+/** Requests an archive. If its URL may have expired, reads it again from a new listing and tries once more. */
 async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
-  const { config, stopping } = services
-  if (!(await hasSpace(config))) throw lowSpace('the mirror fetched nothing')
-  const times = timesOf(services)
-  const watch = watchPace(AbortSignal.any([AbortSignal.timeout(times.archiveMs), stopping.signal]), times.pace)
-  try {
-    const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
-    const archiveHost = new URL(wanted.archiveUrl).host
-    const answer = await heedPause(
-      services,
-      await requestUpstream(services, wanted.archiveUrl, { headers, signal: watch.signal, archiveHost }),
-    )
-    try {
-      return await orTemporary(wanted.archiveUrl, () => receive(services, wanted, answer, watch.received, onArrival))
-    } finally {
-      answer.destroy()
-    }
-  } catch (error) {
-    throw watch.signal.aborted ? new NotFetched(String(watch.signal.reason), { isTemporary: true, cause: error }) : error
-  } finally {
-    watch.end()
-  }
+  if (!(await hasSpace(services.config))) throw lowSpace('the mirror fetched nothing')
+  const { archiveMs, pace } = timesOf(services)
+  const renewUrl = async ({ status }: NotFetched) => (expired.has(status) ? renewedUrl(services, wanted).catch(() => null) : null)
+  return requestArchive(services, { url: wanted.archiveUrl, ms: archiveMs, pace, renewUrl }, (answer, received) =>
+    receive(services, wanted, answer, received, onArrival),
+  )
+}
+
+/** Returns the URL of an archive according to a new listing; null if it has not changed. */
+async function renewedUrl(services: MirrorServices, { name, version, archiveUrl, caller }: Wanted): Promise<string | null> {
+  await forgetEtag(services, { kind: 'listing', name })
+  const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
+  if (!listing) return null
+  const task = { task: 'archiveUrl', listing, version } as const
+  const url = await inThread(caller, z.string().nullable(), task)
+  return url === archiveUrl ? null : url
 }
 
 async function receive(
@@ -182,20 +126,20 @@ async function receive(
   const client = new PassThrough({ highWaterMark: maxBehind })
   // An error also reaches the caller through `done`.
   client.on('error', () => {})
-  onArrival({ length, body: client })
   const copy: Copy = { client, held: null, sent: 0, isBehind: false }
-  const count = (bytes: number) => (received(bytes), (healthOf(services).bytes += bytes))
-  const blobs = await mirrorStore(services)
-  const stored = await keepArchive(blobs, wanted.sha256, limit, copied(answer, copy, count))
-  await saveEntry(services, archiveKey(wanted), stored)
-  if (copy.isBehind) sendRest(blobs, stored, copy).catch((error: Error) => client.destroy(error))
-  else client.end(copy.held)
-  return stored
+  onArrival(length, copy)
+  return keepArchive(await mirrorFiles.store(services), wanted.sha256, limit, copied(answer, copy, received))
 }
 
-/** Sends what a slow client has not received yet. */
-const sendRest = async (blobs: BlobStore, { sha256, bytes }: StoredBytes, { client, sent }: Copy): Promise<void> =>
-  pipeline(await blobs.open(sha256, { start: sent, end: bytes - 1 }), client)
+/** Ends the copy of an archive that is in the mirror now. A slow client gets the rest from the store. */
+async function endCopy(services: MirrorServices, { sha256, bytes }: StoredBytes, { client, held, sent, isBehind }: Copy): Promise<void> {
+  if (!isBehind) return void client.end(held)
+  try {
+    await pipeline(await (await mirrorFiles.store(services)).open(sha256, { start: sent, end: bytes - 1 }), client)
+  } catch (error) {
+    client.destroy(error as Error)
+  }
+}
 
 /** Stores an archive if it has the expected SHA-256. @throws NotFetched otherwise */
 export async function keepArchive(
@@ -247,3 +191,22 @@ function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: 
   const text = `${what}${reason ? ` (${reason})` : ''}.`
   return isArchiveRefused(reason) ? serviceUnavailable(text, 60) : serviceUnavailable(`${text} Try again in a moment.`, 10)
 }
+
+/** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */
+export async function openMirrored(
+  services: MirrorServices,
+  { sha256, bytes }: StoredBytes,
+  range: { start: number; end: number } | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  const { archives } = services.caches
+  const known = archives.get(sha256)
+  if (known) return range ? known.subarray(range.start, range.end + 1) : known
+  const blobs = await mirrorFiles.store(services)
+  if (bytes > maxCachedBytes) return blobs.open(sha256, range, isTaken)
+  const content = inOwnMemory(await blobs.read(sha256))
+  archives.set(sha256, content)
+  return range ? content.subarray(range.start, range.end + 1) : content
+}
+/** Largest archive in bytes that is cached in memory. */
+const maxCachedBytes = 256 * 1024

@@ -1,46 +1,25 @@
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { z } from 'zod'
 import { ApiError, insufficientPermissions, notFound } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
-import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { compressText, sendGzipped, sendValidated } from '../../platform/http/caching/compression.ts'
+import { pubType } from '../../platform/http/failures.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
+import { listingSchema, mirroredEntrySchema, pubJson } from '../../platform/pub/listing.ts'
 import { binary } from '../../platform/rest/route.ts'
-import { turnEnd } from '../../platform/http/turn-end.ts'
 import { canReadMirror, type PackageState, requireMirror } from './access.ts'
-import { obeyPolicies, redirectToArchive, sendArchive } from './archive-binary.ts'
+import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
 import { type Document, type DocumentKind, readDocument } from './documents.ts'
 import { refuse } from './decisions.ts'
 import { countRead } from './health.ts'
 import type { MirrorKind } from './entity.ts'
-import { blockOf, entryOf, findVersion, policiesOf, rejectingVerdict } from './render.ts'
+import { entryOf, findVersion, policiesOf, rejectingVerdict } from './render.ts'
 import { callerOf } from './limits.ts'
-import { currentListing, newerThan, requestedPackage, unknown } from './requested.ts'
+import { currentListing, newerThan, obeyPolicies, requestedListing, requestedPackage, unknown } from './requested.ts'
 
-const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
 const json = 'application/json; charset=utf-8'
 const pub = { pub: true, access: 'open' } as const
 
-const always = z.literal(true).optional()
-/** A version in a listing. Optional members are omitted, never null. */
-const entrySchema = z.object({
-  version: z.string(),
-  retracted: always,
-  archive_url: z.url(),
-  archive_sha256: z.string().optional(),
-  pubspec: z.looseObject({ name: z.string(), version: z.string() }).describe('The pubspec.yaml as JSON.'),
-  published: z.iso.datetime().optional(),
-})
-const listingSchema = z.object({
-  name: z.string(),
-  advisoriesUpdated: z.iso.datetime().optional().describe('Omitted if the package never had a security advisory.'),
-  isDiscontinued: always,
-  replacedBy: z.string().optional(),
-  latest: entrySchema.optional().describe('Omitted if all versions are retracted.'),
-  versions: z.array(entrySchema),
-})
 /** Documents that are passed on: the members that clients read. */
 const passedOn = {
   advisories: z.looseObject({ advisories: z.array(z.looseObject({ id: z.string() })), advisoriesUpdated: z.iso.datetime() }),
@@ -56,7 +35,7 @@ export const mirrorBinaries = [
     summary: 'A package of the upstream server with all its versions, after the policies.',
     handler: (context) => counted(context, 'listing', sendListing),
     produces: {
-      200: { description: 'The listing.', type: 'application/vnd.pub.v2+json', schema: listingSchema },
+      200: { description: 'The listing.', type: pubJson, schema: listingSchema(mirroredEntrySchema) },
       304: { description: 'Not modified since the given ETag.' },
     },
     errorStatuses: [401, 403, 404, 429, 503],
@@ -66,7 +45,7 @@ export const mirrorBinaries = [
     onSend: compressText,
     summary: 'One version of an upstream package.',
     handler: (context) => counted(context, 'listing', sendEntry),
-    produces: { 200: { description: 'The entry.', type: 'application/vnd.pub.v2+json', schema: entrySchema } },
+    produces: { 200: { description: 'The entry.', type: pubJson, schema: mirroredEntrySchema } },
     errorStatuses: [401, 403, 404, 429, 503],
   }),
   ...(['advisories', 'score', 'options', 'publisher'] as const).map((kind) =>
@@ -77,7 +56,7 @@ export const mirrorBinaries = [
       produces: {
         200: {
           description: 'The document as the upstream server sends it.',
-          type: kind === 'advisories' ? 'application/vnd.pub.v2+json' : 'application/json',
+          type: kind === 'advisories' ? pubJson : 'application/json',
           schema: passedOn[kind],
         },
       },
@@ -152,16 +131,10 @@ async function counted(context: Context, kind: MirrorKind, handler: Handler): Pr
 }
 
 async function sendListing(context: Context): Promise<unknown> {
-  const { request, reply } = context
-  const { name, state } = await requestedPackage(context)
-  const { listing, staleSince } = await currentListing(context, name, state)
+  const { name, listing, staleSince } = await requestedListing(context)
   if (listing.refusal) throw refuse(context, name, '', [listing.refusal])
-  await turnEnd()
   markStale(context, staleSince)
-  reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
-  if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
-  reply.type(pubType)
-  return sendPacked(context, listing.gzipped)
+  return sendValidated(context, listing, { type: pubType, cacheControl: 'private, no-cache' })
 }
 
 /** Marks a response that could not be compared with the upstream server in time (RFC 7234 §5.5.1, which browsers ignore and people read). */
@@ -172,8 +145,7 @@ function markStale({ reply }: Context, staleSince: Date | null): void {
 async function sendEntry(context: Context): Promise<unknown> {
   const { request, reply, config } = context
   const { version = '' } = request.params as Record<string, string>
-  const { name, state } = await requestedPackage(context, version)
-  const { listing, staleSince } = await currentListing(context, name, state)
+  const { name, listing, staleSince } = await requestedListing(context, version)
   const entry = await findVersion(listing, version)
   if (!entry) throw unknown(context, `${name} ${version}`)
   if (rejectingVerdict(entry.verdicts)) throw refuse(context, name, version, entry.verdicts)
@@ -181,7 +153,7 @@ async function sendEntry(context: Context): Promise<unknown> {
   markStale(context, staleSince)
   reply.header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie').type(pubType)
   const shown = isRetracted ? { ...entry, retracted: true } : entry
-  return reply.send(JSON.stringify(entryOf(shown, name, publicUrl(request, config.SERVER_URL))))
+  return reply.send(entryOf(shown, name, publicUrl(request, config.SERVER_URL)))
 }
 
 /** Sends a document unchanged. */
@@ -196,10 +168,8 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
 /** Sends the attestation of a version unchanged, if the policies do not refuse the version. */
 async function sendAttestation(context: Context): Promise<unknown> {
   const { version = '' } = context.request.params as Record<string, string>
-  const { name, state } = await requestedPackage(context, version)
-  const { listing } = await currentListing(context, name, state, { isCounted: false })
-  if (!blockOf(listing.index, version)) throw unknown(context, `${name} ${version}`)
-  await obeyPolicies(context, { name, version }, state)
+  const { name, listing } = await requestedListing(context, version, { isCounted: false })
+  await obeyPolicies(context, { name, version }, listing, false)
   const document = await readDocument(context, 'attestation', name, { version, caller: callerOf(context) })
   if (!document) throw notFound(`${context.config.UPSTREAM_URL} has no attestation of ${name} ${version}.`)
   return sendText(context, document, json)
@@ -212,7 +182,7 @@ function sendText(context: Context, document: Document, type: string): Promise<u
     .header('cache-control', `private, max-age=${Math.min(60, config.UPSTREAM_TTL)}`)
     .header('vary', 'accept-encoding, authorization, cookie')
     .type(type)
-  return sendPacked(context, document.packed)
+  return sendGzipped(context, document.packed)
 }
 
 /** @throws ApiError if the policies refuse a package because its advisories cannot be read. */
@@ -220,12 +190,6 @@ async function requireReadable(context: Context, name: string, state: PackageSta
   if (policiesOf(state.policies).advisories.mode !== 'enforce') return
   const { listing } = await currentListing(context, name, state, { isCounted: false })
   if (listing.advisoriesFault !== null && listing.refusal) throw refuse(context, name, '', [listing.refusal])
-}
-
-/** Sends compressed content as it is to clients that accept it. */
-async function sendPacked({ request, reply }: Context, packed: Buffer): Promise<unknown> {
-  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(packed)
-  return reply.send(await promisify<Buffer, Buffer>(gunzip)(packed))
 }
 
 async function sendNames(context: Context): Promise<unknown> {

@@ -1,29 +1,21 @@
 import { serviceUnavailable } from '../../errors.ts'
-import { hasSpace, storeContent } from '../../platform/store/side-store.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import type { MirrorKind } from './entity.ts'
 import {
   archiveHashes,
-  claim,
-  confirmEntry,
   type Entry,
   findEntry,
   forgetFile,
-  isMissing,
   keyOf,
-  mirrorStore,
+  mirrorFiles,
   type MirrorServices,
-  recordUse,
-  releaseClaim,
   savedAges,
-  saveEntry,
-  saveFailure,
-  whileClaimed,
+  storedDocument,
 } from './entries.ts'
 import type { KnownAge } from './ages.ts'
 import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { type Fetch, fetchOnce } from './limits.ts'
 import { checkInThread } from './threads.ts'
 import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
 import { fetchDocument, timesOf } from './upstream.ts'
@@ -38,16 +30,6 @@ export type Document = { packed: Buffer; sha256: string; checkedAt: Date; isStal
 /** A document's address in the mirror, without its content. */
 export type DocumentState = Omit<Document, 'packed'>
 
-declare module '../../services.ts' {
-  interface State {
-    /** Documents that are being fetched, by key. */
-    mirrorFetches?: SharedWorks<Fetch>
-  }
-}
-
-/** `unknown`: the upstream server has neither the document nor, as far as the mirror knows, the package. Null: another instance is fetching it. */
-type Fetch = 'fetched' | 'unknown' | null
-
 function pathOf({ kind, name, version = '' }: DocumentKey): string {
   if (kind === 'names') return '/api/package-name-completion-data'
   if (kind === 'attestation') return `/api/packages/${name}/versions/${encodeURIComponent(version)}/attestation`
@@ -60,8 +42,6 @@ const [absentMs, failedMs] = [60_000, 10_000]
 const slowMs = 3_600_000
 /** How long a caller waits for a comparison if the mirror already has the document. */
 const patienceMs = 3000
-/** How often a caller looks whether another instance has fetched the document. */
-const pollMs = 150
 
 /** `newerThan`: the document must have been compared after this time. `isFact`: policies need it, so the caller's limits do not apply. `version`: that of an attestation. */
 type Asked = { newerThan?: Date | undefined; caller?: string | undefined; isFact?: boolean; version?: string | undefined }
@@ -85,19 +65,19 @@ export async function documentState(
   // A fetch that fails is a miss, too.
   if (!isHit && !hadFile) countRead(services, kind, 'miss')
   if (!isHit) {
-    const fetching = fetchOrAwait(services, key, { caller, isFact, newerThan })
+    const fetching = fetchOnce(services, key, fetchOf(services, key, entry, { caller, isFact, newerThan }))
     // A failure is stored in the row.
-    const settled = fetching.catch((error: unknown) => error)
+    const settled = fetching.catch(() => undefined)
     const late = hadFile ? wait(isUnreachable(services) ? 0 : patienceMs) : undefined
-    await (late ? Promise.race([settled, late.ended]) : fetching)
+    const ended = late ? await Promise.race([settled, late.ended]) : await fetching
     late?.cancel()
-    entry = (await findEntry(services, key)) ?? entry
+    entry = ended ?? (await findEntry(services, key)) ?? entry
   }
   const isStale = !!entry?.checkedAt && entry.checkedAt < askedAt && isOlder(services, kind, entry)
   if (isHit || hadFile) countRead(services, kind, !entry?.checkedAt ? 'miss' : isStale ? 'stale' : isHit ? 'hit' : 'miss')
   if (!entry?.checkedAt) throw fetchFailed(services, entry?.failure)
   if (entry.sha256 === null) return null
-  await recordUse(services, key, entry.usedAt)
+  await mirrorFiles.recordUse(services, keyOf(key), entry.usedAt)
   const { sha256, checkedAt, failure } = entry
   return { sha256, checkedAt, failure, isStale }
 }
@@ -116,15 +96,6 @@ export async function readDocument(...asked: Parameters<typeof documentState>): 
   const renewed = await storedDocument(services, again.sha256)
   if (renewed === null) throw fetchFailed(services, again.failure)
   return { ...again, packed: renewed }
-}
-
-/** Returns a stored document, compressed, or null if it is not in the store. Rejects if the store cannot be read. */
-export async function storedDocument(services: MirrorServices, sha256: string): Promise<Buffer | null> {
-  return (await mirrorStore(services)).read(sha256).catch((error: unknown) => {
-    if (!isMissing(error)) throw error
-    services.log.warning(`a file of the mirror cannot be read: ${String(error)}`)
-    return null
-  })
 }
 
 type Checked = Pick<Entry, 'sha256' | 'checkedAt'>
@@ -146,67 +117,46 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
   return !isOlder(services, kind, entry) && (newerThan === undefined || (entry.checkedAt !== null && entry.checkedAt >= newerThan))
 }
 
-/**
- * Fetches a document in the caller's turn, or waits until another caller or instance has done so.
- * @throws ApiError ServiceUnavailable also if another instance holds the claim for longer than any request takes.
- */
-async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact, newerThan }: Asked): Promise<void> {
-  if (!isFact) refuseAgain(services, caller)
-  await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
-  const works: SharedWorks<Fetch> = (services.state.mirrorFetches ??= new Map<string, never>())
-  const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>
-    inTurn(by, () => withinLimits(services, isFact ? '' : by, work, (found) => found === 'unknown'))
-  const turn = { id: keyOf(key), key: caller, inTurn: inOwnTurn }
-  const isHeld = ({ leasedUntil }: Entry) => leasedUntil !== null && leasedUntil >= services.now()
-  let waited = 0
-  while ((await shareTurn(works, turn, () => fetchClaimed(services, key, caller, newerThan))) === null) {
-    let entry: Entry | undefined
-    do {
-      if (waited > timesOf(services).documentMs * 4) throw fetchFailed(services, 'another instance is still fetching it')
-      await wait(pollMs).ended
-      waited += pollMs
-      entry = await findEntry(services, key)
-    } while (entry && isHeld(entry))
-    // A claim that was not ended has been abandoned.
-    if (!entry?.leasedUntil) return
-  }
-}
+/** Returns how a document is fetched. */
+const fetchOf = (
+  services: MirrorServices,
+  key: DocumentKey,
+  known: Entry | undefined,
+  { caller, isFact, newerThan }: Required<Pick<Asked, 'caller' | 'isFact'>> & Asked,
+): Fetch => ({
+  known,
+  caller,
+  isFact,
+  patienceMs: timesOf(services).documentMs * 4,
+  isSettled: (entry) => isCurrent(services, key.kind, entry, newerThan),
+  request: (before) => requestDocument(services, key, before, caller),
+  report: (error) => reportFailure(services, key, error),
+  unavailable: (reason) => fetchFailed(services, reason),
+})
 
-/** Fetches a document unless another instance is fetching it. @throws ApiError */
-async function fetchClaimed(services: MirrorServices, key: DocumentKey, caller: string, newerThan?: Date): Promise<Fetch> {
-  if (!(await claim(services, key))) return null
-  return whileClaimed(services, key, () => fetchInto(services, key, caller, newerThan)).catch((error: unknown) =>
-    endFetch(services, key, error),
-  )
-}
-
-/** Records why a fetch failed. @throws ApiError */
-async function endFetch(services: MirrorServices, key: DocumentKey, error: unknown): Promise<never> {
-  if (error instanceof UpstreamPaused) await releaseClaim(services, key)
-  else await saveFailure(services, key, error instanceof Error ? error.message : String(error))
+/** Logs and records why a document was not fetched. */
+function reportFailure(services: MirrorServices, key: DocumentKey, error: unknown): void {
   reportUnusable(services, key, error)
   // Failures of the server itself are logged once for all documents.
   if (!isTemporary(error) && !(error instanceof NotFetched && isAccessRefused(error.message)))
     services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
-  return rejectFetch(services, error)
 }
 
-function rejectFetch(services: MirrorServices, error: unknown): never {
-  if (error instanceof UpstreamPaused) throw pausedError(services, error)
-  throw error instanceof NotFetched ? fetchFailed(services, error.message) : error
-}
-
-async function fetchInto(services: MirrorServices, key: DocumentKey, caller: string, newerThan?: Date): Promise<Fetch> {
+async function requestDocument(
+  services: MirrorServices,
+  key: DocumentKey,
+  before: Entry | undefined,
+  caller: string,
+): ReturnType<Fetch['request']> {
   const { kind, name } = key
-  const before = await findEntry(services, key)
-  // Another instance may have fetched it before the claim.
-  if (isCurrent(services, kind, before, newerThan)) return releaseClaim(services, key).then(() => 'fetched')
   const saved = kind === 'listing' ? await savedAges(services, name) : new Map<string, KnownAge>()
   const etag = before?.sha256 && saved ? before.etag : null
   const answer = await fetchDocument(services, pathOf(key), etag, documentLimits[kind].bytes)
-  if (answer.status === 304) return confirmEntry(services, key).then(() => 'fetched')
-  if (answer.status === 404) await saveEntry(services, key, { sha256: null, bytes: 0 })
-  if (answer.status === 404) return (await findEntry(services, { kind: 'listing', name }))?.sha256 ? 'fetched' : 'unknown'
+  if (answer.status === 304) return 'unchanged'
+  if (answer.status === 404) {
+    const listing = kind === 'listing' ? null : await findEntry(services, { kind: 'listing', name })
+    return { sha256: null, bytes: 0, isUnknown: !listing?.sha256 }
+  }
   const known = kind === 'listing' && before?.sha256 ? await storedDocument(services, before.sha256) : null
   const pinned = kind === 'listing' ? await archiveHashes(services, name) : new Map<string, string>()
   const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
@@ -214,10 +164,9 @@ async function fetchInto(services: MirrorServices, key: DocumentKey, caller: str
   const task = { task: 'check', kind, name, document: answer.content, upstreamUrl, pinned, known, history } as const
   const { faults, content, ages } = await checkInThread(caller, task)
   reportFaults(services, name, faults)
-  if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
-  const sha256 = await storeContent(await mirrorStore(services), content)
-  await saveEntry(services, key, { sha256, bytes: content.length, etag: answer.etag, ages })
-  return 'fetched'
+  const sha256 = await mirrorFiles.keep(services, content)
+  if (sha256 === null) throw new NotFetched('the disk is almost full')
+  return { sha256, bytes: content.length, etag: answer.etag, ages }
 }
 
 /** Reports a document that cannot be used, unlike one that the upstream server did not send. Names for completion belong to no package. */

@@ -1,18 +1,9 @@
-import { db, prepared, type Query } from '../../platform/db/query.ts'
-import { changeRows, readRow } from '../../platform/db/statements.ts'
-import { isRefusedForMove } from '../../platform/db/unavailable.ts'
-import { openSideStore, removeUnreferenced, trimRows } from '../../platform/store/side-store.ts'
-import type { BlobStore } from '../../platform/blobs/store.ts'
+import { db, prepared } from '../../platform/db/query.ts'
+import { changeRows } from '../../platform/db/statements.ts'
+import { sideTable } from '../../platform/store/side-store.ts'
 import type { Services } from '../../services.ts'
 import type { MirrorKind } from './entity.ts'
 import type { NotNull } from 'kysely'
-
-declare module '../../services.ts' {
-  interface State {
-    /** Store of the files of the mirror. */
-    mirrorStore?: Promise<BlobStore>
-  }
-}
 
 /** What the mirror needs of the services. Commands that run outside of the server have only these. */
 export type MirrorServices = Pick<Services, 'caches' | 'config' | 'log' | 'now' | 'state' | 'stopping'> & {
@@ -40,12 +31,16 @@ export const keyOf = ({ kind, name, version }: EntryKey): string => [kind, name,
 
 const columnsOf = (key: EntryKey) => ({ key: keyOf(key), kind: key.kind, name: key.name, version: key.version ?? '' })
 
-/** The store of the mirror: the folder `mirror` in the archive store. */
-export function mirrorStore({ config, state }: Pick<MirrorServices, 'config' | 'state'>): Promise<BlobStore> {
-  state.mirrorStore ??= openSideStore(config, 'mirror')
-  // A failure is not remembered.
-  state.mirrorStore.catch(() => delete state.mirrorStore)
-  return state.mirrorStore
+/** The files of the mirror and their rows. */
+export const mirrorFiles = sideTable('mirror_entries', { folder: 'mirror', what: 'the mirror' })
+
+/** Returns a stored document, compressed, or null if it is not in the store. Rejects if the store cannot be read. */
+export async function storedDocument(services: MirrorServices, sha256: string): Promise<Buffer | null> {
+  return (await mirrorFiles.store(services)).read(sha256).catch((error: unknown) => {
+    if (!isMissing(error)) throw error
+    services.log.warning(`a file of the mirror cannot be read: ${String(error)}`)
+    return null
+  })
 }
 
 /** Returns the row of a file, or undefined. */
@@ -81,18 +76,14 @@ export async function claim({ database, now }: MirrorServices, key: EntryKey): P
   return claimed > 0
 }
 
-/** Does work under a claim and extends the claim until the work ends. */
-export async function whileClaimed<Result>(services: MirrorServices, key: EntryKey, work: () => Promise<Result>): Promise<Result> {
+/** Extends the claim of this instance until the returned function is called. */
+export function keepClaim(services: MirrorServices, key: EntryKey): () => void {
   const renewal = setInterval(() => void renewClaim(services, key), leaseMs / 3)
-  try {
-    return await work()
-  } finally {
-    clearInterval(renewal)
-  }
+  return () => clearInterval(renewal)
 }
 
 const renewClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(
+  mirrorFiles.change(
     services,
     updateOf(key)
       .set({ leased_until: new Date(services.now().getTime() + leaseMs) })
@@ -143,22 +134,23 @@ export async function saveEntry({ database, now }: MirrorServices, key: EntryKey
 
 /** Records that a file is not in the store, for example after a restore, so that it is fetched again. */
 export const forgetFile = (services: MirrorServices, key: EntryKey, sha256: string): Promise<void> =>
-  change(services, updateOf(key).set({ sha256: null, bytes: 0, checked_at: null }).where('sha256', '=', sha256))
+  mirrorFiles.change(services, updateOf(key).set({ sha256: null, bytes: 0, checked_at: null }).where('sha256', '=', sha256))
 
 /** Records that the upstream server has confirmed the stored state, and ends the claim. */
 export const confirmEntry = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, updateOf(key).set({ checked_at: services.now(), ...answered }))
+  mirrorFiles.change(services, updateOf(key).set({ checked_at: services.now(), ...answered }))
 
 /** Records a failed request to the upstream server, and ends the claim. */
 export const saveFailure = (services: MirrorServices, key: EntryKey, failure: string): Promise<void> =>
-  change(services, updateOf(key).set({ failed_at: services.now(), failure: failure.slice(0, 500), leased_until: null }))
+  mirrorFiles.change(services, updateOf(key).set({ failed_at: services.now(), failure: failure.slice(0, 500), leased_until: null }))
 
 /** Makes the next comparison of a document fetch the whole document. */
-export const forgetEtag = (services: MirrorServices, key: EntryKey): Promise<void> => change(services, updateOf(key).set({ etag: null }))
+export const forgetEtag = (services: MirrorServices, key: EntryKey): Promise<void> =>
+  mirrorFiles.change(services, updateOf(key).set({ etag: null }))
 
 /** Ends the claim without a result. */
 export const releaseClaim = (services: MirrorServices, key: EntryKey): Promise<void> =>
-  change(services, updateOf(key).set({ leased_until: null }))
+  mirrorFiles.change(services, updateOf(key).set({ leased_until: null }))
 
 /** Whether a file of the store is missing or damaged, rather than temporarily unreadable. */
 export const isMissing = (error: unknown): boolean =>
@@ -191,42 +183,4 @@ export async function savedAges(
 }
 const agesOf = prepared((key: string) => db.selectFrom('mirror_entries').select('ages').where('key', '=', key))
 
-const halfDayMs = 12 * 3_600_000
-
-/** Records that a file was sent, once in half a day. */
-export async function recordUse(services: MirrorServices, key: EntryKey, usedAt: Date): Promise<void> {
-  if (usedAt.getTime() >= services.now().getTime() - halfDayMs) return
-  await change(services, updateOf(key).set({ used_at: services.now() }))
-}
-
 const updateOf = (key: EntryKey) => db.updateTable('mirror_entries').where('key', '=', keyOf(key))
-
-/** Changes a row of the cache. A failure is only logged: the file can be fetched again. */
-async function change({ database, log }: MirrorServices, update: Query<unknown>): Promise<void> {
-  try {
-    await changeRows(database.fork(), update)
-  } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`the mirror could not be updated: ${String(error)}`)
-  }
-}
-
-const dayMs = 24 * 3_600_000
-
-/**
- * Deletes the files of the mirror that were not used for the longest time if it is larger than UPSTREAM_CACHE_BYTES, rows without a file after a day,
- * and files to which no row refers. Several instances may do so concurrently. Returns the number of deleted files.
- */
-export async function collectMirror(services: MirrorServices): Promise<number> {
-  const { config, database, now, state } = services
-  const em = database.fork()
-  const before = new Date(now().getTime() - dayMs)
-  const fileless = db.deleteFrom('mirror_entries').where('sha256', 'is', null).where('used_at', '<', before)
-  await changeRows(
-    em,
-    fileless.where((eb) => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<', now())])),
-  )
-  await trimRows(em, 'mirror_entries', config.UPSTREAM_CACHE_BYTES)
-  // Without rows, the store need not be opened.
-  if (!state.mirrorStore && !(await readRow(em, db.selectFrom('mirror_entries').select('key').limit(1)))) return 0
-  return removeUnreferenced(await mirrorStore(services), em, 'mirror_entries', now())
-}

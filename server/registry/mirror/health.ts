@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import { serviceUnavailable } from '../../errors.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
+import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import type { MirrorServices } from './entries.ts'
 import type { MirrorKind } from './entity.ts'
-import { requireNoPause, UpstreamPaused } from './limits.ts'
 
 /** Activity of the upstream server as seen by this process. */
 export type UpstreamHealth = {
@@ -27,6 +30,8 @@ export type UpstreamHealth = {
 declare module '../../services.ts' {
   interface State {
     upstreamHealth?: UpstreamHealth
+    /** Until when the upstream server wants no requests, as far as this process knows. */
+    upstreamPausedUntil?: Date
     mirrorReads?: Partial<Record<MirrorKind, ReadCounts>>
   }
 }
@@ -79,25 +84,15 @@ const refusesArchive = 'refuses access to it'
 export const isArchiveRefused = (failure: string | null | undefined): boolean =>
   isAccessRefused(failure) || failure?.includes(refusesArchive) === true
 
-/**
- * Runs a request for a document, and logs when the upstream server stops and starts to answer such requests. Failures of single
- * documents are not logged in the meantime, and not again while others are answered. Faults of archives are reported one by one (`reportFaults`).
- */
-export async function withOutageLog<Result>(services: MirrorServices, path: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    const result = await work()
-    logAnswer(services, path)
-    return result
-  } catch (error) {
-    if (error instanceof NotFetched && !services.stopping.signal.aborted) logOutage(services, path, error)
-    throw error
-  }
-}
-
 /** Maximum number of paths of which failures are not logged again. */
 const maxLoggedPaths = 1000
 
-function logOutage(services: MirrorServices, path: string, error: NotFetched): void {
+/**
+ * Logs that a request for a document failed if the upstream server stopped to answer such requests. Failures of single documents are not logged in the
+ * meantime, and not again while others are answered. Faults of archives are reported one by one (`reportFaults`).
+ */
+export function logOutage(services: MirrorServices, path: string, error: unknown): void {
+  if (!(error instanceof NotFetched) || services.stopping.signal.aborted) return
   const { log } = services
   const { message } = error
   const health = healthOf(services)
@@ -112,7 +107,8 @@ function logOutage(services: MirrorServices, path: string, error: NotFetched): v
   }
 }
 
-function logAnswer(services: MirrorServices, path: string): void {
+/** Logs that the upstream server answers requests for documents again, if it did not. */
+export function logAnswer(services: MirrorServices, path: string): void {
   const health = healthOf(services)
   const ended = [...health.loggedRefusals].filter(([, refused]) => refused === path)
   if (health.isOutageLogged || ended.length > 0) services.log.info('the upstream server of the mirror answers again')
@@ -124,25 +120,26 @@ function logAnswer(services: MirrorServices, path: string): void {
 /** Whether the failure is one of the upstream server rather than of what was requested. */
 export const isTemporary = (error: unknown): error is NotFetched => error instanceof NotFetched && error.isTemporary
 
-/** Runs a request and counts it. @throws UpstreamPaused if the upstream server wants no requests */
-export async function measured<Result>(services: MirrorServices, work: () => Promise<Result>): Promise<Result> {
-  await requireNoPause(services)
-  const health = healthOf(services)
+/** Counts a request to the upstream server. One of the returned functions is called when it has ended. */
+export function countRequest({ now, state }: Pick<MirrorServices, 'now' | 'state'>) {
+  const health = healthOf({ state })
   health.requests++
   const started = performance.now()
-  try {
-    const result = await work()
-    health.lastSuccessAt = services.now()
-    health.failingSince = null
-    return result
-  } catch (error) {
-    health.failures++
-    health.lastFailureAt = services.now()
-    health.lastFailure = error instanceof Error ? error.message : String(error)
-    if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= services.now()
-    throw error
-  } finally {
-    health.latencyMs += performance.now() - started
+  const end = () => void (health.latencyMs += performance.now() - started)
+  return {
+    received: (bytes: number) => void (health.bytes += bytes),
+    succeeded(): void {
+      end()
+      health.lastSuccessAt = now()
+      health.failingSince = null
+    },
+    failed(error: unknown): void {
+      end()
+      health.failures++
+      health.lastFailureAt = now()
+      health.lastFailure = error instanceof Error ? error.message : String(error)
+      if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= now()
+    },
   }
 }
 
@@ -162,4 +159,77 @@ export function readsOf({ state }: Pick<MirrorServices, 'state'>): { reads: numb
   const all = Object.values(state.mirrorReads ?? {})
   const sum = (count: (counts: ReadCounts) => number) => all.reduce((total, counts) => total + count(counts), 0)
   return { reads: sum(({ hit, miss, stale }) => hit + miss + stale), hits: sum(({ hit }) => hit) }
+}
+
+/** Until when the upstream server wants no requests; null if it never said so. All instances heed it. */
+const upstreamPause: Setting<{ until: string | null }> = {
+  key: 'mirror_pause',
+  schema: z.object({ until: z.string().nullable() }),
+  initial: { until: null },
+}
+
+/** Thrown while the upstream server wants no requests. */
+export class UpstreamPaused extends NotFetched {
+  readonly until: Date
+
+  constructor(until: Date) {
+    super(`it wants no requests until ${time(until)}`, { isTemporary: true })
+    this.until = until
+  }
+}
+
+const time = (moment: Date): string => `${moment.toISOString().slice(11, 19)} UTC`
+
+/** The error for a caller whose request must wait until the upstream server wants requests again. */
+export const pausedError = ({ config, now }: Pick<MirrorServices, 'config' | 'now'>, { until }: UpstreamPaused) =>
+  serviceUnavailable(
+    `${config.UPSTREAM_URL} has received too many requests and wants no more until ${time(until)}.`,
+    Math.max(1, Math.ceil((until.getTime() - now().getTime()) / 1000)),
+  )
+
+/** @throws UpstreamPaused while the upstream server wants no requests. */
+export async function requireNoPause(services: MirrorServices): Promise<void> {
+  const until = await pausedUntil(services)
+  if (until) throw new UpstreamPaused(until)
+}
+
+async function pausedUntil({ database, now, state }: MirrorServices): Promise<Date | null> {
+  const { until } = await readSetting(database.reads, upstreamPause)
+  const latest = Math.max(state.upstreamPausedUntil?.getTime() ?? 0, until === null ? 0 : Date.parse(until))
+  return latest > now().getTime() ? new Date(latest) : null
+}
+
+/** Pauses in seconds: for status 429 without a usable Retry-After, and the longest one. */
+const [usualPause, maxPause] = [10, 3600]
+
+/**
+ * Passes a response of the upstream server on, unless it asks for fewer requests: with status 429, or 503 with Retry-After. Then no instance sends it
+ * anything for that time, but for an hour at most.
+ * @throws UpstreamPaused
+ */
+export async function heedPause(services: MirrorServices, answer: IncomingMessage): Promise<IncomingMessage> {
+  const stated = answer.statusCode === 429 || answer.statusCode === 503 ? secondsOf(answer.headers['retry-after'], services.now()) : null
+  const seconds = stated ?? (answer.statusCode === 429 ? usualPause : null)
+  if (seconds === null) return answer
+  answer.destroy()
+  const { database, log, now, state } = services
+  const before = await pausedUntil(services)
+  const until = new Date(now().getTime() + Math.min(Math.max(seconds, 1), maxPause) * 1000)
+  if (before && before >= until) throw new UpstreamPaused(before)
+  state.upstreamPausedUntil = until
+  if (!before) log.warning(`the upstream server of the mirror wants no requests until ${time(until)} (status ${answer.statusCode})`)
+  await database
+    .fork()
+    .transactional((em) => writeSetting(em, upstreamPause, { until: until.toISOString() }))
+    .catch((error: unknown) => log.warning(`other instances do not know of the pause: ${String(error)}`))
+  throw new UpstreamPaused(until)
+}
+
+/** Reads Retry-After: seconds, or one of the date forms of HTTP, which are all in GMT. Returns null for anything else. */
+export function secondsOf(text: string | undefined, now: Date): number | null {
+  const value = text?.trim() ?? ''
+  if (/^\d+$/.test(value)) return Number(value)
+  if (!/^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(value)) return null
+  const at = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)
+  return Number.isNaN(at) ? null : Math.ceil((at - now.getTime()) / 1000)
 }

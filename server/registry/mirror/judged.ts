@@ -5,13 +5,13 @@ import { publicUrl } from '../../platform/http/public-url.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import type { PackageState } from './access.ts'
 import { reportFaults } from './decisions.ts'
-import { documentState, isOlder, readDocument, storedDocument } from './documents.ts'
+import { documentState, isOlder, readDocument } from './documents.ts'
+import { storedDocument } from './entries.ts'
 import { callerOf } from './limits.ts'
 import { needsAdvisories, needsTags } from './policies/evaluate.ts'
 import { type MirrorPolicies, policyRules } from './policies/settings.ts'
 import { policiesOf } from './render.ts'
 import { bytes, inThread } from './threads.ts'
-import { unpackedBytes } from './upstream.ts'
 
 const text = z.string()
 const verdict = z.object({
@@ -174,11 +174,10 @@ async function judgeInThread(context: Context, name: string, inputs: Inputs, ser
   const isWithoutAdvisories = inputs.advisories === absent
   const advisories = isWithoutAdvisories ? null : await factDocument(context, 'advisories', name, inputs.advisories)
   const score = await factDocument(context, 'score', name, inputs.score)
-  const size = [listing, advisories, score].reduce((sum, document) => sum + unpackedBytes(document), 0)
   const documents = { listing, advisories, isWithoutAdvisories, score }
   const task = { task: 'render', ...documents, policies: inputs.policies, serverUrl, now: context.now() } as const
   try {
-    const judged = await inThread(callerOf(context), size, answer, task)
+    const judged = await inThread(callerOf(context), answer, task)
     if (judged.advisoriesFault) reportFaults(context, name, [{ version: '', rule: 'advisories', reason: judged.advisoriesFault }])
     return { ...judged, inputs }
   } catch (error) {

@@ -1,12 +1,23 @@
 import { LRUCache } from 'lru-cache'
-import type { IncomingMessage } from 'node:http'
-import { z } from 'zod'
 import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
-import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
-import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
+import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
-import type { MirrorServices } from './entries.ts'
+import {
+  claim,
+  confirmEntry,
+  type Entry,
+  type EntryKey,
+  type Fetched,
+  findEntry,
+  keepClaim,
+  keyOf,
+  type MirrorServices,
+  releaseClaim,
+  saveEntry,
+  saveFailure,
+} from './entries.ts'
+import { pausedError, requireNoPause, UpstreamPaused } from './health.ts'
 
 const strangerPrefix = 'address '
 
@@ -32,11 +43,11 @@ const openLimiter = () =>
 
 export const inTurn = openLimiter()
 /** Archives have turns of their own, because they can take minutes. */
-export const inTurnForArchive = openLimiter()
+const inTurnForArchive = openLimiter()
 
 /** Work that several keys want done once. `turns`: waiting and running turns by key. */
 type SharedWork<Result> = { isStarted: boolean; done: PromiseWithResolvers<Result>; turns: Map<string, Promise<unknown>> }
-export type SharedWorks<Result> = Map<string, SharedWork<Result>>
+type SharedWorks<Result> = Map<string, SharedWork<Result>>
 /** `inTurn` runs a function in a turn of `key`. The function resolves to the result, or to undefined if the work was done in another turn or failed. */
 type Turn<Result> = { id: string; key: string; inTurn: (key: string, work: () => Promise<Result | undefined>) => Promise<unknown> }
 
@@ -75,7 +86,7 @@ type Limited = Pick<MirrorServices, 'limits' | 'state'>
 const refusedMs = 5000
 
 /** @throws ApiError RateLimitExceeded if the caller was refused a moment ago */
-export function refuseAgain({ state }: Limited, caller: string): void {
+function refuseAgain({ state }: Limited, caller: string): void {
   const refusal = state.mirrorRefusals?.get(caller)
   if (refusal) throw refusal
 }
@@ -132,80 +143,96 @@ declare module '../../services.ts' {
   interface State {
     /** Errors of callers that were refused a moment ago. */
     mirrorRefusals?: LRUCache<string, ApiError>
-    /** Until when the upstream server wants no requests, as far as this process knows. */
-    upstreamPausedUntil?: Date
+    /** Files that this process is fetching, by key. The result is null if another instance is fetching the file. */
+    mirrorFetches?: SharedWorks<Done | null>
   }
 }
 
-/** Until when the upstream server wants no requests; null if it never said so. All instances heed it. */
-const upstreamPause: Setting<{ until: string | null }> = {
-  key: 'mirror_pause',
-  schema: z.object({ until: z.string().nullable() }),
-  initial: { until: null },
+/** How a file of the upstream server is fetched, and for whom. */
+export type Fetch = {
+  /** The row of the file, as the caller has read it. */
+  known: Entry | undefined
+  caller: string
+  /** Whether the server itself needs the file, so that the limits of the caller do not apply. */
+  isFact: boolean
+  /** How long the fetch of another instance is waited for, in milliseconds. */
+  patienceMs: number
+  /** Whether a row needs no request: the file is current, or could not be fetched a moment ago. */
+  isSettled: (entry: Entry) => boolean
+  /** Requests the file and stores its content. `isUnknown`: as far as the mirror knows, the upstream server does not have the package either. */
+  request: (known: Entry | undefined) => Promise<'unchanged' | (Fetched & { isUnknown?: boolean })>
+  /** Logs and records why a request failed. */
+  report: (error: unknown) => void
+  /** Returns the error for callers if the upstream server did not send the file. */
+  unavailable: (reason: string, status?: number) => ApiError
 }
 
-/** Thrown while the upstream server wants no requests. */
-export class UpstreamPaused extends NotFetched {
-  readonly until: Date
+type Done = { entry: Entry; isUnknown: boolean }
 
-  constructor(until: Date) {
-    super(`it wants no requests until ${time(until)}`, { isTemporary: true })
-    this.until = until
-  }
-}
-
-const time = (moment: Date): string => `${moment.toISOString().slice(11, 19)} UTC`
-
-/** The error for a caller whose request must wait until the upstream server wants requests again. */
-export const pausedError = ({ config, now }: Pick<MirrorServices, 'config' | 'now'>, { until }: UpstreamPaused) =>
-  serviceUnavailable(
-    `${config.UPSTREAM_URL} has received too many requests and wants no more until ${time(until)}.`,
-    Math.max(1, Math.ceil((until.getTime() - now().getTime()) / 1000)),
-  )
-
-/** @throws UpstreamPaused while the upstream server wants no requests. */
-export async function requireNoPause(services: MirrorServices): Promise<void> {
-  const until = await pausedUntil(services)
-  if (until) throw new UpstreamPaused(until)
-}
-
-async function pausedUntil({ database, now, state }: MirrorServices): Promise<Date | null> {
-  const { until } = await readSetting(database.reads, upstreamPause)
-  const latest = Math.max(state.upstreamPausedUntil?.getTime() ?? 0, until === null ? 0 : Date.parse(until))
-  return latest > now().getTime() ? new Date(latest) : null
-}
-
-/** Pauses in seconds: for status 429 without a usable Retry-After, and the longest one. */
-const [usualPause, maxPause] = [10, 3600]
+/** How often a caller looks whether another instance has fetched a file. */
+const pollMs = 150
 
 /**
- * Passes a response of the upstream server on, unless it asks for fewer requests: with status 429, or 503 with Retry-After. Then no instance sends it
- * anything for that time, but for an hour at most.
- * @throws UpstreamPaused
+ * Fetches a file in the turn of the caller, once for all callers and instances, and returns its row. One instance claims the file and saves how the
+ * request ended, the others wait for that.
+ * @throws ApiError ServiceUnavailable also if another instance holds the claim for longer than any request takes.
  */
-export async function heedPause(services: MirrorServices, answer: IncomingMessage): Promise<IncomingMessage> {
-  const stated = answer.statusCode === 429 || answer.statusCode === 503 ? secondsOf(answer.headers['retry-after'], services.now()) : null
-  const seconds = stated ?? (answer.statusCode === 429 ? usualPause : null)
-  if (seconds === null) return answer
-  answer.destroy()
-  const { database, log, now, state } = services
-  const before = await pausedUntil(services)
-  const until = new Date(now().getTime() + Math.min(Math.max(seconds, 1), maxPause) * 1000)
-  if (before && before >= until) throw new UpstreamPaused(before)
-  state.upstreamPausedUntil = until
-  if (!before) log.warning(`the upstream server of the mirror wants no requests until ${time(until)} (status ${answer.statusCode})`)
-  await database
-    .fork()
-    .transactional((em) => writeSetting(em, upstreamPause, { until: until.toISOString() }))
-    .catch((error: unknown) => log.warning(`other instances do not know of the pause: ${String(error)}`))
-  throw new UpstreamPaused(until)
+export async function fetchOnce(services: MirrorServices, key: EntryKey, fetch: Fetch): Promise<Entry> {
+  const { caller, isFact, isSettled } = fetch
+  const works: SharedWorks<Done | null> = (services.state.mirrorFetches ??= new Map<string, never>())
+  const ofKind = key.kind === 'archive' ? inTurnForArchive : inTurn
+  const turn = {
+    id: keyOf(key),
+    key: caller,
+    inTurn: (by: string, work: () => Promise<Done | null | undefined>) =>
+      ofKind(by, () => withinLimits(services, isFact ? '' : by, work, (done) => done?.isUnknown === true)),
+  }
+  let entry = fetch.known
+  for (let waited = 0; !(entry && isSettled(entry)); waited += pollMs) {
+    if (waited > fetch.patienceMs) throw fetch.unavailable('another instance is still fetching it')
+    const isShared = works.has(turn.id)
+    const isElsewhere = !isShared && entry?.leasedUntil && entry.leasedUntil >= services.now()
+    if (!isElsewhere) {
+      if (!isShared) await requireNoRefusal(services, fetch)
+      const done = await shareTurn(works, turn, () => fetchClaimed(services, key, fetch))
+      if (done) return done.entry
+    }
+    await new Promise((resolve) => void setTimeout(resolve, pollMs))
+    entry = await findEntry(services, key)
+  }
+  return entry
 }
 
-/** Reads Retry-After: seconds, or one of the date forms of HTTP, which are all in GMT. Returns null for anything else. */
-export function secondsOf(text: string | undefined, now: Date): number | null {
-  const value = text?.trim() ?? ''
-  if (/^\d+$/.test(value)) return Number(value)
-  if (!/^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(value)) return null
-  const at = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)
-  return Number.isNaN(at) ? null : Math.ceil((at - now.getTime()) / 1000)
+/** @throws ApiError if the caller was refused a moment ago, or the upstream server wants no requests. */
+async function requireNoRefusal(services: MirrorServices, { caller, isFact }: Fetch): Promise<void> {
+  if (!isFact) refuseAgain(services, caller)
+  await requireNoPause(services).catch((error: unknown) => {
+    throw error instanceof UpstreamPaused ? pausedError(services, error) : error
+  })
+}
+
+/** Fetches a file unless another instance is fetching it: then returns null. @throws ApiError */
+async function fetchClaimed(services: MirrorServices, key: EntryKey, { isSettled, request, ...fetch }: Fetch): Promise<Done | null> {
+  if (!(await claim(services, key))) return null
+  const endRenewal = keepClaim(services, key)
+  try {
+    const known = await findEntry(services, key)
+    // Another instance may have fetched it before the claim.
+    if (known && isSettled(known)) return await releaseClaim(services, key).then(() => ({ entry: known, isUnknown: false }))
+    const fetched = await request(known)
+    if (fetched === 'unchanged') await confirmEntry(services, key)
+    else await saveEntry(services, key, fetched)
+    const entry = await findEntry(services, key)
+    if (!entry) throw fetch.unavailable('it was removed from the mirror')
+    return { entry, isUnknown: fetched !== 'unchanged' && fetched.isUnknown === true }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (error instanceof UpstreamPaused) await releaseClaim(services, key)
+    else await saveFailure(services, key, reason)
+    if (error instanceof UpstreamPaused) throw pausedError(services, error)
+    fetch.report(error)
+    throw error instanceof NotFetched ? fetch.unavailable(reason, error.status) : error
+  } finally {
+    endRenewal()
+  }
 }

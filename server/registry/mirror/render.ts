@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gunzip, gzipSync } from 'node:zlib'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
-import { archiveUrl, isUpstreamName } from '../../platform/pub/package-name.ts'
+import { writeEntry, listingEtag, writeListing } from '../../platform/pub/listing.ts'
+import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { known } from '../../platform/pub/version.ts'
 import { type ForeignAdvisories, type ForeignDocument, readForeign } from '../advisories/foreign.ts'
 import { affectedAmong, affectedPackages, affectedVersions, fixedVersions, type Osv } from '../advisories/osv.ts'
@@ -40,7 +40,9 @@ export function renderListing({ listing, tags, serverUrl, now, ...asked }: Asked
   const { advisories, problem } = needsAdvisories(policies) && isAdvised(listing) ? advisoriesAbout(listing, asked) : noAdvisories
   const { verdicts, changesAt } = judge(policies, listing, { advisories, unreadable: problem, tags }, now)
   const shown = usableVersions(listing, verdicts)
-  const text = listingText(listing, shown, serverUrl)
+  const usable = latestOf(shown)
+  const entries = new Map(shown.map((version) => [version, entryOf(version, listing.name, serverUrl)]))
+  const text = writeListing(listing, [...entries.values()], usable && !usable.retracted ? entries.get(usable) : undefined)
   const { name, isDiscontinued, replacedBy, advisoriesUpdated, versions } = listing
   return {
     name,
@@ -50,11 +52,11 @@ export function renderListing({ listing, tags, serverUrl, now, ...asked }: Asked
     isAdvised: isAdvised(listing),
     advisoriesFault: problem === null ? null : unreadableFault(name, problem),
     changesAt,
-    etag: `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
+    etag: listingEtag(text),
     gzipped: inOwnMemory(gzipSync(text)),
     isEnforced: policyRules.some((rule) => policies[rule].mode === 'enforce'),
     refusal: shown.length > 0 ? null : (versions.flatMap(({ version }) => rejectingVerdict(verdicts.get(version)) ?? []).at(-1) ?? null),
-    latest: latestOf(shown)?.version ?? null,
+    latest: usable?.version ?? null,
     newest: latestOf(versions)?.version ?? null,
     ...packVersions(versions.map((version): JudgedVersion => ({ ...version, verdicts: verdicts.get(version.version) ?? [] }))),
   }
@@ -169,29 +171,9 @@ function usableVersions(listing: MirroredListing, verdicts: ReadonlyMap<string, 
 export const rejectingVerdict = (verdicts: Verdict[] | undefined): Verdict | null =>
   verdicts?.find(({ mode, effect }) => mode === 'enforce' && effect === 'refuse') ?? null
 
-/** Returns the listing as JSON text. Optional members are omitted: clients reject a listing with null in them. */
-function listingText(listing: MirroredListing, versions: readonly MirroredVersion[], serverUrl: string): string {
-  const { name, isDiscontinued, replacedBy, advisoriesUpdated } = listing
-  const latest = latestOf(versions)
-  return JSON.stringify({
-    name,
-    ...(advisoriesUpdated !== null && { advisoriesUpdated }),
-    ...(isDiscontinued && { isDiscontinued }),
-    ...(isDiscontinued && replacedBy !== null && { replacedBy }),
-    ...(latest && !latest.retracted && { latest: entryOf(latest, name, serverUrl) }),
-    versions: versions.map((version) => entryOf(version, name, serverUrl)),
-  })
-}
-
-/** Returns a version as listings show it. */
-export const entryOf = ({ version, retracted, sha256, published, pubspec }: MirroredVersion, name: string, serverUrl: string) => ({
-  version,
-  ...(retracted && { retracted }),
-  archive_url: archiveUrl(`${serverUrl}/mirror`, name, version),
-  ...(sha256 !== null && { archive_sha256: sha256 }),
-  pubspec,
-  ...(published !== null && { published }),
-})
+/** Returns a version as listings show it, as JSON text. */
+export const entryOf = ({ pubspec, ...version }: MirroredVersion, name: string, serverUrl: string): string =>
+  writeEntry({ ...version, pubspec: JSON.stringify(pubspec) }, name, `${serverUrl}/mirror`)
 
 /** Maximum number of advisories that are described, and of versions of each. */
 const [maxDescribed, maxAffected, maxFixed] = [50, 500, 50]

@@ -3,11 +3,13 @@ import { ApiError, notFound, reworded } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
-import { decoyName, isExcluded, isOwnName, ownNameError, packageState, type PackageState, requireMirror } from './access.ts'
+import { admittedState, decoyName, isOwnName, packageState, type PackageState, requireMirror } from './access.ts'
+import { recordVerdicts, refuse } from './decisions.ts'
 import { type DocumentKind, documentState, isOlder, readDocument } from './documents.ts'
-import { recordUse } from './entries.ts'
+import { keyOf, mirrorFiles } from './entries.ts'
 import { countRead } from './health.ts'
-import { type Judged, judgedListing } from './judged.ts'
+import { hasPolicies, type Judged, judgedListing } from './judged.ts'
+import { blockOf, findVersion, type JudgedVersion, rejectingVerdict } from './render.ts'
 
 /** Returns the package name of the path, if the caller may read it from the mirror. `kind`: the document that is requested. @throws ApiError */
 export async function requestedPackage(
@@ -20,6 +22,12 @@ export async function requestedPackage(
   return admittedPackage(context, name, version, kind)
 }
 
+/** Returns the listing of the package of the path after the policies, and its state. @throws ApiError */
+export async function requestedListing(context: Context, version?: string, options?: { isCounted: boolean }) {
+  const { name, state } = await requestedPackage(context, version)
+  return { name, state, ...(await currentListing(context, name, state, options)) }
+}
+
 /** Checks that a name may be read from the mirror, and reads its state. @throws ApiError NotFound, InsufficientPermissions */
 export async function admittedPackage(
   context: Context,
@@ -29,9 +37,7 @@ export async function admittedPackage(
 ): Promise<{ name: string; state: PackageState }> {
   requireValid(context, name, version)
   if (!context.viewer) return admitStranger(context, name, version, kind)
-  const state = await packageState(context, name, version)
-  if (state.isOwn || isExcluded(context.config, name)) throw ownNameError(context, name, state.isOwn)
-  return { name, state }
+  return { name, state: await admittedState(context, name, version) }
 }
 
 /** @throws ApiError NotFound for names and versions that no package can have. */
@@ -81,7 +87,7 @@ export async function currentListing(
 ): Promise<{ listing: Judged; staleSince: Date | null }> {
   const isCurrent = state.sha256 !== null && state.checkedAt !== null && !isOlder(context, 'listing', state)
   if (isCurrent && isCounted) countRead(context, 'listing', 'hit')
-  if (isCurrent && state.usedAt) await recordUse(context, { kind: 'listing', name }, state.usedAt)
+  if (isCurrent && state.usedAt) await mirrorFiles.recordUse(context, keyOf({ kind: 'listing', name }), state.usedAt)
   const found = isCurrent ? null : await documentState(context, 'listing', name, { caller: callerOf(context) })
   if (!isCurrent && !found) throw unknown(context, name)
   const sha256 = found?.sha256 ?? state.sha256 ?? ''
@@ -92,4 +98,42 @@ export async function currentListing(
   const renewed = again && (await judgedListing(context, name, again.sha256, state))
   if (!renewed) throw unknown(context, name)
   return { listing: renewed, staleSince: again.isStale ? again.checkedAt : null }
+}
+
+type Named = { name: string; version: string }
+
+/**
+ * Checks a version against the policies as they judge it now. Returns the state of its package, and the version in the listing if the mirror does not
+ * have its archive.
+ * @throws ApiError also if a policy refuses the version.
+ */
+export async function requestedArchive(context: Context, named: Named): Promise<{ state: PackageState; listed: JudgedVersion | null }> {
+  const { state } = await admittedPackage(context, named.name, named.version)
+  const isKept = state.archive !== null
+  // Without policies, an archive in the mirror needs no listing.
+  if (hasPolicies(context, state.policies)) {
+    const { listing } = await currentListing(context, named.name, state, { isCounted: false })
+    await obeyPolicies(context, named, listing, isKept)
+  }
+  countRead(context, 'archive', isKept ? 'hit' : 'miss')
+  return { state, listed: isKept ? null : await listedVersion(context, named, state) }
+}
+
+/** Returns a version in the current listing. @throws ApiError */
+export async function listedVersion(context: Context, { name, version }: Named, state: PackageState): Promise<JudgedVersion> {
+  const { listing } = await currentListing(context, name, state, { isCounted: false })
+  const found = await findVersion(listing, version)
+  if (!found) throw unknown(context, `${name} ${version}`)
+  return found
+}
+
+/** Counts what the policies say about a version. `isKept`: whether the mirror has its archive. @throws ApiError if a policy refuses the version. */
+export async function obeyPolicies(context: Context, { name, version }: Named, listing: Judged, isKept: boolean): Promise<void> {
+  const block = blockOf(listing.index, version)
+  // Policies cannot judge a version that is no longer in the listing.
+  if (!block && (listing.isEnforced || !isKept)) throw unknown(context, `${name} ${version}`)
+  if (!block?.hasVerdicts) return
+  const verdicts = (await findVersion(listing, version))?.verdicts ?? []
+  if (rejectingVerdict(verdicts)) throw refuse(context, name, version, verdicts)
+  recordVerdicts(context, name, version, verdicts)
 }

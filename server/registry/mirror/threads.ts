@@ -4,7 +4,7 @@ import { serviceUnavailable } from '../../errors.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
-import { unpackedBytes } from './upstream.ts'
+import { unpackedBytes } from '../../platform/http/caching/compression.ts'
 import type { Task } from './worker.ts'
 
 // The work is bounded by the size of documents (`limitedText`) and takes at most a few seconds. The deadline only ends a thread that hangs.
@@ -28,21 +28,26 @@ const inTurnForLarge = createFairLimiter({ ...shared, atOnce: 1, waiting: 16, wa
 const fault = z.object({ fault: z.string() })
 
 /**
- * Works on documents of the upstream server in a thread. Callers take turns. `bytes`: size of the documents, uncompressed. Memory
- * in `transfer` is moved to the thread.
+ * Works on documents of the upstream server in a thread. Callers take turns. Memory in `transfer` is moved to the thread.
  * @throws NotFetched if a document is unusable; ApiError ServiceUnavailable if too many are waiting or no thread can be started.
  */
 export async function inThread<Answer>(
   caller: string,
-  bytes: number,
   schema: z.ZodType<Answer>,
   task: Task,
   transfer: ArrayBuffer[] = [],
 ): Promise<Answer> {
-  const answered = await (bytes < largeBytes ? inTurn : inTurnForLarge)(caller, () => ask(task, transfer).catch(threadError))
+  const answered = await (sizeOf(task) < largeBytes ? inTurn : inTurnForLarge)(caller, () => ask(task, transfer).catch(threadError))
   const failed = fault.safeParse(answered)
   if (failed.success) throw new NotFetched(failed.data.fault)
   return schema.parse(answered)
+}
+
+/** Returns the size in bytes of the documents of a task, uncompressed. */
+function sizeOf(task: Task): number {
+  if (task.task === 'check') return task.document.length + unpackedBytes(task.known)
+  if (task.task === 'completion') return task.lines.length
+  return Object.values(task).reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? unpackedBytes(value) : 0), 0)
 }
 
 function threadError(failure: unknown): never {
@@ -67,7 +72,7 @@ const checkedDocument = z.object({
  * @throws NotFetched if the document is unusable.
  */
 export const checkInThread = (caller: string, task: Extract<Task, { task: 'check' }>): Promise<z.infer<typeof checkedDocument>> =>
-  inThread(caller, task.document.length + unpackedBytes(task.known), checkedDocument, task, movable(task.document))
+  inThread(caller, checkedDocument, task, movable(task.document))
 
 /** Returns the memory of a large buffer, which is its own. Small buffers share memory, and copying them is fast. */
 const movable = ({ buffer, length }: Uint8Array): ArrayBuffer[] => (length > 64 * 1024 && buffer instanceof ArrayBuffer ? [buffer] : [])

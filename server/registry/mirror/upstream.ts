@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { unpackedBytes } from '../../platform/http/caching/compression.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, requestUrl, watchPace } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
-import { accessRefused, healthOf, measured, withOutageLog } from './health.ts'
-import { heedPause } from './limits.ts'
+import { accessRefused, countRequest, heedPause, logAnswer, logOutage, requireNoPause } from './health.ts'
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
 export type UpstreamTimes = { documentMs: number; archiveHeadersMs: number; archiveMs: number; pace: { bytes: number; ms: number } }
@@ -41,33 +41,95 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
     'accept-encoding': 'gzip',
     ...(etag !== null && { 'if-none-match': etag }),
   }
-  const url = `${config.UPSTREAM_URL}${path}`
-  const signal = AbortSignal.any([AbortSignal.timeout(timesOf(services).documentMs), services.stopping.signal])
-  const request = async (): Promise<Answer> => {
-    const answer = await heedPause(services, await requestUpstream(services, url, { headers, signal }))
-    try {
-      const status = answer.statusCode ?? 0
+  const wanted = { url: `${config.UPSTREAM_URL}${path}`, isArchive: false, headers, ms: timesOf(services).documentMs }
+  try {
+    const answer = await exchange(services, wanted, async (response, received): Promise<Answer> => {
+      const status = response.statusCode ?? 0
       if (status === 304 && etag !== null) return { status }
       if (status === 404 || status === 410) return { status: 404 }
       if (status === 401 || status === 403) throw accessRefused(config, status)
       if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
-      return {
-        status,
-        content: await orTemporary(url, () => contentOf(services, answer, limit)),
-        etag: answer.headers.etag?.slice(0, 255) ?? null,
-      }
-    } finally {
-      answer.destroy()
-    }
+      return { status, content: await contentOf(response, limit, received), etag: response.headers.etag?.slice(0, 255) ?? null }
+    })
+    logAnswer(services, path)
+    return answer
+  } catch (error) {
+    logOutage(services, path, error)
+    throw error
   }
-  return withOutageLog(services, path, () => measured(services, request))
+}
+
+/**
+ * Requests an archive by its URL, which a listing states, and reads the response. `ms`: the longest time that this may take; `pace`: how fast the archive
+ * must arrive. `renewUrl` returns another URL to try after a failure, or null.
+ * @throws NotFetched, UpstreamPaused, and the errors of `read`
+ */
+export function requestArchive<Result>(
+  services: MirrorServices,
+  wanted: Omit<Wanted, 'headers' | 'isArchive'>,
+  read: Read<Result>,
+): Promise<Result> {
+  return exchange(
+    services,
+    { ...wanted, isArchive: true, headers: { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' } },
+    read,
+  )
+}
+
+type Wanted = Pick<Options, 'headers'> & {
+  url: string
+  /** Whether the host of the URL is one of archives. */
+  isArchive: boolean
+  ms: number
+  pace?: UpstreamTimes['pace']
+  renewUrl?: (error: NotFetched) => Promise<string | null>
+}
+/** Reads a response, and reports the number of bytes that have arrived. */
+type Read<Result> = (response: IncomingMessage, received: (bytes: number) => void) => Promise<Result>
+
+/** Sends a request to the upstream server, reads the response, and counts both. @throws NotFetched, UpstreamPaused, and the errors of `read` */
+async function exchange<Result>(services: MirrorServices, wanted: Wanted, read: Read<Result>): Promise<Result> {
+  await requireNoPause(services)
+  const { received, succeeded, failed } = countRequest(services)
+  const send = (url: string) =>
+    sendOnce(services, { ...wanted, url }, (response, count) => read(response, (bytes) => (received(bytes), count(bytes))))
+  try {
+    const result = await send(wanted.url).catch(async (error: unknown) => {
+      const renewed = error instanceof NotFetched ? ((await wanted.renewUrl?.(error)) ?? null) : null
+      if (renewed === null) throw error
+      return send(renewed)
+    })
+    succeeded()
+    return result
+  } catch (error) {
+    failed(error)
+    throw error
+  }
+}
+
+async function sendOnce<Result>(
+  services: MirrorServices,
+  { url, isArchive, headers, ms, pace }: Wanted,
+  read: Read<Result>,
+): Promise<Result> {
+  const outer = AbortSignal.any([AbortSignal.timeout(ms), services.stopping.signal])
+  const watch = pace && watchPace(outer, pace)
+  try {
+    const options = { headers, signal: watch?.signal ?? outer, archiveHost: isArchive ? new URL(url).host : undefined }
+    const response = await heedPause(services, await requestUpstream(services, url, options))
+    return await orTemporary(url, () => read(response, (bytes) => watch?.received(bytes))).finally(() => response.destroy())
+  } catch (error) {
+    throw watch?.signal.aborted ? new NotFetched(String(watch.signal.reason), { isTemporary: true, cause: error }) : error
+  } finally {
+    watch?.end()
+  }
 }
 
 type Options = {
   headers: Record<string, string>
   signal: AbortSignal
   /** The host of archives according to the listing, which may be contacted and redirected to. */
-  archiveHost?: string
+  archiveHost?: string | undefined
 }
 
 /**
@@ -119,7 +181,7 @@ const isOfSite = (host: string, site: string) => host === site || host.endsWith(
 
 /** pub.dev redirects requests for archives to Google Cloud Storage. */
 const knownArchiveHosts = ({ hostname }: URL): string[] => (hostname === 'pub.dev' ? ['storage.googleapis.com'] : [])
-async function contentOf(services: MirrorServices, answer: IncomingMessage, limit: number): Promise<Buffer> {
+async function contentOf(answer: IncomingMessage, limit: number, received: (bytes: number) => void): Promise<Buffer> {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') throw new NotFetched(`the content has the encoding ${encoding}`)
   const tooLarge = () => new NotFetched(`the document has more than ${limit} bytes`)
@@ -127,7 +189,7 @@ async function contentOf(services: MirrorServices, answer: IncomingMessage, limi
   let bytes = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    healthOf(services).bytes += chunk.length
+    received(chunk.length)
     if (bytes > limit) throw tooLarge()
     chunks.push(chunk)
     await ownTurn()
@@ -140,9 +202,5 @@ async function contentOf(services: MirrorServices, answer: IncomingMessage, limi
     throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge() : error
   })
 }
-
-/** Returns the uncompressed size that the last bytes of gzip content state. */
-export const unpackedBytes = (packed: Uint8Array | null): number =>
-  packed && packed.length >= 4 ? new DataView(packed.buffer, packed.byteOffset).getUint32(packed.length - 4, true) : 0
 
 const unzip = promisify<Buffer, { maxOutputLength: number; chunkSize: number }, Buffer>(gunzip)

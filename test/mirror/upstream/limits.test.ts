@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { secondsOf } from '../../../server/registry/mirror/limits.ts'
+import { secondsOf } from '../../../server/registry/mirror/health.ts'
 import type { Actor } from '../../actor.ts'
 import { archivePath, changePolicies, listingPath, mirrorOf, passMinutes } from '../../support/mirror.ts'
 import type { UpstreamFault } from '../../support/upstream-faults.ts'

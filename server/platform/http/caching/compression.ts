@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify'
 import Negotiator from 'negotiator'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { brotliCompress, constants, gunzip, gzip } from 'node:zlib'
+import { turnEnd } from '../turn-end.ts'
+import { isFresh, sendHeadersOnly } from './conditional.ts'
 
 export type Encoding = 'br' | 'gzip'
 
@@ -26,6 +28,28 @@ export function acceptedEncoding(request: FastifyRequest, offered: readonly Enco
   return offered.find((encoding) => encoding === best) ?? null
 }
 
+type Exchange = { request: FastifyRequest; reply: FastifyReply }
+
+/** Sends compressed content as it is to clients that accept it, and uncompressed to others. */
+export async function sendGzipped({ request, reply }: Exchange, gzipped: Buffer): Promise<unknown> {
+  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(gzipped)
+  return reply.send(await decompress(gzipped))
+}
+const decompress = promisify<Buffer, Buffer>(gunzip)
+
+/** Sends compressed content that depends on the caller, with its ETag, or 304 to clients that have it. */
+export async function sendValidated(
+  { request, reply }: Exchange,
+  { etag, gzipped }: { etag: string; gzipped: Buffer },
+  { type, cacheControl }: { type: string; cacheControl: string },
+): Promise<unknown> {
+  await turnEnd()
+  reply.header('etag', etag).header('cache-control', cacheControl).header('vary', 'accept-encoding, authorization, cookie')
+  if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+  reply.type(type)
+  return sendGzipped({ request, reply }, gzipped)
+}
+
 /** Route hook that compresses response bodies of 1 KB or more, except those marked by `neverCompress`. Streams are sent unchanged. */
 export const compressText: onSendAsyncHookHandler = async (request, reply, body) => {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body
@@ -40,3 +64,7 @@ export const compressText: onSendAsyncHookHandler = async (request, reply, body)
 /** Disables compression for a response that contains a secret: its length could reveal whether text from an attacker matches the secret (BREACH). */
 export const neverCompress = (reply: FastifyReply): void => void uncompressed.add(reply)
 const uncompressed = new WeakSet<FastifyReply>()
+
+/** Returns the uncompressed size that the last bytes of gzip content state. */
+export const unpackedBytes = (packed: Uint8Array | null): number =>
+  packed && packed.length >= 4 ? new DataView(packed.buffer, packed.byteOffset).getUint32(packed.length - 4, true) : 0

@@ -11,6 +11,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { type Expression, expressionBuilder, type NotNull, sql, type SqlBool } from 'kysely'
 import { isOwnName } from '../access.ts'
 import { documentState, type DocumentKind } from '../documents.ts'
+import { mirrorFiles, type MirrorServices } from '../entries.ts'
 
 /** What the mirror keeps of an upstream package. */
 export type MirroredPackage = {
@@ -211,3 +212,19 @@ export async function refreshMirrored(context: SignedInContext, name: string): P
 }
 
 const notInMirror = (name: string) => notFound(`There is no package ${name} in the mirror.`)
+
+const dayMs = 24 * 3_600_000
+
+/**
+ * Deletes the files of the mirror that were not used for the longest time if it is larger than UPSTREAM_CACHE_BYTES, and rows without a file after a day.
+ * Returns the number of deleted files.
+ */
+export function collectMirror(services: MirrorServices): Promise<number> {
+  const now = services.now()
+  const unused = db
+    .deleteFrom('mirror_entries')
+    .where('sha256', 'is', null)
+    .where('used_at', '<', new Date(now.getTime() - dayMs))
+  const fileless = unused.where((row) => row.or([row('leased_until', 'is', null), row('leased_until', '<', now)]))
+  return mirrorFiles.collect(services, services.config.UPSTREAM_CACHE_BYTES, fileless)
+}

@@ -9,12 +9,12 @@ import { eachFile } from '../../archive/read.ts'
 import { imageSettings } from '../../markdown/images.ts'
 import { repositoryOf } from '../../markdown/links.ts'
 import { renderText } from '../../markdown/service.ts'
-import { fetchWholeArchive } from '../archives.ts'
+import { fetchWholeArchive, openMirrored } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
-import { openMirrored, packageState } from '../access.ts'
-import { callerOf, heedPause, inTurn as inUpstreamTurn, pausedError, UpstreamPaused, withinLimits } from '../limits.ts'
-import { measured } from '../health.ts'
-import { requestUpstream, timesOf } from '../upstream.ts'
+import { packageState } from '../access.ts'
+import { callerOf, inTurn as inUpstreamTurn, withinLimits } from '../limits.ts'
+import { pausedError, UpstreamPaused } from '../health.ts'
+import { requestArchive, timesOf } from '../upstream.ts'
 import type { UpstreamPackage } from './package.ts'
 
 /** A README as it is in the archive. */
@@ -63,15 +63,13 @@ async function archiveOf(context: Context, name: string, version: MirroredVersio
 
 /** Whether the upstream server states a size of an archive that is small enough. */
 async function isSmall(context: Context, url: string): Promise<boolean> {
-  const signal = AbortSignal.any([AbortSignal.timeout(timesOf(context).documentMs), context.stopping.signal])
-  const headers = { accept: 'application/octet-stream, */*', 'accept-encoding': 'identity' }
+  const caller = callerOf(context)
+  const ask = () =>
+    requestArchive(context, { url, ms: timesOf(context).documentMs }, async ({ statusCode, headers }) => {
+      return statusCode === 200 && Number(headers['content-length']) <= maxFetched
+    })
   try {
-    const caller = callerOf(context)
-    const request = async () => heedPause(context, await requestUpstream(context, url, { headers, signal, archiveHost: new URL(url).host }))
-    const answer = await inUpstreamTurn(caller, () => withinLimits(context, caller, () => measured(context, request)))
-    answer.destroy()
-    const length = Number(answer.headers['content-length'])
-    return answer.statusCode === 200 && length <= maxFetched
+    return await inUpstreamTurn(caller, () => withinLimits(context, caller, ask))
   } catch (error) {
     if (error instanceof UpstreamPaused) throw pausedError(context, error)
     if (error instanceof ApiError) throw error

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { InferResult } from 'kysely'
@@ -13,10 +12,10 @@ import { type Audience, audienceOf } from '../../../platform/access/audience.ts'
 import { hostedHere } from '../hosting.ts'
 import { isPartlyPublic, isPublic, isVersionPublic } from '../conditions.ts'
 import { loadWithheld, readWithheld, withoutNames, visibilityMark } from '../visibility.ts'
-import { archiveUrl } from '../../../platform/pub/package-name.ts'
+import { writeEntry, listingEtag, writeListing } from '../../../platform/pub/listing.ts'
 import { latestOf } from '../versions/latest.ts'
 
-/** A compressed package listing. The ETag is weak because the compressed and uncompressed forms share it. */
+/** A compressed package listing. */
 type Listing = Stamp & { etag: string; gzipped: Buffer }
 
 declare module '../../../platform/caches/caches.ts' {
@@ -146,8 +145,7 @@ const selectListing = (packageId: string, audience: Audience, hosted: string) =>
 async function compressListing({ revision, mark }: Stamp, write: () => Promise<string | null>): Promise<Listing | null> {
   const text = await write()
   if (text === null) return null
-  const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  return { revision, ...(mark !== undefined && { mark }), etag, gzipped: await compress(text) }
+  return { revision, ...(mark !== undefined && { mark }), etag: listingEtag(text), gzipped: await compress(text) }
 }
 
 /**
@@ -161,8 +159,7 @@ export async function listingText(context: Context, { id, name }: Pick<Package, 
   const entries = rows.map((row) => entryOf(row, name, serverUrl))
   if (!rows[0]) return null
   const latest = entries[rows.findIndex((row) => row.version === row.latest_version && row.retracted_at === null)]
-  const latestMember = latest === undefined ? '' : `"latest":${latest},`
-  const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}${latestMember}"versions":[${entries.join(',')}]}`
+  const text = writeListing({ name, ...optionsOf(rows[0]) }, entries, latest)
   context.budget?.spendText(Buffer.byteLength(text))
   return text
 }
@@ -175,19 +172,18 @@ async function readableRows(context: Context, packageId: string, all: ListingRow
   return rows.map((row) => ({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)), latest_version: latest?.version ?? '' }))
 }
 
-function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
-  const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${advisories_updated.toISOString()}",`
-  if (!is_discontinued) return advisories
-  return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
-}
+const optionsOf = ({ is_discontinued, replaced_by, advisories_updated }: ListingRow) => ({
+  isDiscontinued: is_discontinued,
+  replacedBy: replaced_by,
+  advisoriesUpdated: advisories_updated?.toISOString() ?? null,
+})
 
-/** Returns a listing entry as JSON text. Optional members are omitted: clients reject a listing with null in them. */
-function entryOf(row: EntryRow, name: string, serverUrl: string): string {
-  const retracted = row.retracted_at === null ? '' : '"retracted":true,'
-  const url = JSON.stringify(archiveUrl(serverUrl, name, row.version))
-  const published = row.created_at.toISOString()
-  return `{"version":"${row.version}",${retracted}"archive_url":${url},"archive_sha256":"${row.archive_sha256}","pubspec":${row.pubspec},"published":"${published}"}`
-}
+const entryOf = ({ version, retracted_at, archive_sha256, pubspec, created_at }: EntryRow, name: string, serverUrl: string): string =>
+  writeEntry(
+    { version, retracted: retracted_at !== null, sha256: archive_sha256, pubspec, published: created_at.toISOString() },
+    name,
+    serverUrl,
+  )
 
 const zip = promisify<string, Buffer>(gzip)
 /** zlib returns a slice of a buffer of at least 16 KB, which the cache would keep alive; copy the result. */
