@@ -67,7 +67,7 @@ try {
 async function logProblems(services: Services): Promise<void> {
   const failed = (error: unknown) => log.warning(String(error))
   await Promise.all([
-    sandboxProblem(services.config).then((problem) => problem !== null && log.warning(problem), failed),
+    sandboxProblem(services).then((problem) => problem !== null && log.warning(problem), failed),
     warnOfLostPlace(services).catch(failed),
   ])
 }

@@ -41,12 +41,13 @@ export async function openServices(config: Config, log: Log, options: Options = 
   const { database, blobs, docs, now } = await openOwnDatabase({ config, keys, log, tracing }, options)
   const analyzer = openAnalyzer({ processes: maxConcurrency, makeFolder: () => makeJobFolder(config) })
   const metrics = await openMetrics(config, log)
+  const caches = openCaches(config)
   const state = {}
-  if (metrics) watchParts(metrics, { config, database, state, blobs, analyzer, now, log })
+  if (metrics) watchParts(metrics, { config, database, caches, state, blobs, analyzer, now, log })
   return {
     config,
     database,
-    caches: openCaches(config),
+    caches,
     state,
     blobs,
     docs,

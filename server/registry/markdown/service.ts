@@ -29,7 +29,16 @@ declare module '../../platform/caches/caches.ts' {
   }
 }
 
-type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budget'>
+declare module '../../services.ts' {
+  interface State {
+    /** Texts that are being rendered, by the hash of the source. */
+    renderings?: Map<string, Promise<string>>
+    /** Number of texts that were cached. */
+    renderedTexts?: number
+  }
+}
+
+type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'state' | 'viewer' | 'ip' | 'budget'>
 
 /**
  * Renders a Markdown text as sanitized HTML. Each text is rendered once, in a worker thread with a timeout, and cached in the database by its
@@ -58,10 +67,11 @@ async function cachedHtml(caller: Caller, task: Task, persist: boolean): Promise
     caller.budget?.spendText(Buffer.byteLength(html))
     return html
   }
-  let current = inProgress.get(hash)
+  const renderings = (caller.state.renderings ??= new Map<string, Promise<string>>())
+  let current = renderings.get(hash)
   if (!current) {
-    current = renderOnce(caller, hash, task, persist).finally(() => inProgress.delete(hash))
-    inProgress.set(hash, current)
+    current = renderOnce(caller, hash, task, persist).finally(() => renderings.delete(hash))
+    renderings.set(hash, current)
   }
   const mine = yieldAfterLong(current)
   html = await (caller.budget?.uncounted(mine) ?? mine)
@@ -83,8 +93,6 @@ async function yieldAfterLong(rendering: Promise<string>): Promise<string> {
   return html
 }
 const longLength = 64 * 1024
-
-const inProgress = new Map<string, Promise<string>>()
 
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
@@ -141,7 +149,7 @@ function nullIfTextFailed(failure: unknown): null {
   throw Object.assign(serviceUnavailable('The text could not be rendered. Try again in a minute.', 60), { cause: failure })
 }
 
-type Store = Pick<Services, 'database' | 'log' | 'now'>
+type Store = Pick<Services, 'database' | 'log' | 'now' | 'state'>
 
 /** Maximum size of the cached HTML. Beyond it, the oldest entries are deleted; rendering a text again takes milliseconds. */
 const maxBytes = 256 * 1024 ** 2
@@ -150,10 +158,8 @@ const trimEvery = 100
 /** Time after which a text that took too long is rendered again, because CPU times vary. */
 const retryMs = 24 * 3_600_000
 
-let added = 0
-
 /** Returns the cached HTML of a text. Returns null for a text that recently took too long, and undefined for a text that is not cached. */
-export async function findCachedHtml({ database, now }: Store, hash: string): Promise<string | null | undefined> {
+export async function findCachedHtml({ database, now }: Pick<Store, 'database' | 'now'>, hash: string): Promise<string | null | undefined> {
   const row = await database.reads.get(htmlOf, hash)
   if (!row || row.html !== null) return row?.html
   return row.created_at.getTime() + retryMs > now().getTime() ? null : undefined
@@ -162,11 +168,12 @@ const htmlOf = prepared((hash: string) => db.selectFrom('rendered_texts').select
 
 /** Caches the HTML of a text. Failures are only logged, because the text can be rendered again. */
 export async function cacheHtml(store: Store, hash: string, html: string | null): Promise<void> {
-  const { database, log, now } = store
+  const { database, log, now, state } = store
   try {
     const em = database.fork()
     await em.upsert(RenderedText, { hash, html, bytes: html === null ? 0 : Buffer.byteLength(html), createdAt: now() })
-    if (++added % trimEvery === 0) await trimRendered(em, maxBytes)
+    state.renderedTexts = (state.renderedTexts ?? 0) + 1
+    if (state.renderedTexts % trimEvery === 0) await trimRendered(em, maxBytes)
   } catch (error) {
     if (!isRefusedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
   }

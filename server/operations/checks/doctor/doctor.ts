@@ -155,9 +155,10 @@ async function checkSandbox(config: Config, em: EntityManager | null): Promise<C
     const setting = config.SCORING_SANDBOX ?? 'not set'
     return [passed('sandbox', `SCORING_SANDBOX is ${setting}; without an SDK, it is not used.`)]
   }
-  const problem = await sandboxProblem(config)
+  const services = { config, state: {} }
+  const problem = await sandboxProblem(services)
   if (problem !== null) return [failed('sandbox', problem)]
-  const doubt = await sandboxWarning(config)
+  const doubt = await sandboxWarning(services)
   if (doubt !== null) return [warning('sandbox', doubt)]
   return [passed('sandbox', `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.`)]
 }
