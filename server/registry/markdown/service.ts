@@ -1,17 +1,14 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import escapeHtml from 'escape-html'
 import { createHash } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { z } from 'zod'
-import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { isRefusedForMove } from '../../platform/db/unavailable.ts'
-import { turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
-import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
+import { turnOf } from '../../platform/http/limits.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
+import { nullIfFailed, openTaskQueue, type TaskQueue } from '../../platform/threads/task-queue.ts'
 import type { Services } from '../../services.ts'
 import { RenderedText } from './entity.ts'
 import { escapeCode, highlightLimits, type Language, languageOfFile, splitLines } from './languages.ts'
@@ -35,6 +32,7 @@ declare module '../../services.ts' {
     renderings?: Map<string, Promise<string>>
     /** Number of texts that were cached. */
     renderedTexts?: number
+    renderingQueue?: TaskQueue
   }
 }
 
@@ -97,11 +95,10 @@ const longLength = 64 * 1024
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asPlainText(task)
-  const turn = caller.viewer?.id ?? turnKey(caller.ip)
-  const rendered = await renderInThread(turn, task)
+  const rendered = await renderInThread(caller, task)
   if (rendered === null && 'links' in task && /^ *(```|~~~)/m.test(task.source)) {
     // Without colors, a document takes less time. The result is not persisted, because a document near the limit may have colors the next time.
-    const plain = await renderInThread(turn, { ...task, withoutColors: true })
+    const plain = await renderInThread(caller, { ...task, withoutColors: true })
     if (plain !== null && Buffer.byteLength(plain) <= maxHtmlBytes) return plain
   }
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
@@ -116,38 +113,29 @@ const plainDocument = ({ source }: TextTask): string =>
 
 // A thread takes about 50 MB with the grammars of a README. Normal texts take milliseconds to render. Of the deadline, up to a second is for the
 // grammars of a text with many languages, and up to 0.9 s for its colors.
-const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 3000,
-  idleMs: 30_000,
-  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
-})
-const inTurn = createFairLimiter({
-  atOnce: availableParallelism() > 2 ? 2 : 1,
-  waiting: 1000,
-  // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
-  waitingPerKey: 500,
-  maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),
-})
+const queueOf = ({ state }: Pick<Context, 'state'>): TaskQueue =>
+  (state.renderingQueue ??= openTaskQueue(new URL('./worker.ts', import.meta.url), {
+    deadlineMs: 3000,
+    idleMs: 30_000,
+    heapMb: 192,
+    waiting: 1000,
+    // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
+    waitingPerKey: 500,
+    maxWaitMs: 10_000,
+    full: 'Too many texts are waiting to be rendered. Try again in a moment.',
+    failed: 'The text could not be rendered. Try again in a minute.',
+  }))
 
 /**
  * Renders Markdown in a worker thread. Callers take turns, and each text has a timeout, so that a slow text does not delay others. Returns null for a
  * text that takes too long or too much memory.
  * @throws ApiError ServiceUnavailable when the queue is full, the text waits too long, or no thread can be started.
  */
-export const renderInThread = (caller: string, task: Task): Promise<string | null> =>
-  inTurn(caller, async () =>
-    z
-      .string()
-      .nullable()
-      .parse(await ask(task).catch(nullIfTextFailed)),
-  )
-
-/** Returns null if the text caused the failure. Throws if the thread could not start. */
-function nullIfTextFailed(failure: unknown): null {
-  if (failure instanceof ThreadFailed && failure.wasAtWork) return null
-  throw Object.assign(serviceUnavailable('The text could not be rendered. Try again in a minute.', 60), { cause: failure })
-}
+const renderInThread = async (caller: Caller, task: Task): Promise<string | null> =>
+  z
+    .string()
+    .nullable()
+    .parse(await queueOf(caller).run(turnOf(caller), task).catch(nullIfFailed))
 
 type Store = Pick<Services, 'database' | 'log' | 'now' | 'state'>
 
