@@ -5,7 +5,7 @@ import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
@@ -18,8 +18,15 @@ import { reloadUser } from '../users/service.ts'
 /** Maximum lifetime of a session: 30 days. */
 const lifetimeMs = 30 * 86_400_000
 
+declare module '../../services.ts' {
+  interface State {
+    signInTurns?: FairLimiter
+  }
+}
+
 /** Limits sign-ins to two concurrent lookups. A burst would otherwise use up all database connections. */
-const inTurn = createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500, newcomersFirst: true })
+const turnsOf = ({ state }: Context): FairLimiter =>
+  (state.signInTurns ??= createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500, newcomersFirst: true }))
 
 type Account = Loaded<User, 'passwordHash'>
 type NewSession = { id: string; secret: string }
@@ -33,7 +40,8 @@ export async function signIn(context: Context, input: { email: string; password:
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const account = sha256(key)
-  const { user, ...caller } = await inTurn(turnKey(context.ip), () => lookUp(context, key, account), { sources: networksOf(context.ip) })
+  const place = { sources: networksOf(context.ip) }
+  const { user, ...caller } = await turnsOf(context)(turnKey(context.ip), () => lookUp(context, key, account), place)
   const { origin } = caller
   const attempt = () => begin(context, user, { ...caller, password: input.password })
   const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
@@ -43,7 +51,7 @@ export async function signIn(context: Context, input: { email: string; password:
   return reloadUser(em, user.id)
 }
 
-type SignInCaller = { origin: Origin; hasher: Hasher & Pick<Context, 'database' | 'state'> }
+type SignInCaller = { origin: Origin; hasher: Hasher & Pick<Context, 'database'> }
 
 /**
  * Looks up the account and whether it has signed in from this origin before.

@@ -134,7 +134,7 @@ async function createToken(send: Send, email: string, password: string): Promise
 }
 
 async function createOwner(services: Services, { email, displayName, password }: { email: string; displayName: string; password: string }) {
-  const passwordHash = await hashPassword({ config: services.config, ip: 'demo' }, password)
+  const passwordHash = await hashPassword({ ...services, ip: 'demo' }, password)
   const em = services.database.fork()
   await em.transactional(async (inner) => {
     const account = { email, emailKey: emailKey(email), displayName, role: 'owner', passwordHash, createdAt: services.now() } as const

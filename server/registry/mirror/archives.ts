@@ -23,7 +23,7 @@ import {
 } from './entries.ts'
 import { reportFaults } from './decisions.ts'
 import type { MirroredVersion } from './listing.ts'
-import { heedPause, inTurnForArchive, pausedError, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { heedPause, pausedError, type SharedWorks, shareTurn, UpstreamPaused, upstreamTurns, withinLimits } from './limits.ts'
 import { readDocument } from './documents.ts'
 import { inThread } from './threads.ts'
 import { archiveRefused, healthOf, isArchiveRefused, measured } from './health.ts'
@@ -78,7 +78,7 @@ type OnArrival = (arrival: Omit<ArrivingArchive, 'done'>) => void
 async function fetchOrAwait(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {
   const key = archiveKey(wanted)
   const works: SharedWorks<StoredBytes | null> = (services.state.mirrorArchives ??= new Map<string, never>())
-  const inTurn = (caller: string, work: () => Promise<unknown>) => inTurnForArchive(caller, () => withinLimits(services, caller, work))
+  const inTurn = (by: string, work: () => Promise<unknown>) => upstreamTurns(services).archives(by, () => withinLimits(services, by, work))
   const turn = { id: keyOf(key), key: wanted.caller, inTurn }
   for (let waited = 0; ; waited += pollMs) {
     const entry = await findEntry(services, key)
@@ -138,7 +138,8 @@ async function transferOrRenew(services: MirrorServices, wanted: Wanted, onArriv
 
 async function renewedUrl(services: MirrorServices, { name, version, caller }: Wanted): Promise<string | null> {
   const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
-  return listing ? inThread(caller, unpackedBytes(listing), z.string().nullable(), { task: 'archiveUrl', listing, version }) : null
+  if (!listing) return null
+  return inThread(services, caller, unpackedBytes(listing), z.string().nullable(), { task: 'archiveUrl', listing, version })
 }
 
 async function transfer(services: MirrorServices, wanted: Wanted, onArrival: OnArrival): Promise<StoredBytes> {

@@ -23,7 +23,16 @@ import {
 import type { KnownAge } from './ages.ts'
 import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import {
+  pausedError,
+  refuseAgain,
+  requireNoPause,
+  type SharedWorks,
+  shareTurn,
+  UpstreamPaused,
+  upstreamTurns,
+  withinLimits,
+} from './limits.ts'
 import { checkInThread } from './threads.ts'
 import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
 import { fetchDocument, timesOf } from './upstream.ts'
@@ -155,7 +164,7 @@ async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller
   await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
   const works: SharedWorks<Fetch> = (services.state.mirrorFetches ??= new Map<string, never>())
   const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>
-    inTurn(by, () => withinLimits(services, isFact ? '' : by, work, (found) => found === 'unknown'))
+    upstreamTurns(services).documents(by, () => withinLimits(services, isFact ? '' : by, work, (found) => found === 'unknown'))
   const turn = { id: keyOf(key), key: caller, inTurn: inOwnTurn }
   const isHeld = ({ leasedUntil }: Entry) => leasedUntil !== null && leasedUntil >= services.now()
   let waited = 0
@@ -212,7 +221,7 @@ async function fetchInto(services: MirrorServices, key: DocumentKey, caller: str
   const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
   const task = { task: 'check', kind, name, document: answer.content, upstreamUrl, pinned, known, history } as const
-  const { faults, content, ages } = await checkInThread(caller, task)
+  const { faults, content, ages } = await checkInThread(services, caller, task)
   reportFaults(services, name, faults)
   if (!(await hasSpace(services.config))) throw new NotFetched('the disk is almost full')
   const sha256 = await storeContent(await mirrorStore(services), content)

@@ -5,7 +5,7 @@ import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
 import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import type { MirrorServices } from './entries.ts'
 
 const strangerPrefix = 'address '
@@ -30,9 +30,9 @@ const openLimiter = () =>
     refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
   })
 
-export const inTurn = openLimiter()
-/** Archives have turns of their own, because they can take minutes. */
-export const inTurnForArchive = openLimiter()
+/** Returns the turns for requests to the upstream server. Archives have turns of their own, because they can take minutes. */
+export const upstreamTurns = ({ state }: Pick<MirrorServices, 'state'>): { documents: FairLimiter; archives: FairLimiter } =>
+  (state.upstreamTurns ??= { documents: openLimiter(), archives: openLimiter() })
 
 /** Work that several keys want done once. `turns`: waiting and running turns by key. */
 type SharedWork<Result> = { isStarted: boolean; done: PromiseWithResolvers<Result>; turns: Map<string, Promise<unknown>> }
@@ -130,6 +130,7 @@ const remembering =
 
 declare module '../../services.ts' {
   interface State {
+    upstreamTurns?: { documents: FairLimiter; archives: FairLimiter }
     /** Errors of callers that were refused a moment ago. */
     mirrorRefusals?: LRUCache<string, ApiError>
     /** Until when the upstream server wants no requests, as far as this process knows. */
