@@ -8,7 +8,7 @@ import { binary } from '../../platform/rest/route.ts'
 import { imageTypes } from '../files/content.ts'
 import { requestedArchive, restrictContent } from '../files/send.ts'
 import { maxUrl, signatureOf } from '../markdown/images.ts'
-import { remoteImage } from './remote/service.ts'
+import { remoteImage } from './remote.ts'
 import type { Image } from './store.ts'
 import { thumbnailOf } from './thumbnails.ts'
 

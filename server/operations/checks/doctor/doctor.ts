@@ -4,7 +4,7 @@ import { misspeltVariables, weakSettings } from '../../../platform/config/warnin
 import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
-import { disagreements } from '../../instances/register.ts'
+import { disagreements } from '../instances.ts'
 import { db } from '../../../platform/db/query.ts'
 import { readsOf } from '../../../platform/db/reads.ts'
 import { readRows } from '../../../platform/db/statements.ts'

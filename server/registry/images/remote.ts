@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { serviceUnavailable } from '../../../errors.ts'
-import type { Context } from '../../../platform/access/context.ts'
-import { addressKey, turnKey } from '../../../platform/http/limits.ts'
-import { createFairLimiter, type FairLimiter } from '../../../platform/threads/fair-limiter.ts'
-import { headBytes, imageTypeOf, maxImageBytes } from '../../files/content.ts'
-import { isShowable } from '../../files/dimensions.ts'
-import { safeSvg } from '../../files/svg/service.ts'
-import { cacheImage, findImage, type Image, postponeFetch, readImage } from '../store.ts'
-import { type Guard, publicOnly } from '../../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../../platform/outbound/request.ts'
+import { serviceUnavailable } from '../../errors.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { addressKey, turnKey } from '../../platform/http/limits.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { headBytes, imageTypeOf, maxImageBytes } from '../files/content.ts'
+import { isShowable } from '../files/dimensions.ts'
+import { safeSvg } from '../files/svg/service.ts'
+import { cacheImage, findImage, type Image, postponeFetch, readImage } from './store.ts'
+import { type Guard, publicOnly } from '../../platform/outbound/addresses.ts'
+import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 
-declare module '../../../services.ts' {
+declare module '../../services.ts' {
   interface State {
     /** Remote images that are being fetched, by cache key. */
     fetches?: Map<string, Promise<Image | null>>
