@@ -1,5 +1,6 @@
 import type { Loaded } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
+import { sessionLifetimes } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
@@ -14,9 +15,6 @@ import type { Viewer } from '../../platform/access/roles.ts'
 import { Session } from './entity.ts'
 import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } from './origin.ts'
 import { reloadUser } from '../users/service.ts'
-
-/** Maximum lifetime of a session: 30 days. */
-const lifetimeMs = 30 * 86_400_000
 
 declare module '../../services.ts' {
   interface State {
@@ -121,12 +119,12 @@ function rehash(hasher: Hasher, password: string): Promise<string | null> {
 const newSession = ({ ip, request }: Context, started: Date) => ({
   createdAt: started,
   lastUsedAt: started,
-  expiresAt: new Date(started.getTime() + lifetimeMs),
+  expiresAt: new Date(started.getTime() + sessionLifetimes.totalMs),
   clientIp: ip,
   userAgent: (request.headers['user-agent'] ?? '').slice(0, 256),
 })
 
 function sendCookies({ reply, keys, config }: Context, { id, secret }: NewSession): void {
-  const values = { session: secret, csrf: csrfToken(keys, id), maxAge: lifetimeMs / 1000 }
+  const values = { session: secret, csrf: csrfToken(keys, id), maxAge: sessionLifetimes.totalMs / 1000 }
   setSessionCookies(reply, config.SERVER_URL, values)
 }
