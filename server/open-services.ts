@@ -1,4 +1,5 @@
 import { afterPackageChange } from './after-package-change.ts'
+import { afterJobCancelled, jobHandlers } from './job-handlers.ts'
 import { rememberAddress } from './operations/identity/addresses.ts'
 import { openAnalyzer } from './analysis/report/analyze.ts'
 import type { BlobStore } from './platform/blobs/store.ts'
@@ -53,6 +54,8 @@ export async function openServices(config: Config, log: Log, options: Options = 
     docs,
     analyzer,
     afterPackageChange,
+    jobHandlers,
+    afterJobCancelled,
     keys,
     limits: openLimits(config, now, database.reads.pool),
     log,
