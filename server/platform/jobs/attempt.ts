@@ -8,7 +8,7 @@ import type { Services } from '../../services.ts'
 import type { Job } from './entity.ts'
 import { describeFailure, outageOf, type FailureLog } from './failure.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
-import { backOffMs, fail, finish, type ClaimedJob, type Progress, release, renew } from './lease.ts'
+import { fail, finish, type ClaimedJob, type Progress, release, renew } from './lease.ts'
 import { findJob } from './queue.ts'
 
 type Context = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number; failures: FailureLog }
@@ -90,6 +90,9 @@ async function observed({ failures, log, metrics, tracing }: Context, held: Clai
  * after hours, so that a server that others kill often does not end it.
  */
 const maxInterruptions = 10
+
+/** Returns the backoff in milliseconds: 10 seconds, multiplied by 4 for each retry, at most an hour, plus up to 10% jitter. */
+export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (times - 1), 3_600_000) * (1 + Math.random() / 10)
 
 /** Returns the number of this attempt without interrupted ones. A killed server cannot record why its jobs ended. */
 const attemptsOf = ({ attempts, interruptions }: ClaimedJob): number => Math.max(attempts - interruptions, 1)
