@@ -138,7 +138,7 @@ it('deletes a queued job or stops a running one on cancellation and records who 
   ])
 })
 
-it('lets the handler change what belongs to a cancelled job, in the same transaction', async () => {
+it('calls the handler of a cancelled job in the same transaction', async () => {
   await using app = await testApp({ alone: true })
   const admin = await app.admin({ displayName: 'Ada' })
   const steps: string[] = []

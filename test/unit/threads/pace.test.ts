@@ -67,7 +67,7 @@ it('rejects excessive operations of one caller with a retry time', async () => {
   expect(refused[0]?.reason).toMatchObject({ extensions: { code: 'RateLimitExceeded', retryAfter: expect.any(Number) } })
 })
 
-it('lets servers in one process take turns independently', async () => {
+it('gives each server in a process turns of its own', async () => {
   const [one, other] = [{ viewer: null, ip: '192.0.2.1', state: {} } as Caller, { viewer: null, ip: '192.0.2.1', state: {} } as Caller]
   const { promise, resolve } = Promise.withResolvers<void>()
   const held = executeInTurn(one, 4000, () => promise)
